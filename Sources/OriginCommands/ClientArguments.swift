@@ -36,7 +36,7 @@ extension Invocation {
     ///
     /// - Throws: `usage`; what reading keys throws.
     package func telling() throws -> ClientTelling {
-        var telling = ClientTelling(rules: ClientSystem.publishing)
+        var telling = ClientTelling()
         if isDeclared(Option.toldSystems.name), let text = try value(Option.toldSystems.name) {
             telling.systems = []
             for name in text.split(separator: ",", omittingEmptySubsequences: false) {

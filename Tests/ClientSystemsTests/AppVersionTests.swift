@@ -1,8 +1,9 @@
-import ClientSystems
 import Expectations
 import HotPush
 import StrictJSON
 import Testing
+
+@testable import ClientSystems
 
 /// One release that asks for app version 8.1.0, and apps whose versions stores accept and semver.org does not.
 @Suite("App versions") struct AppVersionTests {
@@ -21,7 +22,7 @@ import Testing
         for (name, requirements) in [("1.0.0", []), ("2.0.0", [requirement])] {
             try capgo.publish(
                 .version(capgo.add(name, ["index.html": name])), now: 1,
-                for: CapgoPublishing.self, CapgoTests.configuration, requirements: requirements)
+                for: Capgo.self, CapgoTests.configuration, requirements: requirements)
         }
         let hotUpdater = try require(HotUpdaterTerms([requirement], platform: "ios"))
         for (text, isIn) in table {
@@ -31,7 +32,7 @@ import Testing
             expect(hotUpdater.admit(.version(text)), equals: isIn, "hot-updater: \(text)")
             let request = CapgoTests.request(["version_build": "\"\(text)\""])
             let answer = try require(
-                try CapgoDecider.answer(request, CapgoTests.configuration, capgo))
+                try Capgo.answer(request, CapgoTests.configuration, capgo))
             let told = String(decoding: try capgo.bytes(of: answer), as: UTF8.self)
             expect(told.contains(#""version":"2.0.0""#), equals: isIn, "Capgo: \(text)")
             // CodePush keeps pre-releases out of ranges that name none, as its own server does.

@@ -1,11 +1,12 @@
 import CASStore
-import ClientSystems
 import Expectations
 import HotPush
 import Platform
 import StrictJSON
 import Testing
 import VersionTree
+
+@testable import ClientSystems
 
 /// What CodePush's and hot-updater's clients cannot be told, and what the publisher is told instead.
 @Suite struct ObjectionTests {
@@ -23,21 +24,14 @@ import VersionTree
         var words: [String]
     }
 
-    private func failures<Publishing: ClientPublishing>(
-        _ rows: [Row], _ publishing: Publishing.Type, _ configuration: ClientConfiguration
+    private func failures<Feed: ClientFeed>(
+        _ rows: [Row], _ feed: Feed.Type, _ configuration: ClientConfiguration
     ) throws -> [String] {
         var failures: [String] = []
         for row in rows {
-            var origin = ModelOrigin()
-            let version = try origin.add(
-                "1", bytes: row.files.mapValues { Array($0.utf8) }, executables: row.executables)
-            let release = OfferedRelease(
-                row.isEmbedded ? .embedded : .version(version), sequence: 1, createdAt: 1,
-                rollout: row.perMille.map { Rollout(perMille: $0, salt: "") },
-                requirements: row.requirements)
-            let objections = try Publishing.objections(
-                to: origin.clientRelease(release, now: 1), configuration
-            ).filter { !$0.message.contains(Self.unrestricted) }
+            let objections = try Feed.objections(
+                row.isEmbedded ? nil : row.files, row.requirements, perMille: row.perMille,
+                executables: row.executables, for: configuration)
             let isTold =
                 objections.count == row.words.count
                 && zip(objections, row.words).allSatisfy { objection, word in
@@ -49,33 +43,31 @@ import VersionTree
         return failures
     }
 
-    /// What is said of every release that requires nothing of the app.
-    private static let unrestricted = "without --require every version of the app"
-
     @Test func `Without a requirement every app gets it, and that is said`() throws {
-        let rows: [(any ClientPublishing.Type, String)] = [
-            (CodePushPublishing.self, Requirement.appVersionRange),
-            (CodePushPublishing.self, Requirement.minimumAppVersion),
-            (HotUpdaterPublishing.self, Requirement.appVersionRange),
-            (HotUpdaterPublishing.self, Requirement.minimumAppVersion),
-            (HotUpdaterPublishing.self, Requirement.fingerprint),
-            (CapgoPublishing.self, Requirement.appVersionRange),
-            (CapgoPublishing.self, Requirement.minimumAppVersion),
-            (ChcpPublishing.self, Requirement.minimumNativeInterface),
+        let rows: [(any ClientFeed.Type, String)] = [
+            (ClientSystems.CodePush.self, Requirement.appVersionRange),
+            (ClientSystems.CodePush.self, Requirement.minimumAppVersion),
+            (HotUpdater.self, Requirement.appVersionRange),
+            (HotUpdater.self, Requirement.minimumAppVersion),
+            (HotUpdater.self, Requirement.fingerprint),
+            (Capgo.self, Requirement.appVersionRange),
+            (Capgo.self, Requirement.minimumAppVersion),
+            (Chcp.self, Requirement.minimumNativeInterface),
         ]
         var origin = ModelOrigin()
         let version = try origin.add("1.0.0", ["index.html": "", "index.ios.bundle": ""])
-        for (publishing, kind) in rows {
+        for (feed, kind) in rows {
             for requirements in [[], [Self.requirement(kind, "1")]] {
                 let release = OfferedRelease(
                     .version(version), sequence: 1, createdAt: 1, requirements: requirements)
-                let said = try publishing.objections(
-                    to: origin.clientRelease(release, now: 1),
-                    ClientConfiguration(publishing.system, baseURL: "https://h")
-                ).filter { $0.message.contains(Self.unrestricted) }
+                let said = try feed.objections(
+                    to: origin.clientRelease(
+                        release, now: 1,
+                        for: ClientConfiguration(feed.system, baseURL: "https://h"))
+                ).filter { $0.message.contains(feed.unrestricted) }
                 expect(
                     said.map(\.refuses), equals: requirements.isEmpty ? [false] : [],
-                    "\(publishing.system) \(kind)")
+                    "\(feed.system) \(kind)")
             }
         }
     }
@@ -123,11 +115,12 @@ import VersionTree
         ]
         let configuration = ClientConfiguration(
             .codePush, baseURL: "https://u", deployments: ["KEY": .stable])
-        try expect(failures(rows, CodePushPublishing.self, configuration), equals: [])
+        try expect(failures(rows, ClientSystems.CodePush.self, configuration), equals: [])
         let nobody = ClientConfiguration(.codePush, baseURL: "https://u")
         try expect(
             failures(
-                [Row(words: ["origin enable ORIGIN codepush"])], CodePushPublishing.self, nobody),
+                [Row(words: ["origin enable ORIGIN codepush"])], ClientSystems.CodePush.self, nobody
+            ),
             equals: [])
     }
 
@@ -173,7 +166,7 @@ import VersionTree
         let configuration = ClientConfiguration(
             .hotUpdater, baseURL: "https://u",
             deployments: ["ios/production": .stable, "android/production": .stable])
-        try expect(failures(rows, HotUpdaterPublishing.self, configuration), equals: [])
+        try expect(failures(rows, HotUpdater.self, configuration), equals: [])
     }
 
     @Test func `A signed release of CodePush may not bring a signature of its own`() throws {

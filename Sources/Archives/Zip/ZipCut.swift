@@ -1,7 +1,7 @@
 internal import Platform
 
-/// Collects the pieces of a range; bytes in memory that follow each other become one piece.
-struct ZipCut {
+/// Collects the pieces of a range, of an archive or of another body that is composed of pieces; bytes in memory that follow each other become one piece.
+package struct ZipCut {
     /// The range of the archive that is asked for.
     let range: Range<Int64>
     private var pieces: [ZipArchive.Piece] = []
@@ -9,27 +9,31 @@ struct ZipCut {
 
     private static let joinedByteCountMax = 64 << 10
 
-    init(_ range: Range<Int64>) { self.range = range }
+    /// Begins with nothing.
+    package init(_ range: Range<Int64>) { self.range = range }
 
     /// The part within the range of something that stands at an offset of the archive; `nil` if there is none.
-    func part(of byteCount: Int64, at offset: Int64) -> Range<Int64>? {
+    package func part(of byteCount: Int64, at offset: Int64) -> Range<Int64>? {
         let lower = max(range.lowerBound - offset, 0)
         let upper = min(range.upperBound - offset, byteCount)
         return lower < upper ? lower..<upper : nil
     }
 
-    mutating func add(_ record: [UInt8], at offset: Int64) {
+    /// Adds what is within the range of bytes that stand at an offset.
+    package mutating func add(_ record: [UInt8], at offset: Int64) {
         guard let part = part(of: Int64(record.count), at: offset) else { return }
         if bytes.count + part.count > Self.joinedByteCountMax { flush() }
         bytes += record[Int(part.lowerBound)..<Int(part.upperBound)]
     }
 
-    mutating func add(_ piece: ZipArchive.Piece) {
+    /// Adds a part that is within the range.
+    package mutating func add(_ piece: ZipArchive.Piece) {
         flush()
         pieces.append(piece)
     }
 
-    mutating func finish() -> [ZipArchive.Piece] {
+    /// The pieces, in order.
+    package mutating func finish() -> [ZipArchive.Piece] {
         flush()
         return pieces
     }

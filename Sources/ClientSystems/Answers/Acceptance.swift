@@ -1,17 +1,17 @@
-/// What a client says it can take: the value of `Accept` or `Accept-Encoding` (RFC 9110, section 12.5).
+/// The value of `Accept` or `Accept-Encoding` (RFC 9110, section 12.5).
 struct Acceptance {
     /// The names in lower case, each with its weight in thousandths.
     private let weights: [(name: String, weight: Int)]
 
-    /// Reads a list; what breaks the grammar is left out.
+    /// Reads a list, and leaves out elements that break the grammar.
     init(_ list: String) {
         weights = list.split(separator: ",").compactMap { element in
             let parts = element.split(separator: ";", omittingEmptySubsequences: false)
-            guard let name = parts.first.map(Self.trimmed), !name.isEmpty else { return nil }
+            guard let name = parts.first.map(Self.word), !name.isEmpty else { return nil }
             for parameter in parts.dropFirst() {
                 let halves = parameter.split(separator: "=", maxSplits: 1)
-                guard halves.count == 2, Self.trimmed(halves[0]) == "q" else { continue }
-                guard let weight = Self.weight(Self.trimmed(halves[1])) else { return nil }
+                guard halves.count == 2, Self.word(halves[0]) == "q" else { continue }
+                guard let weight = Self.weight(Self.word(halves[1])) else { return nil }
                 return (name, weight)
             }
             return (name, 1000)
@@ -26,12 +26,8 @@ struct Acceptance {
         return false
     }
 
-    private static func trimmed(_ text: Substring) -> String {
-        String(
-            text.drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }
-                .reversed()
-        )
-        .lowercased()
+    private static func word(_ text: Substring) -> String {
+        text.trimmed { $0 == " " || $0 == "\t" }.lowercased()
     }
 
     /// Reads `0.5`: at most three digits after the point, and not above 1 (section 12.4.2).
@@ -44,5 +40,17 @@ struct Acceptance {
         let padded = digits + String(repeating: "0", count: 3 - digits.utf8.count)
         let weight = (halves[0] == "1" ? 1000 : 0) + (Int(padded) ?? 0)
         return weight <= 1000 ? weight : nil
+    }
+}
+
+extension StringProtocol {
+    /// The text without blanks at its ends: by default spaces, and the ASCII control characters from tab to return.
+    func trimmed(
+        _ isBlank: (Unicode.Scalar) -> Bool = { $0 == " " || (9...13).contains($0.value) }
+    ) -> String {
+        var rest = Substring(self).unicodeScalars
+        while let scalar = rest.first, isBlank(scalar) { rest.removeFirst() }
+        while let scalar = rest.last, isBlank(scalar) { rest.removeLast() }
+        return String(rest)
     }
 }

@@ -1,9 +1,8 @@
-package import HotPush
-package import Platform
-package import VersionTree
+import HotPush
+import Platform
 
-/// What a decider may look up in an origin; tests have one in memory.
-package protocol ClientOrigin {
+/// What an answer may depend on in an origin; tests have one in memory.
+protocol ClientOrigin {
     /// What a channel offers to the clients of a system; `nil` if there is no such channel.
     func channel(
         _ name: ChannelName, for system: ClientSystem
@@ -14,8 +13,6 @@ package protocol ClientOrigin {
     func willFetch(composing: Bool) throws(StoreError)
     /// The files of an offer; `nil` if the origin no longer holds them.
     func content(of offer: ClientOffer) throws(StoreError) -> ClientContent?
-    /// A small object's bytes; `nil` if the origin does not hold it.
-    func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]?
     /// A document's bytes; `nil` if the origin does not hold it.
     func bytes(
         of document: ClientDocument, for system: ClientSystem
@@ -32,46 +29,4 @@ package protocol ClientOrigin {
     func encoded(
         named name: String, _ write: () throws(StoreError) -> [UInt8]
     ) throws(StoreError) -> [UInt8]
-}
-
-extension ClientOrigin {
-    package func willFetch(composing: Bool) throws(StoreError) {}
-
-    package func archiveByteCount(
-        named name: String, _ find: () throws(StoreError) -> Int64?
-    ) throws(StoreError) -> Int64? { try find() }
-
-    package func encoded(
-        named name: String, _ write: () throws(StoreError) -> [UInt8]
-    ) throws(StoreError) -> [UInt8] { try write() }
-}
-
-/// The files of a release, and what is known of each.
-package struct ClientContent: Sendable {
-    /// The files.
-    package var manifest: Manifest
-    /// CRC-32, MD5 and twin of each object.
-    package var facts: ContentFacts
-
-    /// Whether an answer that names all files takes so long to write that others should not wait for it: a millisecond.
-    var isLong: Bool { manifest.count > 500 }
-
-    /// Makes one.
-    package init(manifest: Manifest, facts: ContentFacts) {
-        self.manifest = manifest
-        self.facts = facts
-    }
-}
-
-/// Answers the clients of one system: no clock, no file, no network of its own.
-package protocol ClientDecider: SendableMetatype {
-    /// The system.
-    static var system: ClientSystem { get }
-    /// The answer to a request; `nil` if the path is none of this system's.
-    ///
-    /// Names only what `origin` offers to this request, and only URLs that some decider answers.
-    /// - Throws: what reading the origin throws. A request that is wrong is an answer, no error.
-    static func answer(
-        _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
-    ) throws(StoreError) -> ClientAnswer?
 }

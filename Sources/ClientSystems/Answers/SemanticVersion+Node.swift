@@ -1,20 +1,19 @@
-package import HotPush
+import HotPush
 
 // Versions as the servers of other systems read them from requests: with node-semver 7, of which both functions have
 // the name and the limits.
 
 extension SemanticVersion {
     /// Reads a version by node-semver's `valid`: white space around it and a `v` before it are dropped.
-    package init?(valid text: String) {
-        let trimmed = Self.trimmed(text.utf8)
-        guard trimmed.count <= Self.byteCountMax else { return nil }
-        let version = trimmed.first == UInt8(ascii: "v") ? trimmed.dropFirst() : trimmed
-        self.init(String(decoding: version, as: UTF8.self))
+    init?(valid text: String) {
+        let trimmed = text.trimmed()
+        guard trimmed.utf8.count <= Self.byteCountMax else { return nil }
+        self.init(String(trimmed.trimmingPrefix("v")))
         guard isWithinNumbers else { return nil }
     }
 
     /// Finds the first version in a text by node-semver's `coerce`: `v1.2-beta` means 1.2.0.
-    package init?(coercing text: String) {
+    init?(coercing text: String) {
         let bytes = Array(text.utf8)
         var position = 0
         while let start = bytes[position...].firstIndex(where: Self.isDigit) {
@@ -45,12 +44,4 @@ extension SemanticVersion {
     private var isWithinNumbers: Bool { max(major, minor, patch) <= Self.numberMax }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
-
-    private static func trimmed(_ bytes: String.UTF8View) -> Substring.UTF8View {
-        func isWhite(_ byte: UInt8) -> Bool { byte == 32 || (9...13).contains(byte) }
-        var rest = bytes[...]
-        while let byte = rest.first, isWhite(byte) { rest.removeFirst() }
-        while let byte = rest.last, isWhite(byte) { rest.removeLast() }
-        return rest
-    }
 }

@@ -2,7 +2,7 @@ import HotPush
 import Platform
 import StrictJSON
 
-/// What a client of Capgo's asks: the body of its POST.
+/// The question of Capgo's client, which is the body of its POST.
 struct CapgoRequest {
     /// The app, as its store knows it.
     private(set) var app = ""
@@ -24,17 +24,17 @@ struct CapgoRequest {
         SemanticVersion($0)
     }
 
-    /// What clients call what was shipped with the app.
+    /// The clients' name of the app's built-in content.
     static let builtin = "builtin"
 
-    /// Whether what was shipped with the app runs.
+    /// Whether the app's built-in content runs.
     ///
-    /// Plugins from 2026-03 on call it by the app's own version.
+    /// Plugins since 2026-03 name it by the app's own version.
     var runsBuiltIn: Bool {
         version == Self.builtin || appVersion.map { $0.utf8.elementsEqual(version.utf8) } ?? false
     }
 
-    /// Reads a body: strictly, but for fields that are nobody's here.
+    /// Reads a body strictly, but skips unknown fields.
     /// - Throws: what is wrong with it, and where.
     init(_ body: [UInt8]) throws(JSONError) {
         var reader = try JSONReader(body, limits: JSONLimits(depth: 16, byteCount: 64 * 1024))
@@ -57,7 +57,7 @@ struct CapgoRequest {
         if appVersion?.isEmpty == true { appVersion = nil }
     }
 
-    /// What no plugin calls itself counts as the newest.
+    /// A version that no plugin has counts as the newest.
     private static func isModern(_ plugin: String) -> Bool {
         guard let version = SemanticVersion(plugin, padding: true), let oldest = modernPlugins.first
         else { return true }
@@ -72,6 +72,6 @@ struct CapgoRequest {
         return nil
     }
 
-    /// The name under which the operator has enabled what the client asks for.
+    /// The name of the deployment.
     var deployment: String { channel.isEmpty ? app : "\(app)/\(channel)" }
 }

@@ -23,38 +23,23 @@ struct CodePushAnswer {
     }
 
     func clientAnswer(_ spelling: Spelling) -> ClientAnswer {
-        switch spelling {
-        case .snake:
-            .json { writer in
-                writer.member("update_info") { writer in
-                    writer.member("download_url", downloadURL)
-                    writer.member("description", description)
-                    writer.member("is_available", isAvailable)
-                    writer.member("is_disabled", false)
-                    writer.member("target_binary_range", range)
-                    writer.member("is_mandatory", isMandatory)
-                    writer.member("package_hash", packageHash)
-                    writer.member("label", label)
-                    writer.member("package_size", packageSize)
-                    writer.member("should_run_binary_version", runsBinary)
-                    writer.member("update_app_version", asksForNewerApp)
-                }
-            }
-        case .camel:
-            .json { writer in
-                writer.member("updateInfo") { writer in
-                    writer.member("downloadURL", downloadURL)
-                    writer.member("description", description)
-                    writer.member("isAvailable", isAvailable)
-                    writer.member("isDisabled", false)
-                    writer.member("appVersion", range)
-                    writer.member("isMandatory", isMandatory)
-                    writer.member("packageHash", packageHash)
-                    writer.member("label", label)
-                    writer.member("packageSize", packageSize)
-                    writer.member("shouldRunBinaryVersion", runsBinary)
-                    writer.member("updateAppVersion", asksForNewerApp)
-                }
+        func name(_ snake: String, _ camel: String) -> String {
+            spelling == .snake ? snake : camel
+        }
+        return .json { writer in
+            writer.member(name("update_info", "updateInfo")) { writer in
+                writer.member(name("download_url", "downloadURL"), downloadURL)
+                writer.member("description", description)
+                writer.member(name("is_available", "isAvailable"), isAvailable)
+                writer.member(name("is_disabled", "isDisabled"), false)
+                writer.member(name("target_binary_range", "appVersion"), range)
+                writer.member(name("is_mandatory", "isMandatory"), isMandatory)
+                writer.member(name("package_hash", "packageHash"), packageHash)
+                writer.member("label", label)
+                writer.member(name("package_size", "packageSize"), packageSize)
+                writer.member(
+                    name("should_run_binary_version", "shouldRunBinaryVersion"), runsBinary)
+                writer.member(name("update_app_version", "updateAppVersion"), asksForNewerApp)
             }
         }
     }

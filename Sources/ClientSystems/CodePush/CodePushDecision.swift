@@ -1,18 +1,18 @@
 import HotPush
 
-/// What a client is told, before anything is looked up.
-package enum CodePushDecision {
+/// The decision about a check, made before anything is looked up.
+enum CodePushDecision {
     /// A release, and whether it must be installed at once.
     case update(ClientChannel.Live, isMandatory: Bool)
-    /// Nothing to fetch: whether the app is to run what it was shipped with, which range of app versions the newest
-    /// release has if the client's is another, and whether a newer app would do.
+    /// Nothing to fetch: whether the app should run its built-in content, the range of app versions of the newest
+    /// release if the client's is outside it, and whether a newer app would be inside.
     case nothing(runsBinary: Bool, range: String, asksForNewerApp: Bool)
 
     /// Decides as CodePush's server: the newest release for this app, unless the client has that package already.
     ///
-    /// A roll-out is asked about only where it would bring something new: so it takes nothing back from who has it. Whom it
-    /// does not choose gets the newest release that is for it, or that it has.
-    package static func decide(_ check: CodePushCheck, in channel: ClientChannel) -> Self {
+    /// A roll-out counts only where it would bring something new, so it takes nothing back. A client that it does not
+    /// choose gets the newest release that chooses it, or that it has.
+    static func decide(_ check: CodePushCheck, in channel: ClientChannel) -> Self {
         let decision = decide(check, among: channel.live, in: channel)
         guard case .update(let live, _) = decision, !isFor(check, live) else { return decision }
         return decide(
@@ -27,7 +27,7 @@ package enum CodePushDecision {
         check.packageHash != nil && check.packageHash == live.offer.packageHash
     }
 
-    /// A release is mandatory also if one is that the client skips: newer than what it runs, and for its app.
+    /// A release is also mandatory if the client skips a mandatory one: newer than its own, and for its app.
     private static func decide(
         _ check: CodePushCheck, among releases: [ClientChannel.Live], in channel: ClientChannel
     ) -> Self {
@@ -60,8 +60,8 @@ package enum CodePushDecision {
 }
 
 extension CodePushCheck {
-    /// The place of what the client runs among all offers: by its label, else by its hash, which may have been offered
-    /// more than once; `nil` if it runs none of them.
+    /// The sequence of the client's release among all offers, by its label, else by its hash, which may have been
+    /// offered more than once; `nil` if it runs none of them.
     fileprivate func sequence(in past: [ClientOffer]) -> Int64? {
         let own = past.filter { offer in
             if let label { return offer.label == label }

@@ -1,32 +1,31 @@
-package import Archives
+import Archives
 import HotPush
-package import Platform
+import Platform
 import StrictJSON
 import VersionTree
 
 /// A release as CodePush's clients keep it: all files below one folder, known by one hash.
-package struct CodePushPackage {
-    /// The files and what is known of them.
-    package var content: ClientContent
+struct CodePushPackage {
+    /// The files and their facts.
+    var content: ClientContent
     /// The folder: `CodePush` or `www`.
-    package var folder: String
+    var folder: String
     /// The signature of the package hash, a JWT; `nil` if there is none.
-    package var signature: String?
+    var signature: String?
 
-    /// Makes a package.
-    package init(_ content: ClientContent, folder: String, signature: String? = nil) {
+    init(_ content: ClientContent, folder: String, signature: String? = nil) {
         self.content = content
         self.folder = folder
         self.signature = signature
     }
 
-    /// The file that a signature stands in, which is no file of the release.
-    package static let signatureName = ".codepushrelease"
+    /// The file of the signature, which is not part of the release.
+    static let signatureName = ".codepushrelease"
 
     /// The package hash: SHA-256 of the compact JSON array of `"path:sha256"`, sorted by UTF-16 units.
     ///
-    /// Clients compute it of what they have unpacked, without the files that ``isIgnored(_:)`` names.
-    package func hash() throws(StoreError) -> ObjectID {
+    /// Clients compute it from the unpacked files, without those that ``isIgnored(_:)`` names.
+    func hash() throws(StoreError) -> ObjectID {
         var lines: [String] = []
         for entry in content.manifest.entries {
             let path = place(of: entry.path.description)
@@ -38,8 +37,8 @@ package struct CodePushPackage {
         return try ObjectID(of: writer.drain())
     }
 
-    /// Whether a file counts for nothing in the hash: what macOS leaves behind, and the signature of the hash.
-    package static func isIgnored(_ path: String) -> Bool {
+    /// Whether the hash ignores a file: what macOS leaves behind, and the signature of the hash.
+    static func isIgnored(_ path: String) -> Bool {
         let bytes = path.utf8
         if bytes.starts(with: "__MACOSX/".utf8) { return true }
         let name = bytes.split(separator: UInt8(ascii: "/")).last ?? bytes[...]
@@ -47,26 +46,26 @@ package struct CodePushPackage {
     }
 
     /// The archive of all files.
-    package func archive() throws(StoreError) -> ZipArchive {
+    func archive() throws(StoreError) -> ZipArchive {
         try archive(of: content.manifest.entries, [])
     }
 
-    /// A name for which clients on iOS compute another hash; `nil` if there is none.
+    /// The first name that makes clients on iOS compute a wrong hash; `nil` if there is none.
     ///
     /// They hash as many bytes of the list as it has UTF-16 units (React Native's `computeFinalHashFromManifest`).
-    var nameBeyondASCII: TreePath? {
-        content.manifest.entries.lazy.map(\.path).first { path in
-            path.description.utf8.contains { $0 >= 0x80 }
+    var nameBeyondASCII: String? {
+        content.manifest.entries.lazy.map(\.path.description).first {
+            $0.utf8.contains { $0 >= 0x80 }
         }
     }
 
-    /// The archive of what a client lacks that has another package, and `hotcodepush.json` with what it has too much:
-    /// files, then the directories that they leave empty, or a later file could not take their place.
+    /// The archive of the files that a client with another package is missing, and `hotcodepush.json`, which lists
+    /// what to delete: files, then the directories that they leave empty, so that a later file can take their place.
     ///
-    /// `nil` where clients would fail. A file takes the place of a directory, and React Native's put files over what is
-    /// there; or a directory that of a file, and Cordova's put files there before they delete. Or a name makes those on
-    /// iOS compute a wrong hash, which they check after a difference and not after the whole.
-    package func difference(from base: CodePushPackage) throws(StoreError) -> ZipArchive? {
+    /// `nil` where clients would fail: where a file takes the place of a directory, since React Native's put files
+    /// over what is there; where a directory takes that of a file, since Cordova's delete last; and where a name
+    /// makes clients on iOS compute a wrong hash, which they check after a difference only.
+    func difference(from base: CodePushPackage) throws(StoreError) -> ZipArchive? {
         if nameBeyondASCII != nil { return nil }
         let (old, new) = (base.content.manifest, content.manifest)
         var changed: [Manifest.Entry] = []
@@ -99,10 +98,7 @@ package struct CodePushPackage {
     private func archive(
         of entries: some Sequence<Manifest.Entry>, _ more: [ZipMember]
     ) throws(StoreError) -> ZipArchive {
-        var members = more
-        for entry in entries {
-            members.append(try content.member(entry, at: place(of: entry.path.description)))
-        }
+        var members = try more + content.members(entries, below: "\(folder)/")
         if let signature {
             members.append(
                 ZipMember(path: place(of: Self.signatureName), bytes: Array(signature.utf8)))

@@ -1,25 +1,25 @@
-package import HotPush
+import HotPush
 
-/// Which clients get a release that is rolled out in part, by CodePush's rule.
-package enum CodePushRollout {
-    /// Whether a client gets a release; one that does not say who it is gets only what everybody gets.
+/// CodePush's rule for partial roll-outs.
+enum CodePushRollout {
+    /// Whether a client gets a release; a nameless client gets only what everybody gets.
     ///
     /// CodePush knows whole per cents: a share is rounded down.
-    package static func selects(_ client: String?, _ rollout: Rollout?, label: String) -> Bool {
+    static func selects(_ client: String?, _ rollout: Rollout?, label: String) -> Bool {
         guard let rollout, rollout.perMille < 1000 else { return true }
         guard let client else { return false }
         return bucket(of: client + "-" + label) < rollout.perMille / 10
     }
 
-    /// The place of a client among a hundred.
-    package static func bucket(of identifier: String) -> Int64 {
+    /// The place of a client among a hundred, from 0.
+    static func bucket(of identifier: String) -> Int64 {
         Int64(hash(of: identifier).magnitude % 100)
     }
 
     /// CodePush's hash of UTF-16 units: its server is JavaScript, where only the shift is cut to 32 bits.
     ///
     /// The sum goes beyond them: it grows by at most 2³¹ + 2¹⁶ with each unit.
-    package static func hash(of text: String) -> Int64 {
+    static func hash(of text: String) -> Int64 {
         var hash: Int64 = 0
         for unit in text.utf16 {
             let shifted = Int32(truncatingIfNeeded: hash) << 5

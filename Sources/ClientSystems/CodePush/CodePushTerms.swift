@@ -1,7 +1,10 @@
-package import HotPush
+import HotPush
 
-/// For which versions of the app a release is, as CodePush says it: all of these conditions.
-package struct CodePushTerms {
+/// The conditions on the version of the app, all of which must hold, as CodePush states them.
+struct CodePushTerms {
+    /// The kinds of requirements that clients can meet.
+    static let kinds = [Requirement.appVersionRange, Requirement.minimumAppVersion]
+
     private var conditions: [Condition] = []
 
     fileprivate enum Condition {
@@ -9,8 +12,8 @@ package struct CodePushTerms {
         case atLeast(SemanticVersion)
     }
 
-    /// Reads requirements; `nil` if one asks for what CodePush's clients do not say of themselves.
-    package init?(_ requirements: [Requirement]) {
+    /// Reads requirements; `nil` if CodePush's clients cannot say whether they meet one.
+    init?(_ requirements: [Requirement]) {
         for requirement in requirements {
             guard Self.objection(to: requirement) == nil,
                 let condition = Condition(requirement)
@@ -42,13 +45,13 @@ package struct CodePushTerms {
     }
 
     /// Whether a version of the app may run the release.
-    package func admit(_ version: SemanticVersion) -> Bool {
+    func admit(_ version: SemanticVersion) -> Bool {
         conditions.allSatisfy { $0.admits(version) }
     }
 
-    /// What a client that has nothing to fetch is told: the range that its app does not meet, and whether a newer app
-    /// would; `nil` if it meets all.
-    package func advice(to version: SemanticVersion) -> (range: String, asksForNewerApp: Bool)? {
+    /// The advice to a client without an update: the range that its app is outside of, and whether a newer app would be
+    /// inside; `nil` if it meets all conditions.
+    func advice(to version: SemanticVersion) -> (range: String, asksForNewerApp: Bool)? {
         if let condition = conditions.first(where: { $0.isBelow(version) }) {
             return (condition.text, false)
         }

@@ -2,10 +2,9 @@ package import CASStore
 import HotPush
 import StrictJSON
 
-// Configuration ↔ bytes: JSON without white space, keys sorted (RFC 8785), one line.
+// Configuration ↔ bytes, and the rules that people who write it may break.
 
 extension ClientConfiguration {
-    private static let formatVersion: Int64 = 1
     /// The largest file that is read, in bytes.
     package static let byteCountMax = 256 * 1024
     private static let deploymentCountMax = 1000
@@ -17,22 +16,12 @@ extension ClientConfiguration {
 
     /// The bytes of the file.
     package func serialized() -> [UInt8] {
-        var members: [JSONValue.Member] = [
-            .init(key: "castreeClients", value: .integer(Self.formatVersion)),
-            .init(key: "system", value: .string(system.rawValue)),
-            .init(key: "baseURL", value: .string(baseURL)),
-            .init(
-                key: "deployments",
-                value: .object(
-                    deployments.map {
-                        .init(key: $0.key, value: .string($0.value.description))
-                    })),
-            .init(key: "folder", value: .string(folder)),
-            .init(key: "historyCount", value: .integer(Int64(historyCount))),
-        ]
-        if !isEnabled { members.append(.init(key: "enabled", value: .bool(false))) }
-        if let log { members.append(.init(key: "log", value: .integer(log))) }
-        return JSONWriter.serialize(.object(members), sortedKeys: true) + [10]
+        JSONValue.members([
+            "castreeClients": .integer(FieldReader.clientFormat), "system": .text(system.rawValue),
+            "baseURL": .text(baseURL), "deployments": .texts(deployments), "folder": .text(folder),
+            "historyCount": .integer(Int64(historyCount)),
+            "enabled": isEnabled ? nil : .bool(false), "log": log.map { .integer($0) },
+        ]).fileBytes
     }
 
     /// Reads what an operator has set; people may have written it.
@@ -41,30 +30,17 @@ extension ClientConfiguration {
         do throws(PointerProblem) {
             self = try Self.parse(bytes, system)
         } catch {
-            let place = OriginLayout.clientConfiguration(of: system.rawValue)
-            throw Self.refusal(
-                error, place,
-                "put it back from a copy of the origin, or delete it and run castree origin enable",
-                Self.formatVersion)
+            throw error.refusal(
+                of: OriginLayout.clientConfiguration(of: system.rawValue),
+                "put it back from a copy of the origin, or delete it and run castree origin enable")
         }
-    }
-
-    /// What is said of a file that is refused.
-    static func refusal(
-        _ problem: PointerProblem, _ place: String, _ remedy: String, _ formatVersion: Int64
-    ) -> StoreError {
-        let error = problem.storeError(place, .badClients, formatVersion: formatVersion)
-        return StoreError(error.code, "\(error.message); \(remedy)")
     }
 
     private static func parse(
         _ bytes: [UInt8], _ system: ClientSystem
     ) throws(PointerProblem) -> ClientConfiguration {
-        let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 4)
-        guard let members = document.asObject else { throw .broken("it is no object") }
-        var fields = FieldReader(members, place: "it")
-        let format = try fields.integer("castreeClients", 1...ChannelPointer.sequenceMax)
-        guard format <= formatVersion else { throw .newer(format) }
+        var fields = try FieldReader(
+            file: bytes, byteCountMax: byteCountMax, depth: 4, format: "castreeClients")
         guard try fields.text("system") == system.rawValue else {
             throw .broken("it is that of another system")
         }
@@ -74,9 +50,7 @@ extension ClientConfiguration {
             try fields.integer(
                 "historyCount", Int64(historyCounts.lowerBound)...Int64(historyCounts.upperBound)))
         configuration.isEnabled = fields.has("enabled") ? try fields.flag("enabled") : true
-        if fields.has("log") {
-            configuration.log = try fields.integer("log", 1...ChannelPointer.logMax)
-        }
+        configuration.log = try fields.log()
         guard let deployments = fields.take("deployments")?.asObject else {
             throw .broken("it has no \"deployments\"")
         }
@@ -88,9 +62,7 @@ extension ClientConfiguration {
                 throw .broken(error.message)
             }
         }
-        if let unknown = fields.rest.first {
-            throw .broken("it has an unknown field \"\(printable(unknown.key))\"")
-        }
+        try fields.end("it has")
         if let problem = configuration.problem { throw .broken(problem) }
         return configuration
     }

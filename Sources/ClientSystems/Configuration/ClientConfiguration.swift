@@ -4,7 +4,6 @@ package import HotPush
 ///
 /// A value; written by `castree origin enable`, read by publishers and by `castree-origin`.
 package struct ClientConfiguration: Sendable, Hashable {
-    /// The system.
     package var system: ClientSystem
     /// Where the origin's server is for clients, without a slash at the end: `https://u.example.org`.
     ///
@@ -25,7 +24,6 @@ package struct ClientConfiguration: Sendable, Hashable {
     /// The entry of the origin's log in which it stands; `nil` where there is no log.
     package var log: Int64?
 
-    /// Makes a configuration.
     package init(
         _ system: ClientSystem, baseURL: String, deployments: [String: ChannelName] = [:]
     ) {

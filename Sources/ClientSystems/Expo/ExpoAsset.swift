@@ -1,11 +1,12 @@
 import HotPush
 import Platform
 
-/// A file of an update under a URL of its own: with its media type, and compressed for those who take that.
+/// A file of an update under a URL of its own, with its media type, and compressed for clients that accept it.
 enum ExpoAsset {
-    static let prefix = "/for/expo/assets/"
-    /// The ending of the script that is started first, whatever it is called.
+    private static let prefix = "/for/expo/assets/"
+    /// The ending of the script that starts first, whatever its name.
     static let launchEnding = "bundle"
+    private static let missing = ClientAnswer.notFound("There is no such asset.\n")
 
     /// The path of a file of a content.
     static func path(_ address: ObjectID, of content: ObjectID, ending: String) -> String {
@@ -19,33 +20,29 @@ enum ExpoAsset {
         return (MediaType.known("a.\(ending)".utf8) ?? .unknown).name
     }
 
-    /// The answer to a request for a file; `nil` if the path is none of these.
+    /// Answers a request for a file; `nil` if the path is another kind's.
     ///
-    /// What an older manifest names is there as long as the origin holds it: clients may ask for it at any time.
-    static func answer(
-        _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
-    ) throws(StoreError) -> ClientAnswer? {
-        guard let segments = request.segments(below: prefix) else { return nil }
-        guard request.asksForContent else { return .wrongMethod("GET, HEAD") }
-        guard case .names(let names) = segments, names.count == 2,
-            let contentAddress = ObjectID(names[0])
-        else { return .notFound("There is no such asset.\n") }
+    /// Files of older manifests are answered as long as the origin holds them: clients may ask at any time.
+    static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? {
+        guard let names = inquiry.request.segments(below: prefix) else { return nil }
+        guard inquiry.request.asksForContent else { return .wrongMethod("GET, HEAD") }
+        guard names.count == 2, let contentAddress = ObjectID(names[0]) else { return missing }
         let parts = names[1].split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = ObjectID(String(parts[0])),
-            let offer = try origin.offer(of: contentAddress, isLive: false, configuration)
-        else { return .notFound("There is no such asset.\n") }
-        try origin.willFetch(composing: false)
-        guard let content = try origin.content(of: offer), let facts = content.facts[address] else {
-            return .notFound("There is no such asset.\n")
+            let offer = try inquiry.first({ $0.offer(of: contentAddress, isLive: false) })
+        else { return missing }
+        try inquiry.origin.willFetch(composing: false)
+        guard let facts = try inquiry.origin.content(of: offer)?.facts[address] else {
+            return missing
         }
         let type = contentType(ending: parts.count > 1 ? String(parts[1]) : "")
         var answer = ClientAnswer.immutable(type, .bytes([]))
         // The body depends on it: caches keep both.
-        answer.fields.append(ClientRequest.Field("vary", "accept-encoding"))
+        answer.set("vary", "accept-encoding")
         guard facts.byteCount > 0 else { return answer }
-        let encodings = Acceptance(request.field("accept-encoding") ?? "")
+        let encodings = Acceptance(inquiry.request.field("accept-encoding") ?? "")
         if let twin = facts.twin, encodings.takes(["gzip", "*"]) {
-            answer.fields.append(ClientRequest.Field("content-encoding", "gzip"))
+            answer.set("content-encoding", "gzip")
             answer.body = .gzip(
                 twin: twin.address, twinByteCount: twin.byteCount, crc32: facts.crc32,
                 byteCount: facts.byteCount)

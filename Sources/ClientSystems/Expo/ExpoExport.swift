@@ -3,38 +3,36 @@ import Platform
 import StrictJSON
 import VersionTree
 
-/// What `npx expo export` has written, as a version has it: `metadata.json`, and `expoConfig.json` beside it.
+/// The output of `npx expo export` in a version: `metadata.json`, with `expoConfig.json` beside it.
 struct ExpoExport {
-    /// What one platform's app runs.
+    /// The program of one platform.
     struct Program {
         /// `ios` or `android`.
         var platform: String
-        /// The script that is started first.
-        var launchFile: Manifest.Entry
-        /// What the script asks for.
-        var assets: [Asset]
+        /// The native code that it is for.
+        var runtimeVersion: String
+        /// The script that starts first, then the files that it asks for.
+        var files: [Asset]
     }
 
-    /// A file that the script asks for.
+    /// A file.
     struct Asset {
-        /// The file.
-        var file: Manifest.Entry
+        var entry: Manifest.Entry
         /// The ending that it has on the device, without a point; its name has none.
         var ending: String
     }
 
     /// The platforms, in the order of their names.
     var programs: [Program]
-    /// The app's configuration, as its modules read it; `nil` without an `expoConfig.json`.
+    /// The app's configuration; `nil` without an `expoConfig.json`.
     var config: JSONValue?
 
     static let metadataPath = "metadata.json"
     static let configPath = "expoConfig.json"
-    private static let platforms = ["android", "ios"]
     private static let limits = JSONLimits(byteCount: 16 << 20)
 
     /// Reads the export from a release's files.
-    /// - Throws: `.unsuitableRelease` with what it lacks; what reading throws.
+    /// - Throws: `.unsuitableRelease` with what is missing; what reading throws.
     init(_ release: ClientRelease, _ content: ClientContent) throws(StoreError) {
         guard let metadata = try Self.document(Self.metadataPath, release, content) else {
             throw Self.refusal(
@@ -44,17 +42,23 @@ struct ExpoExport {
         guard let files = metadata["fileMetadata"], files.asObject != nil else {
             throw Self.refusal("\(Self.metadataPath) has no \"fileMetadata\"")
         }
-        programs = []
-        for platform in Self.platforms {
+        var parts: [(platform: String, files: [Asset])] = []
+        for platform in ["android", "ios"] {
             guard let part = files[platform] else { continue }
-            programs.append(try Self.program(platform, part, content.manifest))
+            parts.append((platform, try Self.files(platform, part, content.manifest)))
         }
-        guard !programs.isEmpty else {
+        guard !parts.isEmpty else {
             throw Self.refusal("\(Self.metadataPath) names neither android nor ios")
         }
         config = try Self.document(Self.configPath, release, content)
         if let config, config.asObject == nil {
             throw Self.refusal("\(Self.configPath) is no object")
+        }
+        programs = []
+        for (platform, files) in parts {
+            let version = try ExpoRuntime.version(
+                for: platform, release.release.requirements, config)
+            programs.append(Program(platform: platform, runtimeVersion: version, files: files))
         }
     }
 
@@ -70,23 +74,24 @@ struct ExpoExport {
         }
     }
 
-    private static func program(
+    private static func files(
         _ platform: String, _ part: JSONValue, _ manifest: Manifest
-    ) throws(StoreError) -> Program {
+    ) throws(StoreError) -> [Asset] {
         guard let launchPath = part["bundle"]?.asString, let assets = part["assets"]?.asArray
         else {
             throw refusal("\(metadataPath) names no \"bundle\" and \"assets\" for \(platform)")
         }
-        var program = Program(
-            platform: platform, launchFile: try file(launchPath, manifest), assets: [])
+        var files = [
+            Asset(entry: try file(launchPath, manifest), ending: ExpoAsset.launchEnding)
+        ]
         for asset in assets {
             guard let path = asset["path"]?.asString, let ending = asset["ext"]?.asString else {
                 throw refusal(
                     "an asset for \(platform) in \(metadataPath) has no \"path\" and \"ext\"")
             }
-            program.assets.append(Asset(file: try file(path, manifest), ending: ending))
+            files.append(Asset(entry: try file(path, manifest), ending: ending))
         }
-        return program
+        return files
     }
 
     private static func file(

@@ -2,10 +2,10 @@ import HotPush
 import Platform
 import StrictJSON
 
-/// For which native code a release is: the text that an app sends as `Expo-Runtime-Version`.
+/// The native code that a release is for: the text that an app sends as `Expo-Runtime-Version`.
 ///
-/// What the publisher requires counts: `runtimeVersion`, or `fingerprint`, which is what apps with that policy send. Else
-/// what `expoConfig.json` says: a text, or a policy whose result stands there, too.
+/// The publisher's requirement counts first: `runtimeVersion`, or `fingerprint`, which apps with that policy send. Else
+/// `expoConfig.json` says it: as a text, or by a policy whose result stands there, too.
 enum ExpoRuntime {
     /// The kinds of requirements that Expo's clients can meet.
     static let kinds = [Requirement.runtimeVersion, Requirement.fingerprint]
@@ -33,7 +33,7 @@ enum ExpoRuntime {
                 + "--require runtimeVersion=VERSION")
     }
 
-    /// What the publisher requires.
+    /// The runtime version that the publisher requires.
     static func required(_ requirements: [Requirement]) throws(StoreError) -> String? {
         let values = requirements.filter { kinds.contains($0.kind) }.map(\.value)
         guard let first = values.first else { return nil }
@@ -44,7 +44,7 @@ enum ExpoRuntime {
         return first
     }
 
-    /// What a policy gives, by docs.expo.dev, "Runtime versions"; `nil` where only the app's build knows it.
+    /// The result of a policy by docs.expo.dev, "Runtime versions"; `nil` where only the app's build knows it.
     private static func version(
         policy: String, _ platform: String, _ config: JSONValue
     ) -> String? {

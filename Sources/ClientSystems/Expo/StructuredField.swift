@@ -2,22 +2,20 @@ import Platform
 
 /// A dictionary of structured values, as Expo's fields have it: RFC 8941 (Expo SFV 0 is a part of it).
 ///
-/// Lists within it are read, and forgotten: nothing here asks for one.
+/// Reads all of the grammar, since a field that breaks it counts as missing, and keeps the values that are asked for.
 struct StructuredField {
     /// An item without its parameters.
-    enum Item: Sendable, Hashable {
+    enum Item: Hashable {
         case string(String)
-        case token(String)
-        case number(String)
         case boolean(Bool)
-        case bytes([UInt8])
-        case list
+        /// A token, a number, bytes or a list: nothing here asks for them.
+        case other
     }
 
     private var members: [String: Item] = [:]
     private var rest: Substring.UTF8View
 
-    /// Reads a dictionary; `nil` for what breaks the grammar: then the field counts as missing (section 4.2).
+    /// Reads a dictionary; `nil` if it breaks the grammar, so that the field counts as missing (section 4.2).
     init?(dictionary text: String) {
         rest = text[...].utf8
         skip(Self.isBlank)
@@ -93,7 +91,7 @@ struct StructuredField {
     private mutating func innerList() -> Item? {
         while true {
             skip(Self.isBlank)
-            if take(")") { return .list }
+            if take(")") { return .other }
             guard bareItem() != nil, skipParameters(),
                 let next = rest.first, next == 0x20 || next == UInt8(ascii: ")")
             else { return nil }
@@ -112,8 +110,8 @@ struct StructuredField {
         case _ where first == UInt8(ascii: "-") || Self.isDigit(first): return number()
         case _ where first == UInt8(ascii: "*") || Self.isLetter(first):
             let others = Array("!#$%&'*+-.^_`|~:/".utf8)
-            return .token(
-                run { Self.isLetter($0) || Self.isDigit($0) || others.contains($0) })
+            _ = run { Self.isLetter($0) || Self.isDigit($0) || others.contains($0) }
+            return .other
         default: return nil
         }
     }
@@ -139,18 +137,15 @@ struct StructuredField {
     private mutating func byteSequence() -> Item? {
         rest.removeFirst()
         let text = run { $0 != UInt8(ascii: ":") }
-        guard take(":"), let bytes = Base64.bytes(text) else { return nil }
-        return .bytes(bytes)
+        return take(":") && Base64.bytes(text) != nil ? .other : nil
     }
 
     /// At most 15 digits, or 12 before a point and 1 to 3 after it.
     private mutating func number() -> Item? {
-        let sign = take("-") ? "-" : ""
-        let whole = run(Self.isDigit)
-        guard !whole.isEmpty else { return nil }
-        guard take(".") else { return whole.utf8.count <= 15 ? .number(sign + whole) : nil }
-        let fraction = run(Self.isDigit)
-        guard whole.utf8.count <= 12, (1...3).contains(fraction.utf8.count) else { return nil }
-        return .number("\(sign)\(whole).\(fraction)")
+        _ = take("-")
+        let whole = run(Self.isDigit).utf8.count
+        guard take(".") else { return (1...15).contains(whole) ? .other : nil }
+        let fraction = run(Self.isDigit).utf8.count
+        return (1...12).contains(whole) && (1...3).contains(fraction) ? .other : nil
     }
 }

@@ -74,7 +74,7 @@ package struct ClientFiles {
 
     /// What a channel has offered to a system's clients; `nil` if that was never written, or is lost.
     /// - Throws: `.badClients` for a damaged file, with what to do; what reading throws.
-    package func history(
+    func history(
         of channel: ChannelName, _ system: ClientSystem
     ) throws(StoreError) -> ClientHistory? {
         let path = OriginLayout.clientHistory(of: channel, system.rawValue)
@@ -117,7 +117,7 @@ package struct ClientFiles {
     ///
     /// The largest label is noted before, beside the publisher's own files: a history that is lost goes on from there.
     /// - Throws: `.tooLarge` if what the pointer lists alone is too much.
-    package func write(
+    func write(
         _ history: ClientHistory, of pointer: ChannelPointer
     ) throws(StoreError) {
         var history = history
@@ -268,7 +268,6 @@ package struct ClientFiles {
         labels[name] = history.labelCount
         let document = JSONValue.object(
             labels.map { .init(key: $0.key, value: .integer($0.value)) })
-        try origin.replace(
-            Self.labels, with: JSONWriter.serialize(document, sortedKeys: true) + [10])
+        try origin.replace(Self.labels, with: document.fileBytes)
     }
 }

@@ -1,5 +1,5 @@
-package import CASStore
-package import HotPush
+import CASStore
+import HotPush
 
 // How a history follows its channel: values in, values out.
 
@@ -12,7 +12,7 @@ extension ClientHistory {
     ///   - ordersByTime: whether clients take only what was offered later than what they run: then what stood below a
     ///     withdrawn release is offered again.
     ///   - isRenewed: whether the offer of a release is to be made anew.
-    package mutating func lacking(
+    mutating func lacking(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, ordersByTime: Bool,
         renewing isRenewed: (ClientOffer) -> Bool = { _ in false }
     ) -> [Lacking] {
@@ -38,18 +38,19 @@ extension ClientHistory {
     }
 
     /// A release that is to be offered.
-    package struct Lacking: Sendable, Hashable {
+    struct Lacking: Sendable, Hashable {
         /// As the pointer lists it.
-        package var release: OfferedRelease
+        var release: OfferedRelease
         /// Whether it was offered before, and is now offered anew.
-        package var isAgain: Bool
+        var isAgain: Bool
     }
 
     /// When the next offer of a release is made, in milliseconds since 1970.
     ///
-    /// The release's own time, so that a history that was lost is made again with the same ids; later than any offer here.
+    /// The release's own time, so that a history that was lost is made again with the same ids; later than any offer
+    /// here.
     /// - Parameter pointer: what is about to be offered.
-    package func time(of lacking: Lacking, in pointer: ChannelPointer) -> Int64 {
+    func time(of lacking: Lacking, in pointer: ChannelPointer) -> Int64 {
         let seconds = lacking.isAgain ? pointer.createdAt : lacking.release.createdAt
         let max = ChannelPointer.sequenceMax
         let (time, isOver) = seconds.multipliedReportingOverflow(by: 1000)
@@ -60,7 +61,7 @@ extension ClientHistory {
     /// Adds an offer, and drops the oldest beyond a number, but for those that the pointer lists.
     ///
     /// - Throws: `.badClients` if it is not later than the last.
-    package mutating func append(
+    mutating func append(
         _ offer: ClientOffer, keeping count: Int, of pointer: ChannelPointer
     ) throws(StoreError) {
         if let last = offers.last, last.createdAt >= offer.createdAt {
@@ -74,7 +75,7 @@ extension ClientHistory {
     }
 
     /// Drops the oldest offers beyond a number, but for those that count for a release of the pointer.
-    package mutating func drop(to count: Int, listedIn pointer: ChannelPointer) {
+    mutating func drop(to count: Int, listedIn pointer: ChannelPointer) {
         guard offers.count > count else { return }
         var needed: Set<Int64> = Set(pointer.releases.map(\.sequence))
         var kept: [ClientOffer] = []
@@ -88,25 +89,23 @@ extension ClientHistory {
 }
 
 extension ClientOffer {
-    /// Whether it says what a release says of its target.
+    /// Whether it says of its target what a release says.
     func isOffer(of release: OfferedRelease) -> Bool {
+        if case .version(_, let facts) = target, facts != release.facts { return false }
+        return hasTarget(of: release)
+    }
+
+    private func hasTarget(of release: OfferedRelease) -> Bool {
         switch (target, release.target) {
         case (.embedded, .embedded): true
-        case (.version(let mine, let facts), .version(let theirs)):
-            mine.unplaced == theirs.unplaced && facts == release.facts
+        case (.version(let mine, _), .version(let theirs)): mine.unplaced == theirs.unplaced
         default: false
         }
     }
 
-    /// Whether a pointer still lists what it offers.
+    /// Whether a pointer still lists its target.
     fileprivate func isOffered(by pointer: ChannelPointer) -> Bool {
-        pointer.releases.contains { release in
-            switch (target, release.target) {
-            case (.embedded, .embedded): true
-            case (.version(let mine, _), .version(let theirs)): mine.unplaced == theirs.unplaced
-            default: false
-            }
-        }
+        pointer.releases.contains(where: hasTarget)
     }
 
     /// The number of its label; 0 without one.

@@ -1,23 +1,20 @@
-package import HotPush
+import HotPush
 
 /// What a channel has offered to the clients of a system: the file `for/<system>/<channel>.json`.
 ///
 /// The publisher appends to it before it replaces the pointer. So a reader that finds an offer above the pointer's
 /// sequence ignores it.
-package struct ClientHistory: Sendable, Hashable {
-    /// The system.
-    package var system: ClientSystem
-    /// The channel.
-    package var channel: ChannelName
+struct ClientHistory: Sendable, Hashable {
+    var system: ClientSystem
+    var channel: ChannelName
     /// The offers, oldest first.
-    package var offers: [ClientOffer]
+    var offers: [ClientOffer]
     /// The largest number of a label so far; labels go on from it when old offers are dropped.
-    package var labelCount: Int64
+    var labelCount: Int64
     /// The entry of the origin's log in which its newest offers stand; `nil` where there is no log.
-    package var log: Int64?
+    var log: Int64?
 
-    /// Makes a history.
-    package init(
+    init(
         _ system: ClientSystem, _ channel: ChannelName, offers: [ClientOffer] = [],
         labelCount: Int64 = 0
     ) {
@@ -28,34 +25,27 @@ package struct ClientHistory: Sendable, Hashable {
     }
 }
 
-/// A channel as a decider sees it: what the pointer offers now, and what clients may know from before.
-package struct ClientChannel: Sendable, Hashable {
+/// A channel as a feed sees it: what the pointer offers now, and what clients may know from before.
+struct ClientChannel: Sendable, Hashable {
     /// What the pointer offers, newest first, each with the ids that clients know it by.
     ///
     /// A release without an offer in the history is not here: it was published before the system was enabled.
-    package var live: [Live]
+    var live: [Live]
     /// All offers up to the pointer, oldest first, also those that are no longer offered.
-    package var past: [ClientOffer]
+    var past: [ClientOffer]
 
     /// A release of the pointer and its offer.
-    package struct Live: Sendable, Hashable {
+    struct Live: Sendable, Hashable {
         /// What the pointer says: target, requirements, roll-out, mandatory.
-        package var release: OfferedRelease
-        /// The ids.
-        package var offer: ClientOffer
-
-        /// Makes one.
-        package init(release: OfferedRelease, offer: ClientOffer) {
-            self.release = release
-            self.offer = offer
-        }
+        var release: OfferedRelease
+        var offer: ClientOffer
     }
 
     /// Joins a pointer and a history by the sequence of each release; offers above the pointer are left out.
     ///
-    /// Only the pointer may be signed: an offer counts for a release only if it says of it what the pointer says. So who can
-    /// write histories, and no pointers, makes no client take anything else.
-    package init(_ pointer: ChannelPointer, _ history: ClientHistory) {
+    /// Only the pointer may be signed: an offer counts for a release only if it says of it what the pointer says. So
+    /// who can write histories, and no pointers, makes no client take anything else.
+    init(_ pointer: ChannelPointer, _ history: ClientHistory) {
         past = history.offers.filter { $0.sequence <= pointer.sequence }
         let releases = Dictionary(pointer.releases.map { ($0.sequence, $0) }) { first, _ in first }
         var offers: [Int64: ClientOffer] = [:]

@@ -6,51 +6,25 @@ import VersionTree
 // One offer ↔ JSON, as part of a history.
 
 extension ClientOffer {
-    /// Its JSON members, keys in no particular order.
-    var members: [JSONValue.Member] {
-        var members: [JSONValue.Member] = [
-            .init(key: "sequence", value: .integer(sequence)),
-            .init(key: "createdAt", value: .integer(createdAt)),
-            .init(key: "firstOfferedAt", value: .integer(firstOfferedAt)),
-        ]
-        func add(_ key: String, _ text: String?) {
-            if let text { members.append(.init(key: key, value: .string(text))) }
-        }
-        switch target {
-        case .embedded: members.append(.init(key: "embedded", value: .bool(true)))
-        case .version(let version, let facts):
-            add("content", version.content.description)
-            add("facts", facts.description)
-            add("manifest", version.manifest.description)
-            add("version", version.name.description)
-            members.append(
-                .init(key: "manifestBytes", value: .integer(version.manifestByteCount)))
-        }
-        add("label", label)
-        add("id", id)
-        add("packageHash", packageHash)
-        add("manifestDigest", manifestDigest?.description)
-        if let archive {
-            members.append(
-                .init(
-                    key: "archive",
-                    value: .object([
-                        .init(key: "bytes", value: .integer(archive.byteCount)),
-                        .init(key: "sha256", value: .string(archive.sha256.description)),
-                    ])))
-        }
-        if !signatures.isEmpty {
-            members.append(
-                .init(
-                    key: "signatures",
-                    value: .object(
-                        signatures.map { .init(key: $0.key, value: .string($0.value)) })))
-        }
-        if !documents.isEmpty {
-            members.append(
-                .init(key: "documents", value: .array(documents.map { .object($0.members) })))
-        }
-        return members
+    /// Its JSON.
+    var document: JSONValue {
+        var (version, facts): (PublishedVersion?, ObjectID?) = (nil, nil)
+        if case .version(let offered, let known) = target { (version, facts) = (offered, known) }
+        return .members([
+            "sequence": .integer(sequence), "createdAt": .integer(createdAt),
+            "firstOfferedAt": .integer(firstOfferedAt),
+            "embedded": version == nil ? .bool(true) : nil,
+            "content": .text(version?.content), "facts": .text(facts),
+            "manifest": .text(version?.manifest), "version": .text(version?.name),
+            "manifestBytes": version.map { .integer($0.manifestByteCount) },
+            "label": .text(label), "id": .text(id), "packageHash": .text(packageHash),
+            "manifestDigest": .text(manifestDigest),
+            "archive": archive.map {
+                .members(["bytes": .integer($0.byteCount), "sha256": .text($0.sha256)])
+            },
+            "signatures": signatures.isEmpty ? nil : .texts(signatures),
+            "documents": documents.isEmpty ? nil : .array(documents.map(\.document)),
+        ])
     }
 
     init(_ value: JSONValue, place: String) throws(PointerProblem) {
@@ -70,7 +44,7 @@ extension ClientOffer {
             var inner = FieldReader(value.asObject ?? [], place: "the archive of \(place)")
             archive = ArchiveDigest(
                 sha256: try inner.address("sha256"), byteCount: try inner.integer("bytes", times))
-            try inner.end()
+            try inner.end("there is")
         }
         for member in fields.take("signatures")?.asObject ?? [] {
             guard let text = member.value.asString else {
@@ -83,7 +57,7 @@ extension ClientOffer {
                 documents.append(try ClientDocument(value, place: "a document of \(place)"))
             }
         }
-        try fields.end()
+        try fields.end("there is")
     }
 
     private static func target(
@@ -92,7 +66,8 @@ extension ClientOffer {
         if try fields.flag("embedded") { return .embedded }
         let name: VersionName
         do throws(StoreError) {
-            name = try VersionName(fields.name("version"))
+            // What is no name is refused by the rules for names.
+            name = try VersionName(fields.take("version")?.asString ?? "")
         } catch {
             throw .broken("\(place): \(error.message)")
         }
@@ -106,19 +81,12 @@ extension ClientOffer {
 }
 
 extension ClientDocument {
-    fileprivate var members: [JSONValue.Member] {
-        var members: [JSONValue.Member] = [
-            .init(key: "address", value: .string(address.description)),
-            .init(key: "bytes", value: .integer(byteCount)),
-            .init(key: "id", value: .string(id)),
-            .init(key: "platform", value: .string(platform)),
-            .init(key: "runtimeVersion", value: .string(runtimeVersion)),
-        ]
-        if let signature {
-            members.append(.init(key: "signature", value: .string(signature)))
-        }
-        if epoch > 0 { members.append(.init(key: "epoch", value: .integer(epoch))) }
-        return members
+    fileprivate var document: JSONValue {
+        .members([
+            "address": .text(address), "bytes": .integer(byteCount), "id": .text(id),
+            "platform": .text(platform), "runtimeVersion": .text(runtimeVersion),
+            "signature": .text(signature), "epoch": epoch > 0 ? .integer(epoch) : nil,
+        ])
     }
 
     fileprivate init(_ value: JSONValue, place: String) throws(PointerProblem) {
@@ -130,25 +98,6 @@ extension ClientDocument {
             byteCount: try fields.integer("bytes", 0...ChannelPointer.sequenceMax),
             signature: try fields.optionalText("signature"))
         if fields.has("epoch") { epoch = try fields.integer("epoch", 1...ChannelPointer.logMax) }
-        try fields.end()
-    }
-}
-
-extension FieldReader {
-    fileprivate mutating func optionalText(_ key: String) throws(PointerProblem) -> String? {
-        has(key) ? try text(key) : nil
-    }
-
-    /// Refuses what nobody took.
-    fileprivate func end() throws(PointerProblem) {
-        if let unknown = rest.first {
-            throw .broken("there is an unknown field \"\(printable(unknown.key))\"")
-        }
-    }
-
-    /// A text whose absence a version's name tells of.
-    fileprivate mutating func name(_ key: String) -> String {
-        // What is no name is refused by the rules for names.
-        take(key)?.asString ?? ""
+        try fields.end("there is")
     }
 }

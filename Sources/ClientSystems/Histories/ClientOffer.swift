@@ -36,16 +36,6 @@ package struct ClientOffer: Sendable, Hashable {
         case embedded
     }
 
-    /// Makes an offer.
-    package init(
-        sequence: Int64, target: Target, createdAt: Int64, firstOfferedAt: Int64
-    ) {
-        self.sequence = sequence
-        self.target = target
-        self.createdAt = createdAt
-        self.firstOfferedAt = firstOfferedAt
-    }
-
     /// The version, unless clients go back to what was shipped with the app.
     package var version: PublishedVersion? {
         if case .version(let version, _) = target { version } else { nil }
@@ -58,12 +48,6 @@ package struct ArchiveDigest: Sendable, Hashable {
     package var sha256: ObjectID
     /// Their number.
     package var byteCount: Int64
-
-    /// Makes a digest.
-    package init(sha256: ObjectID, byteCount: Int64) {
-        self.sha256 = sha256
-        self.byteCount = byteCount
-    }
 }
 
 /// A document that is written when a release is published: `for/<system>/documents/<address>`.
@@ -84,18 +68,5 @@ package struct ClientDocument: Sendable, Hashable {
     package var epoch: Int64 = 0
 
     /// The largest that is sent: a server has it in memory.
-    package static let byteCountMax: Int64 = 16 << 20
-
-    /// Makes a document.
-    package init(
-        platform: String, runtimeVersion: String, id: String, address: ObjectID, byteCount: Int64,
-        signature: String? = nil
-    ) {
-        self.platform = platform
-        self.runtimeVersion = runtimeVersion
-        self.id = id
-        self.address = address
-        self.byteCount = byteCount
-        self.signature = signature
-    }
+    static let byteCountMax: Int64 = 16 << 20
 }

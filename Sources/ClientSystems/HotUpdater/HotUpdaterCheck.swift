@@ -1,31 +1,31 @@
-/// A client's question which bundle it should run.
-package struct HotUpdaterCheck {
-    /// What the client says of its app.
-    package var app: App
+/// A client's check for the bundle that it should run.
+struct HotUpdaterCheck {
+    /// The client's app.
+    var app: App
     /// `ios` or `android`.
-    package var platform: String
-    /// The channel, as hot-updater calls it.
-    package var channel: String
-    /// The oldest bundle that the app may run: made when the app was.
-    package var minimum: String
+    var platform: String
+    /// The channel in hot-updater's sense.
+    var channel: String
+    /// The oldest bundle that the app may run, made with the app.
+    var minimum: String
     /// The bundle that it runs.
-    package var current: String
+    var current: String
     /// Its place in roll-outs.
-    package var cohort: HotUpdaterCohort?
+    var cohort: HotUpdaterCohort?
 
-    /// What a client says of its app.
-    package enum App: Hashable {
+    /// The two ways in which clients identify their app.
+    enum App: Hashable {
         /// The version in the store that it came from.
         case version(String)
         /// A digest of its native code.
         case fingerprint(String)
     }
 
-    /// What the app runs that has fetched nothing yet, and what it goes back to.
-    package static let builtIn = "00000000-0000-0000-0000-000000000000"
+    /// The id of the app's built-in bundle, which runs first and is gone back to.
+    static let builtIn = "00000000-0000-0000-0000-000000000000"
 
-    /// Reads the segments of a path; `nil` if they are no question.
-    package init?(_ segments: [String]) {
+    /// Reads the segments of a path; `nil` if they are no check.
+    init?(_ segments: [String]) {
         // A slash at the end begins no cohort.
         let segments = segments.last == "" ? segments.dropLast() : segments
         guard (6...7).contains(segments.count), !segments.contains("") else { return nil }
@@ -42,5 +42,5 @@ package struct HotUpdaterCheck {
     }
 
     /// The name of the deployment.
-    package var deployment: String { "\(platform)/\(channel)" }
+    var deployment: String { "\(platform)/\(channel)" }
 }

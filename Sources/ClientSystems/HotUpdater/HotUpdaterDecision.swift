@@ -1,22 +1,22 @@
 import HotPush
 
-/// What a client is told, before anything is looked up.
-package enum HotUpdaterDecision {
+/// The decision about a check, made before anything is looked up.
+enum HotUpdaterDecision {
     /// It runs the right bundle.
     case nothing
     /// A newer bundle.
     case update(ClientChannel.Live)
     /// An older bundle, since the one that it runs is no longer for it.
     case goBack(ClientChannel.Live)
-    /// What the app was shipped with.
+    /// The app's built-in bundle.
     case goBackToBuiltIn
 
-    /// Decides: the newest bundle for this device; what it runs, if that is still for it; else the newest older one,
-    /// whatever its roll-out; else what the app was shipped with.
+    /// Decides on the newest bundle for this device; else its own, if that is still for it; else the newest older one,
+    /// whatever its roll-out; else the built-in one.
     ///
-    /// Bundles are ordered by their ids, which never change. So a channel that offers an older release again takes
-    /// those back that are newer than it.
-    package static func decide(_ check: HotUpdaterCheck, in channel: ClientChannel) -> Self {
+    /// Bundles are ordered by their ids, which never change, so a channel that offers an older release again takes back
+    /// the newer ones.
+    static func decide(_ check: HotUpdaterCheck, in channel: ClientChannel) -> Self {
         // Nothing was ever offered: other servers' bundles are not for this one to take back.
         if channel.past.isEmpty { return .nothing }
         let candidates = candidates(check, in: channel).filter { !precedes($0.id, check.minimum) }
@@ -38,7 +38,7 @@ package enum HotUpdaterDecision {
         var isEligible: Bool
     }
 
-    /// The bundles that the channel offers to the app and that it has not taken back from this device.
+    /// The bundles that the channel offers to the app and has not taken back from this device.
     private static func candidates(
         _ check: HotUpdaterCheck, in channel: ClientChannel
     ) -> [Candidate] {
@@ -56,8 +56,8 @@ package enum HotUpdaterDecision {
             guard terms.admit(check.app) else { continue }
             // Offered before `head` was offered again.
             if let head, precedes(head, id) { continue }
-            let audience = HotUpdaterAudience(live.release.rollout, groups: terms.groups)
-            let isEligible = audience.includes(check.cohort, bundle: id)
+            let isEligible = HotUpdaterCohort.includes(
+                check.cohort, live.release.rollout, groups: terms.groups, bundle: id)
             if isEligible, head == nil { head = id }
             candidates.append(Candidate(live: live, id: id, isEligible: isEligible))
         }

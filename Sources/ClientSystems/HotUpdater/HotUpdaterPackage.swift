@@ -1,29 +1,23 @@
-package import Archives
-package import Platform
+import Archives
+import Platform
 import StrictJSON
-package import VersionTree
+import VersionTree
 
 /// A release as hot-updater's clients keep it: its files, and `manifest.json`, which says their hashes.
-package struct HotUpdaterPackage {
-    /// The files and what is known of them.
-    package var content: ClientContent
+struct HotUpdaterPackage {
+    /// The files and their facts.
+    var content: ClientContent
     /// `manifest.json`: written when the bundle is published, and never again.
-    package var manifest: [UInt8]
-
-    /// Makes a bundle.
-    package init(_ content: ClientContent, manifest: [UInt8]) {
-        self.content = content
-        self.manifest = manifest
-    }
+    var manifest: [UInt8]
 
     /// The name of the manifest in the archive.
-    package static let manifestName = "manifest.json"
+    static let manifestName = "manifest.json"
 
     /// The manifest of a content, as JavaScript writes it with two blanks, and a newline.
     ///
     /// Clients compare the hashes of two of them by path to know which files to fetch.
     /// - Parameter signatures: of the files' digests, in Base64; empty for an unsigned bundle.
-    package static func manifest(
+    static func manifest(
         of content: ClientContent, id: String, signatures: [ObjectID: String] = [:]
     ) -> [UInt8] {
         var lines = ["{", "  \"bundleId\": \(quoted(id)),"]
@@ -43,18 +37,16 @@ package struct HotUpdaterPackage {
     }
 
     /// The archive: all files and the manifest.
-    package func archive() throws(StoreError) -> ZipArchive {
-        var members = [ZipMember(path: Self.manifestName, bytes: manifest)]
-        for entry in content.manifest.entries {
-            members.append(try content.member(entry, at: entry.path.description))
-        }
-        return try ZipArchive(members)
+    func archive() throws(StoreError) -> ZipArchive {
+        try ZipArchive(
+            [ZipMember(path: Self.manifestName, bytes: manifest)]
+                + content.members(content.manifest.entries))
     }
 
-    /// The files that a client fetches that has another bundle, by their paths: those that are new there, or other.
+    /// The files that a client with another bundle fetches: those whose path is new or has other content.
     ///
-    /// Content that has only moved is fetched once more: clients look for it by path.
-    package func changes(from base: ClientContent) -> [Manifest.Entry] {
+    /// Moved content is fetched again, since clients look for it by path.
+    func changes(from base: ClientContent) -> [Manifest.Entry] {
         let (old, new) = (base.manifest, content.manifest)
         var changes: [Manifest.Entry] = []
         new.forEachDifference(from: old) { difference in

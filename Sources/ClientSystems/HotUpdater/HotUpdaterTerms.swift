@@ -1,16 +1,19 @@
-package import HotPush
+import HotPush
 
-/// What hot-updater's clients are told of a release's requirements: versions of the app, or a fingerprint, and groups.
-package struct HotUpdaterTerms {
+/// A release's requirements as hot-updater states them: versions of the app, or a fingerprint, and groups.
+struct HotUpdaterTerms {
+    /// The kinds of requirements that the version of the app decides.
+    static let versionKinds = [Requirement.appVersionRange, Requirement.minimumAppVersion]
+
     /// The ranges that the version of the app must be in; `nil` for a release that asks for a fingerprint.
-    package var ranges: [VersionRange]? = []
+    var ranges: [VersionRange]? = []
     /// The fingerprint that the app must have.
-    package var fingerprint: String?
+    var fingerprint: String?
     /// The groups that it is restricted to; empty for everybody.
-    package var groups: [String] = []
+    var groups: [String] = []
 
-    /// Reads the requirements that concern a platform; `nil` if one asks for what clients do not say of themselves.
-    package init?(_ requirements: [Requirement], platform: String) {
+    /// Reads the requirements that concern a platform; `nil` if clients cannot say whether they meet one.
+    init?(_ requirements: [Requirement], platform: String) {
         for requirement in requirements where requirement.concerns(platform: platform) {
             guard Self.objection(to: requirement) == nil else { return nil }
             switch requirement.kind {
@@ -62,7 +65,7 @@ package struct HotUpdaterTerms {
     }
 
     /// Whether an app may run the release.
-    package func admit(_ app: HotUpdaterCheck.App) -> Bool {
+    func admit(_ app: HotUpdaterCheck.App) -> Bool {
         switch app {
         case .version(let text):
             // What its own server cannot read, as a zero before a number, is read as by all others here.

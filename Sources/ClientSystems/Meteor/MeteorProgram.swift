@@ -10,7 +10,7 @@ struct MeteorProgram {
     /// The URL of the index page, which no manifest lists.
     static let indexRoute = "/"
     private static let compatibilityKey = "cordovaCompatibilityVersions"
-    /// What Meteor's server says besides, as the reader keeps it.
+    /// Other fields of Meteor's server that the reader keeps.
     private static let otherKeys = [
         "versionRefreshable", "versionNonRefreshable", "versionReplaceable", "PUBLIC_SETTINGS",
         "hmrVersion", "refreshableAssets", "meteorRuntimeConfig",
@@ -19,7 +19,7 @@ struct MeteorProgram {
     private let manifest: Manifest
     private let compatibility: JSONValue
 
-    /// - Throws: `.unsuitableRelease` for what was not read from Meteor.
+    /// - Throws: `.unsuitableRelease` for a version that was not read from Meteor.
     init(_ manifest: Manifest) throws(StoreError) {
         self.manifest = manifest
         guard let index = manifest[try TreePath(Self.indexPath)],
@@ -39,13 +39,13 @@ struct MeteorProgram {
         }
     }
 
-    /// What Meteor calls the version.
+    /// Meteor's name of the version.
     var version: String {
         manifest.foreign.value(Release.publisherVersionKey)?.asString
             ?? manifest.version.description
     }
 
-    /// The keys by which apps say whether the version fits their native code.
+    /// The keys that tell whether the version fits an app's native code.
     var compatibilityVersions: [String] {
         (compatibility.asObject ?? []).compactMap(\.value.asString)
     }
@@ -57,11 +57,7 @@ struct MeteorProgram {
             writer.member("version", version)
             writer.key(Self.compatibilityKey)
             writer.value(compatibility)
-            for key in Self.otherKeys {
-                guard let value = manifest.foreign.value(key) else { continue }
-                writer.key(key)
-                writer.value(value)
-            }
+            writer.members(Self.otherKeys, of: manifest.foreign)
             writer.key("manifest")
             writer.beginArray()
             for entry in manifest.entries where entry.path.description != Self.indexPath {
@@ -77,24 +73,16 @@ struct MeteorProgram {
     {
         writer.member("path", entry.path.description)
         writer.member("where", "client")
-        for key in ["type", "cacheable"] {
-            guard let value = entry.foreign.value(key) else { continue }
-            writer.key(key)
-            writer.value(value)
-        }
+        writer.members(["type", "cacheable"], of: entry.foreign)
         writer.member("url", route)
         writer.member("size", entry.byteCount)
-        for key in ["hash", "sourceMap", "sourceMapUrl", "replaceable"] {
-            guard let value = entry.foreign.value(key) else { continue }
-            writer.key(key)
-            writer.value(value)
-        }
+        writer.members(["hash", "sourceMap", "sourceMapUrl", "replaceable"], of: entry.foreign)
         if let digest = entry.labels.first(where: { $0.algorithm == .sha512 }) {
             writer.member("sri", Base64.string(digest.bytes))
         }
     }
 
-    /// What clients compare with the tag of a file, and whether its URL is never another file's.
+    /// The label that clients compare with a file's entity tag, and whether its URL is never another file's.
     static func label(of entry: Manifest.Entry) -> (text: String, isFinal: Bool)? {
         guard let text = entry.foreign.value("hash")?.asString, MeteorLabel(text) != nil else {
             return nil
@@ -122,7 +110,7 @@ struct MeteorProgram {
         return entry
     }
 
-    /// Routes are as their author wrote them, encoded or not.
+    /// Routes stand as their author wrote them, encoded or not.
     private static func position(ofRoute wanted: [UInt8], in manifest: Manifest) -> Int? {
         manifest.extras.first { _, extras in
             extras.routes.contains { route in
@@ -144,5 +132,16 @@ extension [JSONValue.Member] {
     /// The value of a field.
     fileprivate func value(_ key: String) -> JSONValue? {
         first { $0.key.utf8.elementsEqual(key.utf8) }?.value
+    }
+}
+
+extension JSONWriter {
+    /// Writes the fields that are there.
+    fileprivate mutating func members(_ keys: [String], of fields: [JSONValue.Member]) {
+        for key in keys {
+            guard let value = fields.value(key) else { continue }
+            self.key(key)
+            self.value(value)
+        }
     }
 }

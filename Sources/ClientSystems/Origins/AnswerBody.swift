@@ -22,7 +22,7 @@ package struct AnswerBody: Sendable {
     package let tag: ObjectID
 
     /// The body of an answer; `nil` if it is in memory, or none.
-    package init?(_ body: ClientAnswer.Body) throws(StoreError) {
+    init?(_ body: ClientAnswer.Body) throws(StoreError) {
         switch body {
         case .none, .bytes, .document: return nil
         case .object(let address, let count):
@@ -34,9 +34,10 @@ package struct AnswerBody: Sendable {
                     tail: Self.gzipTail(crc32, count)),
                 byteCount: Int64(Self.gzipHead.count) + twinCount + 8, tag: twin)
         case .archive(let archive):
-            self.init(
-                source: .archive(archive), byteCount: archive.byteCount,
-                tag: try Self.tag(of: archive))
+            guard let tag = ObjectID(try archive.entityTag()) else {
+                throw StoreError(.unsupported, "an archive has no digest")
+            }
+            self.init(source: .archive(archive), byteCount: archive.byteCount, tag: tag)
         }
     }
 
@@ -63,14 +64,6 @@ package struct AnswerBody: Sendable {
         }
     }
 
-    /// - Throws: what a digest throws.
-    private static func tag(of archive: ZipArchive) throws(StoreError) -> ObjectID {
-        guard let tag = ObjectID(try archive.entityTag()) else {
-            throw StoreError(.unsupported, "an archive has no digest")
-        }
-        return tag
-    }
-
     /// The pieces that a range consists of, in order.
     /// - Precondition: the range lies within the body.
     package func pieces(in range: Range<Int64>) -> [ZipArchive.Piece] {
@@ -80,26 +73,14 @@ package struct AnswerBody: Sendable {
         case .archive(let archive): return archive.pieces(in: range)
         case .gzip(let head, let twin, let count, let tail):
             let start = Int64(head.count)
-            var pieces: [ZipArchive.Piece] = []
-            let first = range.clamped(to: 0..<start)
-            if !first.isEmpty { pieces.append(.bytes(Array(head[Self.positions(first, 0)]))) }
-            let middle = range.clamped(to: start..<start + count)
-            if !middle.isEmpty {
-                pieces.append(
-                    .twin(
-                        twin, range: middle.lowerBound - start..<middle.upperBound - start,
-                        size: count))
+            var cut = ZipCut(range)
+            cut.add(head, at: 0)
+            if let part = cut.part(of: count, at: start) {
+                cut.add(.twin(twin, range: part, size: count))
             }
-            let last = range.clamped(to: start + count..<byteCount)
-            if !last.isEmpty {
-                pieces.append(.bytes(Array(tail[Self.positions(last, start + count)])))
-            }
-            return pieces
+            cut.add(tail, at: start + count)
+            return cut.finish()
         }
-    }
-
-    private static func positions(_ range: Range<Int64>, _ start: Int64) -> Range<Int> {
-        Int(range.lowerBound - start)..<Int(range.upperBound - start)
     }
 
     /// A file that a body is read from, with its size.
@@ -126,10 +107,9 @@ package struct AnswerBody: Sendable {
     var cost: Int {
         guard case .archive(let archive) = source else { return 256 }
         return archive.members.reduce(512) { sum, member in
-            guard case .bytes(let bytes) = member.content else {
-                return sum + 192 + member.path.utf8.count
-            }
-            return sum + 192 + member.path.utf8.count + bytes.count
+            var own = 192 + member.path.utf8.count
+            if case .bytes(let bytes) = member.content { own += bytes.count }
+            return sum + own
         }
     }
 }

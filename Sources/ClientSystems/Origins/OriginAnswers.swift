@@ -4,11 +4,9 @@ import Synchronization
 
 /// What a server sends to a client, before ranges and conditions.
 package struct ServedAnswer: Sendable {
-    /// The status code.
     package var status: Int
     /// The fields; names lower-case.
     package var fields: [ClientRequest.Field]
-    /// The body.
     package var body: Body
     /// Of a composed archive whose files nobody has compared with their names:
     /// ``OriginAnswers/remember(_:isProven:)`` takes it.
@@ -25,48 +23,44 @@ package struct ServedAnswer: Sendable {
     /// What an archive's answer depends on.
     package struct Plan: Sendable {
         let path: String
-        let answer: ServedAnswerParts
+        let fields: [ClientRequest.Field]
+        /// Its answer, whose body may be sent once its files have been compared.
+        package let body: AnswerBody
         let system: ClientSystem
         let configuration: UInt64
         let looks: [OriginView.Look]
         /// Whether its files have been found to be what they should.
         var isProven = false
-        /// Its answer, whose body may be sent once its files have been compared.
-        package var body: AnswerBody { answer.body }
     }
-}
-
-/// The parts of an answer that are kept for the next range of it.
-struct ServedAnswerParts: Sendable {
-    let status: Int
-    let fields: [ClientRequest.Field]
-    let body: AnswerBody
 }
 
 /// Answers the clients of all systems that are enabled in an origin, by their rules.
 ///
 /// Composed archives are planned once: which files they consist of is kept for the next range of them, as long as the
-/// pointers, the histories and the configuration are those that the plan was made from. So a decider's answer with an
-/// archive MUST depend on the path, in one spelling, and on what it looked up alone. Several threads may use it at once.
+/// pointers, the histories and the configuration are those that the plan was made from. So a feed's answer with an
+/// archive MUST depend on the path, in one spelling, and on what it looked up alone. Several threads may use it at
+/// once.
 package final class OriginAnswers: Sendable {
     /// What is known of the origin.
     package let reader: OriginReader
-    private let deciders: [any ClientDecider.Type]
+    private let feeds: [any ClientFeed.Type]
     private let planned: Mutex<BoundedCache<String, ServedAnswer.Plan>>
 
+    /// Answers the clients of all systems.
+    package convenience init(_ reader: OriginReader) {
+        self.init(reader, feeds: ClientSystem.feeds)
+    }
+
     /// - Parameter planned: bytes in memory, about, for the plans of archives.
-    package init(
-        _ reader: OriginReader, deciders: [any ClientDecider.Type] = ClientSystem.deciders,
-        planned: Int = 8 << 20
-    ) {
+    init(_ reader: OriginReader, feeds: [any ClientFeed.Type], planned: Int = 8 << 20) {
         self.reader = reader
-        self.deciders = deciders
+        self.feeds = feeds
         self.planned = Mutex(BoundedCache(limit: planned, keepsOneLarger: true))
     }
 
     /// Answers by the same rules from another origin, of which nothing is known yet.
     package func moved(to origin: DirectoryOrigin) -> OriginAnswers {
-        OriginAnswers(reader.moved(to: origin), deciders: deciders)
+        OriginAnswers(reader.moved(to: origin), feeds: feeds)
     }
 
     /// The systems that are enabled, in the order of their names.
@@ -95,11 +89,11 @@ package final class OriginAnswers: Sendable {
     ) throws(StoreError) -> ServedAnswer? {
         if let known = try known(request, mayRead: mayRead) { return known }
         var failure: StoreError?
-        for decider in deciders {
+        for feed in feeds {
             let configuration: ClientConfiguration?
             let reading: UInt64
             do throws(StoreError) {
-                let kept = try reader.configuration(of: decider.system, mayRead: mayRead)
+                let kept = try reader.configuration(of: feed.system, mayRead: mayRead)
                 reading = kept.reading
                 configuration = try kept.outcome.get()
             } catch {
@@ -110,8 +104,14 @@ package final class OriginAnswers: Sendable {
             }
             guard let configuration, configuration.isEnabled else { continue }
             let view = OriginView(reader, mayRead: mayRead, mayPlan: mayPlan ?? mayRead)
-            guard let answer = try decider.answer(request, configuration, view) else { continue }
-            return try made(answer, request, decider.system, reading, view)
+            let inquiry = ClientInquiry(
+                request: request, configuration: configuration, origin: view)
+            do throws(StoreError) {
+                guard let answer = try feed.answer(inquiry) else { continue }
+                return try made(answer, request, feed.system, reading, view)
+            } catch {
+                throw view.isFetch && error.code == .unread ? OriginView.unplanned : error
+            }
         }
         if let failure { throw failure }
         return nil
@@ -131,10 +131,8 @@ package final class OriginAnswers: Sendable {
             status: answer.status, fields: answer.fields, body: .composed(body))
         if case .archive = body.source, answer.status == 200 {
             made.plan = ServedAnswer.Plan(
-                path: request.path,
-                answer: ServedAnswerParts(
-                    status: answer.status, fields: answer.fields, body: body),
-                system: system, configuration: configuration, looks: view.looks)
+                path: request.path, fields: answer.fields, body: body, system: system,
+                configuration: configuration, looks: view.looks)
         }
         return made
     }
@@ -166,7 +164,7 @@ package final class OriginAnswers: Sendable {
     package func remember(_ plan: ServedAnswer.Plan, isProven: Bool = true) {
         var plan = plan
         plan.isProven = isProven
-        let cost = plan.answer.body.cost + plan.path.utf8.count
+        let cost = plan.body.cost + plan.path.utf8.count
         _ = planned.withLock { $0.insert(plan.path, plan, cost: cost) }
     }
 
@@ -188,7 +186,7 @@ package final class OriginAnswers: Sendable {
             return nil
         }
         return ServedAnswer(
-            status: plan.answer.status, fields: plan.answer.fields,
-            body: .composed(plan.answer.body), plan: plan.isProven ? nil : plan)
+            status: 200, fields: plan.fields, body: .composed(plan.body),
+            plan: plan.isProven ? nil : plan)
     }
 }

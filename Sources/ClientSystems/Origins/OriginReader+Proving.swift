@@ -34,7 +34,7 @@ extension OriginReader {
         let known = state.withLock { $0.proofs[key] }
         if let known, known.channel == number, known.configuration == kept.reading { return }
         guard let configuration = try kept.outcome.get(),
-            let rules = ClientSystem.publishing.first(where: { $0.system == system })
+            let feed = ClientSystem.feeds.first(where: { $0.system == system })
         else { return }
         // Offers grow by one millisecond at least where the clock stands still.
         let seconds = ([pointer.createdAt] + pointer.releases.map(\.createdAt)).max() ?? 0
@@ -56,7 +56,8 @@ extension OriginReader {
                 continue
             }
             let client = ClientRelease(
-                release: release, content: content, facts: release.facts, now: offer.createdAt
+                release: release, configuration: configuration, content: content,
+                now: offer.createdAt
             ) { (address) throws(StoreError) in
                 try self.object(address, of: content, mayRead: mayRead)
             } digest: { (_) throws(StoreError) in
@@ -64,12 +65,9 @@ extension OriginReader {
             }
             let problem: String?
             do throws(StoreError) {
-                problem = try rules.forgery(in: offer, of: client, configuration) {
+                problem = try feed.forgery(in: offer, of: client) {
                     (document) throws(StoreError) in
-                    try self.bytes(
-                        of: document.address,
-                        at: OriginLayout.clientDocument(document.address, of: system.rawValue),
-                        byteCount: document.byteCount, mayRead: mayRead)
+                    try self.bytes(of: document, for: system, mayRead: mayRead)
                 }
             } catch {
                 // Nobody would have offered it.

@@ -187,6 +187,16 @@ extension OriginReader {
         return file.bytes
     }
 
+    /// The bytes of a document; `nil` if the origin does not hold it.
+    func bytes(
+        of document: ClientDocument, for system: ClientSystem, mayRead: Bool
+    ) throws(StoreError) -> [UInt8]? {
+        try bytes(
+            of: document.address,
+            at: OriginLayout.clientDocument(document.address, of: system.rawValue),
+            byteCount: document.byteCount, mayRead: mayRead)
+    }
+
     /// The length of an archive, composed once to find it; `nil` if there is none.
     func archiveByteCount(
         named name: String, mayRead: Bool, _ find: () throws(StoreError) -> Int64?

@@ -3,7 +3,8 @@ package import HotPush
 import Synchronization
 import VersionTree
 
-/// An origin in a directory as a server of clients reads it: what has been read is kept in memory until its file changes.
+/// An origin in a directory as a server of clients reads it: what has been read is kept in memory until its file
+/// changes.
 ///
 /// **Never half.** The publisher writes a history before its pointer; so the pointer is looked at first and the history
 /// afterwards. Then the history knows all that the pointer offers, and what it knows besides is left out

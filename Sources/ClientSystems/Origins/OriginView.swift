@@ -16,7 +16,7 @@ final class OriginView: ClientOrigin {
     let mayRead: Bool
     let mayPlan: Bool
     /// Whether the request is for files of a release, and no check.
-    private var isFetch = false
+    private(set) var isFetch = false
     private var seen: [OriginReader.ChannelKey: ClientChannel?] = [:]
     /// The channels that were asked for.
     private(set) var looks: [Look] = []
@@ -39,16 +39,8 @@ final class OriginView: ClientOrigin {
         StoreError(.unplanned, "what a client fetches has to be put together")
     }
 
-    /// Looks something up, as far as may be for such a request.
-    private func found<Value>(
-        _ look: (_ mayRead: Bool) throws(StoreError) -> Value
-    ) throws(StoreError) -> Value {
-        do throws(StoreError) {
-            return try look(isFetch ? mayPlan : mayRead)
-        } catch {
-            throw isFetch && error.code == .unread ? Self.unplanned : error
-        }
-    }
+    /// Whether files of a release may be looked up.
+    private var mayLook: Bool { isFetch ? mayPlan : mayRead }
 
     func channel(
         _ name: ChannelName, for system: ClientSystem
@@ -62,43 +54,24 @@ final class OriginView: ClientOrigin {
     }
 
     func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
-        try found { (mayRead) throws(StoreError) in
-            try reader.content(of: offer, isFetch: isFetch, mayRead: mayRead)
-        }
-    }
-
-    func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]? {
-        try found { (mayRead) throws(StoreError) in
-            try reader.bytes(
-                of: address, at: OriginLayout.object(address), byteCount: byteCount,
-                mayRead: mayRead)
-        }
+        try reader.content(of: offer, isFetch: isFetch, mayRead: mayLook)
     }
 
     func bytes(
         of document: ClientDocument, for system: ClientSystem
     ) throws(StoreError) -> [UInt8]? {
-        try found { (mayRead) throws(StoreError) in
-            try reader.bytes(
-                of: document.address,
-                at: OriginLayout.clientDocument(document.address, of: system.rawValue),
-                byteCount: document.byteCount, mayRead: mayRead)
-        }
+        try reader.bytes(of: document, for: system, mayRead: mayLook)
     }
 
     func archiveByteCount(
         named name: String, _ find: () throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? {
-        try found { (mayRead) throws(StoreError) in
-            try reader.archiveByteCount(named: name, mayRead: mayRead, find)
-        }
+        try reader.archiveByteCount(named: name, mayRead: mayLook, find)
     }
 
     func encoded(
         named name: String, _ write: () throws(StoreError) -> [UInt8]
     ) throws(StoreError) -> [UInt8] {
-        try found { (mayRead) throws(StoreError) in
-            try reader.encoded(named: name, mayRead: mayRead, write)
-        }
+        try reader.encoded(named: name, mayRead: mayLook, write)
     }
 }

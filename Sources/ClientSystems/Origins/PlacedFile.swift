@@ -16,7 +16,6 @@ package struct PlacedFile: Sendable, Hashable {
         /// What it is.
         package let kind: Kind
 
-        /// Names a file.
         package init(_ kind: Kind, _ address: ObjectID) {
             self.kind = kind
             self.address = address
@@ -60,7 +59,6 @@ package struct PlacedFile: Sendable, Hashable {
     /// The number of its bytes; `nil` if nobody says it.
     package let byteCount: Int64?
 
-    /// Places a file.
     package init(_ name: Name, in epoch: Int64 = 0, byteCount: Int64? = nil) {
         self.name = name
         self.epoch = epoch

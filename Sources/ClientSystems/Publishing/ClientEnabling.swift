@@ -5,8 +5,8 @@ package import VersionTree
 extension ClientTelling {
     /// Begins to tell the clients of a system what an origin offers, or tells them what was set anew.
     ///
-    /// Makes facts, twins and offers of all that the channels of the deployments offer. Nothing is written that is there
-    /// already. If it is killed, the call may be repeated.
+    /// Makes facts, twins and offers of all that the channels of the deployments offer. Nothing is written that is
+    /// there already. If it is killed, the call may be repeated.
     /// - Parameters:
     ///   - configuration: what the operator has set.
     ///   - publisher: of the origin; tells by this value.

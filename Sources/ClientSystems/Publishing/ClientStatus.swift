@@ -3,7 +3,6 @@ package import HotPush
 
 /// What an origin tells the clients of one system.
 package struct ClientStatus: Sendable {
-    /// The system.
     package var system: ClientSystem
     /// What the operator has set; `nil` if that is damaged.
     package var configuration: ClientConfiguration?
@@ -14,13 +13,13 @@ package struct ClientStatus: Sendable {
 
     /// What a channel tells.
     package struct Channel: Sendable {
-        /// Its name.
         package var name: ChannelName
         /// Whether anything was ever published to it.
         package var isThere = false
         /// How many offers the history lists.
         package var offerCount = 0
-        /// What is offered now, newest first, and by which ids; `nil` for a release that is not offered to these clients.
+        /// What is offered now, newest first, and by which ids; `nil` for a release that is not offered to these
+        /// clients.
         package var live: [(release: OfferedRelease, offer: ClientOffer?)] = []
     }
 

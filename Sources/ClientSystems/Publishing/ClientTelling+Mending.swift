@@ -9,7 +9,7 @@ extension ClientTelling {
     /// They are made as they were the first time; so clients see no change.
     /// - Returns: the sequences of the releases for which that gave other bytes: they need other offers.
     func mendDocuments(
-        of history: ClientHistory, _ pointer: ChannelPointer, _ rules: any ClientPublishing.Type,
+        of history: ClientHistory, _ pointer: ChannelPointer, _ rules: any ClientFeed.Type,
         _ configuration: ClientConfiguration, _ files: ClientFiles, _ origin: any ToldOrigin
     ) throws(StoreError) -> Set<Int64> {
         var others: Set<Int64> = []
@@ -24,12 +24,13 @@ extension ClientTelling {
                 missing.append(document)
             }
             guard !missing.isEmpty,
-                let client = try OriginContent.release(release, now: offer.createdAt, in: origin)
+                let client = try ClientRelease.published(
+                    release, now: offer.createdAt, for: configuration, in: origin)
             else { continue }
             var before = history
             before.offers = Array(history.offers[..<position])
             let signer = offer.isSigned ? signers[rules.system] : nil
-            let made = try rules.offer(client, after: before, configuration, signer: signer)
+            let made = try rules.offer(client, after: before, signer: signer)
             for document in missing {
                 if let bytes = made.documents[document.address] {
                     _ = try files.write(

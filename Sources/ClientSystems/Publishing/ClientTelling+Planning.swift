@@ -18,7 +18,7 @@ extension ClientTelling {
         guard let facts = plan.facts, let release = plan.pointer.releases.first else { return [] }
         let files = ClientFiles(origin)
         try refuseNarrowing(plan.pointer, upon: plan.before, files)
-        let reading = StoreContent(store, facts.facts)
+        let content = ClientContent(manifest: manifest, facts: facts.facts)
         var outcomes: [ClientOutcome] = []
         for configuration in try files.configurations(of: systems)
         where configuration.tells(of: plan.pointer.channel) {
@@ -27,15 +27,14 @@ extension ClientTelling {
             let now = history.time(
                 of: ClientHistory.Lacking(release: release, isAgain: false), in: plan.pointer)
             var client = ClientRelease(
-                release, ClientContent(manifest: manifest, facts: facts.facts), now: now,
-                reading: reading)
+                release, content, now: now, for: configuration, in: store)
             client.head = plan.head
             let rules = try rules(of: configuration.system)
-            var outcome = try self.outcome(of: client, rules, history, configuration, files)
+            var outcome = try self.outcome(of: client, rules, history, files)
             // Ids that are made of the time will be others: they are not known yet.
             client.now = max(now, history.newest?.createdAt ?? now) + 1000
             if let offer = outcome.prepared?.offer,
-                let later = try self.outcome(of: client, rules, history, configuration, files)
+                let later = try self.outcome(of: client, rules, history, files)
                     .prepared?.offer
             {
                 outcome.prepared?.offer = offer.what(isAlsoIn: later)
@@ -53,8 +52,8 @@ extension ClientTelling {
 }
 
 extension ClientTelling {
-    /// Refuses a smaller share of the clients for what a channel offers already: who has it would not hear of that, and who
-    /// has not would get what is older.
+    /// Refuses a smaller share of the clients for what a channel offers already: who has it would not hear of that,
+    /// and who has not would get what is older.
     ///
     /// CodePush's server refuses it as well.
     /// - Throws: `.notExpressible`.
@@ -82,7 +81,7 @@ extension ClientTelling {
     /// Refuses to sign by another key than the one that signed what the clients were offered last: they know one.
     /// - Throws: `.signingFailed`.
     func refuseOtherKey(
-        _ signer: any ClientSigner, _ rules: any ClientPublishing.Type, _ history: ClientHistory,
+        _ signer: any ClientSigner, _ rules: any ClientFeed.Type, _ history: ClientHistory,
         _ files: ClientFiles
     ) throws(StoreError) {
         guard !adoptsKeys, let last = history.offers.last(where: \.isSigned) else { return }

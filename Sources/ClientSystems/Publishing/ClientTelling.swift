@@ -6,7 +6,7 @@ import VersionTree
 /// Makes the offers of all enabled systems before a pointer is written, and remembers what came of it.
 package struct ClientTelling: OfferTelling {
     /// The rules of the systems that this castree knows.
-    package var rules: [any ClientPublishing.Type]
+    var rules = ClientSystem.feeds
     /// Only these systems are told; `nil` for all that are enabled.
     package var systems: Set<ClientSystem>?
     /// Whether nothing that one system cannot be told holds anything up: it is said, and the pointer is written all the same.
@@ -21,7 +21,7 @@ package struct ClientTelling: OfferTelling {
     /// Told which systems a release is not offered to, and why; `nil` tells the origin's notices.
     package var warn: (@Sendable (String) -> Void)?
     /// Who signs for the clients of a system.
-    package var signers: [ClientSystem: any ClientSigner]
+    package var signers: [ClientSystem: any ClientSigner] = [:]
     /// What is about to be set for a system; counts instead of what the origin says.
     var pending: ClientConfiguration?
     /// Which offers of what is live are made anew, since what was set changed what they say.
@@ -50,15 +50,8 @@ package struct ClientTelling: OfferTelling {
         let outcomes = Mutex<[ClientOutcome]>([])
     }
 
-    /// Makes one.
-    package init(
-        rules: [any ClientPublishing.Type], systems: Set<ClientSystem>? = nil,
-        signers: [ClientSystem: any ClientSigner] = [:]
-    ) {
-        self.rules = rules
-        self.systems = systems
-        self.signers = signers
-    }
+    /// Tells the clients of all systems.
+    package init() {}
 
     /// What came of the releases that were to be told so far, in the order in which that was.
     package var outcomes: [ClientOutcome] { told.outcomes.withLock { $0 } }
@@ -110,7 +103,7 @@ package struct ClientTelling: OfferTelling {
             .sorted { $0.system < $1.system }
     }
 
-    func rules(of system: ClientSystem) throws(StoreError) -> any ClientPublishing.Type {
+    func rules(of system: ClientSystem) throws(StoreError) -> any ClientFeed.Type {
         for rules in rules where rules.system == system { return rules }
         throw StoreError(
             .unsupported,
@@ -146,14 +139,15 @@ package struct ClientTelling: OfferTelling {
                     ? sequence == pointer.releases.first?.sequence
                     : before?.releases.contains { $0.sequence == sequence } != true)
             guard
-                var client = try OriginContent.release(
-                    release.release, now: history.time(of: release, in: pointer), in: origin)
+                var client = try ClientRelease.published(
+                    release.release, now: history.time(of: release, in: pointer),
+                    for: configuration, in: origin)
             else {
                 if isNew { try say(Self.withoutFacts(release.release, system, origin), origin) }
                 continue
             }
             client.head = before?.releases.first?.sequence
-            let outcome = try self.outcome(of: client, rules, history, configuration, files)
+            let outcome = try self.outcome(of: client, rules, history, files)
             if isNew || outcome.prepared != nil {
                 told.outcomes.withLock { $0.append(outcome) }
                 try say(outcome, origin)
@@ -184,10 +178,10 @@ package struct ClientTelling: OfferTelling {
 
     /// What becomes of a release: the offer, unless something refuses it.
     func outcome(
-        of release: ClientRelease, _ rules: any ClientPublishing.Type,
-        _ history: ClientHistory, _ configuration: ClientConfiguration, _ files: ClientFiles
+        of release: ClientRelease, _ rules: any ClientFeed.Type,
+        _ history: ClientHistory, _ files: ClientFiles
     ) throws(StoreError) -> ClientOutcome {
-        let objections = try rules.objections(to: release, configuration)
+        let objections = try rules.objections(to: release)
         var outcome = ClientOutcome(
             system: rules.system, release: release.release, objections: objections)
         guard !objections.contains(where: \.refuses) else { return outcome }
@@ -204,8 +198,7 @@ package struct ClientTelling: OfferTelling {
         }
         if let signer { try refuseOtherKey(signer, rules, history, files) }
         do throws(StoreError) {
-            let prepared = try rules.offer(
-                release, after: history, configuration, signer: signer)
+            let prepared = try rules.offer(release, after: history, signer: signer)
             for document in prepared.offer.documents
             where document.byteCount > ClientDocument.byteCountMax {
                 throw StoreError(
@@ -217,7 +210,7 @@ package struct ClientTelling: OfferTelling {
         } catch {
             // What only the history shows, such as a name that clients know with other content.
             guard error.code == .unsuitableRelease else { throw error }
-            outcome.objections.append(ClientObjection(refuses: true, error.message))
+            outcome.objections.refuse(error.message)
         }
         return outcome
     }
@@ -269,9 +262,7 @@ package struct ClientTelling: OfferTelling {
 
 /// What came of a release for the clients of one system.
 package struct ClientOutcome: Sendable {
-    /// The system.
     package var system: ClientSystem
-    /// The release.
     package var release: OfferedRelease
     /// What cannot be told of it.
     package var objections: [ClientObjection]

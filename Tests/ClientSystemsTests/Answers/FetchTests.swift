@@ -8,7 +8,7 @@ import VersionTree
 
 /// What clients fetch says so before a release's files are looked up, so that no check waits for it; checks never do.
 @Suite struct FetchTests {
-    /// An origin in which nothing may be put together, and what deciders asked it.
+    /// An origin in which nothing may be put together, and what feeds asked it.
     private final class WatchedOrigin: ClientOrigin {
         let model: ModelOrigin
         let mayCompose: Bool
@@ -32,10 +32,6 @@ import VersionTree
         func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
             if !isFetch { lookedUp += 1 }
             return try model.content(of: offer)
-        }
-
-        func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]? {
-            try model.bytes(of: address, byteCount: byteCount)
         }
 
         func bytes(
@@ -62,12 +58,10 @@ import VersionTree
         let configuration: ClientConfiguration
         let answer: (ClientRequest, WatchedOrigin) throws -> ClientAnswer?
 
-        init<System: ClientDecider, Publishing: ClientPublishing>(
-            _ decider: System.Type, _ publishing: Publishing.Type
-        ) throws {
-            let configuration = try FetchTests.configuration(System.system)
+        init<Feed: ClientFeed>(_ feed: Feed.Type) throws {
+            let configuration = try FetchTests.configuration(Feed.system)
             self.configuration = configuration
-            answer = { try System.answer($0, configuration, $1) }
+            answer = { try Feed.answer($0, configuration, $1) }
             var offers: [ClientOffer] = []
             for name in ["1.0.0", "2.0.0"] {
                 let files = ExpoTree.files(name).merging(
@@ -75,11 +69,11 @@ import VersionTree
                 ) { $1 }
                 let version = try origin.add(name, files)
                 offers.append(
-                    try origin.publish(.version(version), now: 1, for: publishing, configuration))
+                    try origin.publish(.version(version), now: 1, for: feed, configuration))
             }
             let contents = try offers.map { try require($0.version?.content) }
             let (old, new) = (contents[0], contents[1])
-            switch System.system {
+            switch Feed.system {
             case .codePush:
                 archives = ["\(new).zip", "\(old).zip", "\(new).from.\(old).zip"]
                     .map { "/for/codepush/archives/\($0)" }
@@ -119,11 +113,8 @@ import VersionTree
 
     private static func subjects() throws -> [Subject] {
         [
-            try Subject(CodePushDecider.self, CodePushPublishing.self),
-            try Subject(HotUpdaterDecider.self, HotUpdaterPublishing.self),
-            try Subject(CapgoDecider.self, CapgoPublishing.self),
-            try Subject(ChcpDecider.self, ChcpPublishing.self),
-            try Subject(ExpoDecider.self, ExpoPublishing.self),
+            try Subject(CodePush.self), try Subject(HotUpdater.self), try Subject(Capgo.self),
+            try Subject(Chcp.self), try Subject(Expo.self),
         ]
     }
 

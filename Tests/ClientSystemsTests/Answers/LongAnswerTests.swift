@@ -1,9 +1,9 @@
 import CASStore
-import ClientSystems
 import Expectations
 import Testing
 import VersionTree
 
+@testable import ClientSystems
 @testable import HotPush
 
 /// An origin that remembers long answers by their names, as the server does.
@@ -22,10 +22,6 @@ private final class RememberingOrigin: ClientOrigin {
 
     func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
         try origin.content(of: offer)
-    }
-
-    func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]? {
-        try origin.bytes(of: address, byteCount: byteCount)
     }
 
     func bytes(
@@ -53,9 +49,9 @@ private final class RememberingOrigin: ClientOrigin {
     }
 
     /// Asks in every order of two rounds, with what was written before, and without.
-    private func hold<Decider: ClientDecider>(
+    private func hold<Feed: ClientFeed>(
         _ requests: [ClientRequest], _ origins: [ModelOrigin],
-        _ configurations: [ClientConfiguration], _ decider: Decider.Type, writtenAtLeast count: Int
+        _ configurations: [ClientConfiguration], _ feed: Feed.Type, writtenAtLeast count: Int
     ) throws {
         var written: [String: [UInt8]] = [:]
         var answers: Set<[UInt8]> = []
@@ -64,8 +60,8 @@ private final class RememberingOrigin: ClientOrigin {
                 for configuration in configurations {
                     for request in requests {
                         let remembering = RememberingOrigin(origin, written)
-                        let known = try Decider.answer(request, configuration, remembering)
-                        let fresh = try Decider.answer(request, configuration, origin)
+                        let known = try Feed.answer(request, configuration, remembering)
+                        let fresh = try Feed.answer(request, configuration, origin)
                         expect(known, equals: fresh, "\(request.path)")
                         written = remembering.written
                         if case .bytes(let bytes)? = known?.body { answers.insert(bytes) }
@@ -83,7 +79,7 @@ private final class RememberingOrigin: ClientOrigin {
         for (name, text) in [("1.0.0", "one"), ("2.0.0", "two"), ("3.0.0", "one")] {
             let version = try origin.add(name, Self.files(600, text))
             try origin.publish(
-                .version(version), now: Int64(origins.count + 1) * 1000, for: CapgoPublishing.self,
+                .version(version), now: Int64(origins.count + 1) * 1000, for: Capgo.self,
                 CapgoTests.configuration)
             origins.append(origin)
         }
@@ -95,7 +91,7 @@ private final class RememberingOrigin: ClientOrigin {
             CapgoTests.request(["app_id": "\"unknown\""]),
         ]
         try hold(
-            requests, origins, [CapgoTests.configuration, elsewhere], CapgoDecider.self,
+            requests, origins, [CapgoTests.configuration, elsewhere], Capgo.self,
             writtenAtLeast: 6)
     }
 
@@ -115,7 +111,7 @@ private final class RememberingOrigin: ClientOrigin {
             ClientRequest("GET", "/for/hot-updater/app-version/ios/1.0.0/production/\(zero)/\($0)")
         }
         try hold(
-            requests, origins, [model.configuration, elsewhere], HotUpdaterDecider.self,
+            requests, origins, [model.configuration, elsewhere], HotUpdater.self,
             writtenAtLeast: 6)
     }
 }

@@ -79,7 +79,7 @@ final class ToldBucketWorld: Sendable {
     }
 
     func telling(_ systems: Set<ClientSystem>? = nil) -> ClientTelling {
-        ClientTelling(rules: [LabelledPublishing.self, TimedPublishing.self], systems: systems)
+        ClientTelling(rules: [LabelledFeed.self, TimedFeed.self], systems: systems)
     }
 
     @discardableResult

@@ -35,7 +35,7 @@ import VersionTree
     private func answer(
         _ request: ClientRequest, _ origin: ModelOrigin
     ) throws -> (status: Int, text: String) {
-        let answer = try require(try CapgoDecider.answer(request, Self.configuration, origin))
+        let answer = try require(try Capgo.answer(request, Self.configuration, origin))
         return (answer.status, String(decoding: try origin.bytes(of: answer), as: UTF8.self))
     }
 
@@ -48,7 +48,7 @@ import VersionTree
         let version = try origin.add(
             "2.0", ["index.html": "hello", "new.js": "new", "a/empty": ""])
         let offer = try origin.publish(
-            .version(version), now: 1, for: CapgoPublishing.self, Self.configuration)
+            .version(version), now: 1, for: Capgo.self, Self.configuration)
         let archive = try require(offer.archive)
         let new = try ModelOrigin.address(of: Array("new".utf8)).description
         let hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
@@ -69,7 +69,7 @@ import VersionTree
         try expect(answer(Self.request(["version_name": "\"2.0\""]), origin) == (200, Self.none))
         // The archive that the URL leads to has that checksum.
         let zip = try require(
-            try CapgoDecider.answer(
+            try Capgo.answer(
                 ClientRequest("GET", String(url.dropFirst("https://h".count))), Self.configuration,
                 origin)
         )
@@ -82,7 +82,7 @@ import VersionTree
             where entry["file_name"]?.asString == path {
                 try expect(
                     origin.serves(
-                        entry["download_url"]?.asString ?? "", CapgoDecider.self, Self.configuration
+                        entry["download_url"]?.asString ?? "", Capgo.self, Self.configuration
                     ))
             }
         }
@@ -95,7 +95,7 @@ import VersionTree
         var origin = ModelOrigin()
         let version = try origin.add("2.0", ["index.html": "hello"])
         let offer = try origin.publish(
-            .version(version), now: 1, for: CapgoPublishing.self, Self.configuration)
+            .version(version), now: 1, for: Capgo.self, Self.configuration)
         let archive = try require(offer.archive).sha256.description
         for (plugin, isModern) in [
             ("4.50.0", false), ("5.0.0", false), ("5.9.99", false), ("5.10.0", true),
@@ -122,8 +122,8 @@ import VersionTree
         var origin = ModelOrigin()
         try origin.publish(
             .version(origin.add("2.0.0", ["index.html": "hello"])), now: 1,
-            for: CapgoPublishing.self, Self.configuration)
-        try origin.publish(.embedded, now: 2, for: CapgoPublishing.self, Self.configuration)
+            for: Capgo.self, Self.configuration)
+        try origin.publish(.embedded, now: 2, for: Capgo.self, Self.configuration)
         for (name, build, told) in [
             ("builtin", "1.4.0", Self.none), ("1.4.0", "1.4.0", Self.none),
             ("2.0.0", "1.4.0", #"{"version":"builtin"}"#),
@@ -142,7 +142,7 @@ import VersionTree
         for (name, share) in [("1.0.0", nil), ("2.0.0", 0)] {
             try origin.publish(
                 .version(origin.add(name, ["index.html": name])), now: 1,
-                for: CapgoPublishing.self, Self.configuration, rollout: share)
+                for: Capgo.self, Self.configuration, rollout: share)
         }
         let held = Self.request(["version_name": "\"2.0.0\""])
         try expect(answer(held, origin).text, equals: Self.none)
@@ -158,8 +158,8 @@ import VersionTree
                     "1.0.0",
                     ["index.html": "", folder + String(repeating: "n", count: count): ""])
                 let release = OfferedRelease(.version(version), sequence: 1, createdAt: 1)
-                let said = try CapgoPublishing.objections(
-                    to: origin.clientRelease(release, now: 1), Self.configuration
+                let said = try Capgo.objections(
+                    to: origin.clientRelease(release, now: 1, for: Self.configuration)
                 ).contains { $0.message.contains("190 bytes") && !$0.refuses }
                 expect(said, equals: isSaid, "\(count) below \(folder)")
             }
@@ -170,7 +170,7 @@ import VersionTree
     func others() throws {
         let origin = ModelOrigin()
         func status(_ method: String, _ path: String) throws -> Int? {
-            try CapgoDecider.answer(ClientRequest(method, path), Self.configuration, origin)?.status
+            try Capgo.answer(ClientRequest(method, path), Self.configuration, origin)?.status
         }
         try expect(
             answer(ClientRequest("POST", "/for/capgo/stats"), origin) == (
@@ -194,7 +194,7 @@ import VersionTree
     func bodies() throws {
         var origin = ModelOrigin()
         let version = try origin.add("2.0", ["index.html": "hello"])
-        try origin.publish(.version(version), now: 1, for: CapgoPublishing.self, Self.configuration)
+        try origin.publish(.version(version), now: 1, for: Capgo.self, Self.configuration)
         let deep = String(repeating: "[", count: 2000) + String(repeating: "]", count: 2000)
         let table: [([String: String?], Int)] = [
             ([:], 200), (["unknown": "{\"a\":[1,2,{}]}"], 200), (["defaultChannel": nil], 200),
@@ -260,7 +260,7 @@ import VersionTree
                 live.insert((name, least, perMille), at: 0)
                 try origin.publish(
                     choice < 3 ? .version(versions[choice]) : .embedded, now: 1,
-                    for: CapgoPublishing.self, Self.configuration,
+                    for: Capgo.self, Self.configuration,
                     rollout: perMille == 1000 ? nil : perMille,
                     requirements: least.map {
                         [Requirement(kind: "appVersionRange", value: ">=\($0).5")]
@@ -309,15 +309,8 @@ import VersionTree
             _ name: String, _ files: [String: String]?, _ requirements: [Requirement] = [],
             isMandatory: Bool = false
         ) throws -> [ClientObjection] {
-            var origin = ModelOrigin()
-            let target: OfferedRelease.Target =
-                if let files { .version(try origin.add(name, files)) } else { .embedded }
-            return try CapgoPublishing.objections(
-                to: origin.clientRelease(
-                    OfferedRelease(
-                        target, sequence: 1, createdAt: 1, requirements: requirements,
-                        isMandatory: isMandatory), now: 1), Self.configuration
-            ).filter { !$0.message.contains("without --require every version of the app") }
+            try Capgo.objections(
+                named: name, files, requirements, isMandatory: isMandatory, for: Self.configuration)
         }
         let page = ["index.html": "x"]
         let range = Requirement(kind: "appVersionRange", value: "^1")
@@ -340,20 +333,15 @@ import VersionTree
             ),
             (try objections("1.2.3", page, isMandatory: true), false, "mandatory"),
         ]
-        for (found, refuses, words) in cases {
-            expect(
-                found.first?.refuses == refuses && found.count == (refuses == nil ? 0 : 1),
-                "\(found)")
-            expect(refuses == nil || found[0].message.contains(words), "\(found)")
-        }
+        expectObjections(cases)
         // The name is all that clients compare.
         var origin = ModelOrigin()
         let first = try origin.add("1.0.0", page)
         let second = try origin.add("1.0.0", ["index.html": "y"])
-        try origin.publish(.version(first), now: 1, for: CapgoPublishing.self, Self.configuration)
+        try origin.publish(.version(first), now: 1, for: Capgo.self, Self.configuration)
         let error = #expect(throws: StoreError.self) {
             try origin.publish(
-                .version(second), now: 2, for: CapgoPublishing.self, Self.configuration)
+                .version(second), now: 2, for: Capgo.self, Self.configuration)
         }
         expect(error?.message.contains("under another name"), equals: true)
     }
@@ -363,7 +351,7 @@ import VersionTree
         var origin = ModelOrigin()
         let version = try origin.add("1.0.0", ["index.html": "x"])
         let unpublished = try origin.add("2.0.0", ["index.html": "y"])
-        try origin.publish(.version(version), now: 1, for: CapgoPublishing.self, Self.configuration)
+        try origin.publish(.version(version), now: 1, for: Capgo.self, Self.configuration)
         let prefix = "/for/capgo/archives/"
         for (name, status) in [
             ("\(version.content).zip", 200), ("\(unpublished.content).zip", 404),
@@ -373,12 +361,12 @@ import VersionTree
             ("\(version.content).from.\(version.content).zip", 404),
             ("\(version.content).x.zip", 404), (String(repeating: "a", count: 65_536), 404),
         ] {
-            let answer = try CapgoDecider.answer(
+            let answer = try Capgo.answer(
                 ClientRequest("GET", prefix + name), Self.configuration, origin)
             expect(answer?.status, equals: status, "\(name.prefix(100))")
         }
         origin.withdraw(.version(version))
         let gone = ClientRequest("GET", prefix + "\(version.content).zip")
-        try expect(CapgoDecider.answer(gone, Self.configuration, origin)?.status, equals: 404)
+        try expect(Capgo.answer(gone, Self.configuration, origin)?.status, equals: 404)
     }
 }

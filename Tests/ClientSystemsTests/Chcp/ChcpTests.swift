@@ -17,7 +17,7 @@ import VersionTree
     private func get(_ path: String, _ origin: ModelOrigin, _ method: String = "GET") throws
         -> ClientAnswer?
     {
-        try ChcpDecider.answer(ClientRequest(method, path), Self.configuration(), origin)
+        try Chcp.answer(ClientRequest(method, path), Self.configuration(), origin)
     }
 
     private func text(_ path: String, _ origin: ModelOrigin) throws -> String {
@@ -32,7 +32,7 @@ import VersionTree
         isMandatory: Bool = false
     ) throws {
         try origin.publish(
-            .version(version), now: 1, for: ChcpPublishing.self, Self.configuration(),
+            .version(version), now: 1, for: Chcp.self, Self.configuration(),
             requirements: requirements, isMandatory: isMandatory)
     }
 
@@ -172,16 +172,7 @@ import VersionTree
         func objections(
             _ files: [String: String]?, _ requirements: [Requirement] = [], perMille: Int? = nil
         ) throws -> [ClientObjection] {
-            var origin = ModelOrigin()
-            let target: OfferedRelease.Target =
-                if let files { .version(try origin.add("1", files)) } else { .embedded }
-            return try ChcpPublishing.objections(
-                to: origin.clientRelease(
-                    OfferedRelease(
-                        target, sequence: 1, createdAt: 1,
-                        rollout: perMille.map { Rollout(perMille: $0, salt: "s") },
-                        requirements: requirements), now: 1), Self.configuration()
-            ).filter { !$0.message.contains("without --require every version of the app") }
+            try Chcp.objections(files, requirements, perMille: perMille, for: Self.configuration())
         }
         let page = ["index.html": "x"]
         let cases: [([ClientObjection], Bool?, String)] = [
@@ -198,11 +189,6 @@ import VersionTree
             (try objections(["ü": "x"]), false, "ü"),
             (try objections(["chcp.manifest": "x"]), false, "left out"),
         ]
-        for (found, refuses, words) in cases {
-            expect(
-                found.first?.refuses == refuses && found.count == (refuses == nil ? 0 : 1),
-                "\(found)")
-            expect(refuses == nil || found[0].message.contains(words), "\(found)")
-        }
+        expectObjections(cases)
     }
 }

@@ -1,12 +1,13 @@
 import Archives
 import CASStore
-import ClientSystems
 import Expectations
 import HotPush
 import Platform
 import StrictJSON
 import Testing
 import VersionTree
+
+@testable import ClientSystems
 
 /// What goes over the wire, byte for byte.
 @Suite struct CodePushAnswerTests {

@@ -1,11 +1,11 @@
 import CASStore
-import ClientSystems
 import Expectations
 import Platform
 import StrictJSON
 import Testing
 import VersionTree
 
+@testable import ClientSystems
 @testable import HotPush
 
 /// Which release a client of CodePush is told: the rules of its server, one by one, and all small histories at once.

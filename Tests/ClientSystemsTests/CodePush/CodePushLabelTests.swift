@@ -1,11 +1,11 @@
 import CASStore
-import ClientSystems
 import Expectations
 import Platform
 import StrictJSON
 import Testing
 import VersionTree
 
+@testable import ClientSystems
 @testable import HotPush
 
 /// Labels: what clients call a release, and what its roll-out is chosen by.
@@ -52,9 +52,9 @@ import VersionTree
         history.labelCount = 17
         let release = OfferedRelease(.version(version), sequence: 1, createdAt: 1)
         func label() throws -> String? {
-            try CodePushPublishing.offer(
-                model.origin.clientRelease(release, now: 1), after: history, model.configuration,
-                signer: nil
+            try CodePush.offer(
+                model.origin.clientRelease(release, now: 1, for: model.configuration),
+                after: history
             ).offer.label
         }
         try expect(label(), equals: "v18")

@@ -1,9 +1,10 @@
 import CASStore
-import ClientSystems
 import HotPush
 import Platform
 import StrictJSON
 import VersionTree
+
+@testable import ClientSystems
 
 /// An origin whose channel `stable` answers to the deployment key `KEY`.
 struct CodePushModel {
@@ -22,7 +23,7 @@ struct CodePushModel {
         now += 1000
         let version = try origin.add(name, files ?? ["index.html": "version \(name)"])
         return try origin.publish(
-            .version(version), in: channel, now: now, for: CodePushPublishing.self, configuration,
+            .version(version), in: channel, now: now, for: CodePush.self, configuration,
             rollout: perMille,
             requirements: range.map {
                 [Requirement(kind: Requirement.appVersionRange, value: $0)]
@@ -32,7 +33,7 @@ struct CodePushModel {
     /// Sends devices back to what was shipped with the app.
     mutating func publishEmbedded() throws {
         now += 1000
-        try origin.publish(.embedded, now: now, for: CodePushPublishing.self, configuration)
+        try origin.publish(.embedded, now: now, for: CodePush.self, configuration)
     }
 
     /// Takes an offer back.
@@ -41,7 +42,7 @@ struct CodePushModel {
     }
 
     func answer(_ request: ClientRequest) throws -> ClientAnswer? {
-        try CodePushDecider.answer(request, configuration, origin)
+        try CodePush.answer(request, configuration, origin)
     }
 
     /// The answer to an update check of a client with the key and an app version.

@@ -1,6 +1,5 @@
 import Archives
 import CASStore
-import ClientSystems
 import Expectations
 import Foundation
 import HotPush
@@ -8,6 +7,8 @@ import Platform
 import StrictJSON
 import Testing
 import VersionTree
+
+@testable import ClientSystems
 
 @Suite struct CodePushPackageTests {
     private func package(

@@ -1,7 +1,8 @@
-import ClientSystems
 import Expectations
 import HotPush
 import Testing
+
+@testable import ClientSystems
 
 @Suite struct CodePushTermsTests {
     @Test func `The lowest app version admits what castree's own devices take for later`() throws {

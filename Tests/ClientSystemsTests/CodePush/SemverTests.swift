@@ -1,8 +1,9 @@
-import ClientSystems
 import Expectations
 import Foundation
 import HotPush
 import Testing
+
+@testable import ClientSystems
 
 /// Versions and ranges against the node-semver of npm, which the servers of CodePush and hot-updater use.
 @Suite struct SemverTests {

@@ -18,13 +18,13 @@ import VersionTree
         var origin = ModelOrigin()
         let version = try origin.add("2.0", files)
         let offer = try origin.publish(
-            .version(version), now: Self.time, for: ExpoPublishing.self, ExpoTree.configuration(),
+            .version(version), now: Self.time, for: Expo.self, ExpoTree.configuration(),
             signer: signer)
         return (origin, version, offer)
     }
 
     private func answer(_ request: ClientRequest, _ origin: ModelOrigin) throws -> ClientAnswer {
-        try require(try ExpoDecider.answer(request, ExpoTree.configuration(), origin))
+        try require(try Expo.answer(request, ExpoTree.configuration(), origin))
     }
 
     @Test("with an update, byte for byte as the protocol has it")
@@ -94,7 +94,7 @@ import VersionTree
         let launch = try require(json["launchAsset"] as? [String: String])
         for asset in listedAssets + [launch] {
             try expect(
-                origin.serves(asset["url"] ?? "", ExpoDecider.self, ExpoTree.configuration()))
+                origin.serves(asset["url"] ?? "", Expo.self, ExpoTree.configuration()))
         }
     }
 
@@ -116,7 +116,7 @@ import VersionTree
             }
             try expect(
                 origin.serves(
-                    asset["url"]?.asString ?? "", ExpoDecider.self, ExpoTree.configuration()))
+                    asset["url"]?.asString ?? "", Expo.self, ExpoTree.configuration()))
         }
         // As the reference server has it.
         expect(assets[0]["fileExtension"]?.asString, equals: ".")
@@ -127,7 +127,7 @@ import VersionTree
     func ids() throws {
         let digest = "b15ed6d8f39b04ada248fa3b95fd7e0e" + String(repeating: "5", count: 32)
         expect(
-            ExpoDocument.id(of: try require(ObjectID(digest))),
+            ClientDocument.uuid(try require(ObjectID(digest)).bytes),
             equals: "b15ed6d8-f39b-04ad-a248-fa3b95fd7e0e")
         for (time, text) in [
             (0, "1970-01-01T00:00:00.000Z"), (951_782_399_999, "2000-02-28T23:59:59.999Z"),
@@ -207,7 +207,7 @@ import VersionTree
             "/", "/for/expo/manifest/", "/for/expo", "/for/expo/manifests", "/for/capgo/updates",
         ] {
             try expect(
-                ExpoDecider.answer(ClientRequest("GET", path), ExpoTree.configuration(), origin)
+                Expo.answer(ClientRequest("GET", path), ExpoTree.configuration(), origin)
                     == nil
             )
         }
@@ -225,7 +225,7 @@ import VersionTree
             -> ClientAnswer?
         {
             let fields = encoding.map { [ClientRequest.Field("accept-encoding", $0)] } ?? []
-            return try ExpoDecider.answer(
+            return try Expo.answer(
                 ClientRequest(method, path, fields: fields), ExpoTree.configuration(), twinned)
         }
         for (encoding, isCompressed) in [
@@ -273,11 +273,11 @@ import VersionTree
         var later = origin
         later.withdraw(.version(version))
         try expect(
-            ExpoDecider.answer(ClientRequest("GET", path), ExpoTree.configuration(), later)?
+            Expo.answer(ClientRequest("GET", path), ExpoTree.configuration(), later)?
                 .status, equals: 200)
         later.lose(version.content)
         try expect(
-            ExpoDecider.answer(ClientRequest("GET", path), ExpoTree.configuration(), later)?
+            Expo.answer(ClientRequest("GET", path), ExpoTree.configuration(), later)?
                 .status, equals: 404)
     }
 }
@@ -310,10 +310,6 @@ struct TwinnedOrigin: ClientOrigin {
                 return facts
             })
         return content
-    }
-
-    func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]? {
-        try origin.bytes(of: address, byteCount: byteCount)
     }
 
     func bytes(of document: ClientDocument, for system: ClientSystem) throws(StoreError) -> [UInt8]?

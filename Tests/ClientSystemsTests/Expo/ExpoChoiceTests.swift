@@ -55,7 +55,7 @@ import VersionTree
 
     private static func got(_ request: ClientRequest, _ origin: ModelOrigin) throws -> String {
         let answer = try require(
-            try ExpoDecider.answer(request, ExpoTree.configuration(), origin))
+            try Expo.answer(request, ExpoTree.configuration(), origin))
         guard answer.status == 200 else {
             expect(answer.body == .none || answer.status == 404)
             return "\(answer.status)"
@@ -94,7 +94,7 @@ import VersionTree
                         version.map { OfferedRelease.Target.version(versions[$0]) } ?? .embedded
                     let isForAll = version == nil && step % 2 == 0
                     let made = try origin.publish(
-                        target, now: Int64(step / 3), for: ExpoPublishing.self,
+                        target, now: Int64(step / 3), for: Expo.self,
                         ExpoTree.configuration(),
                         rollout: perMille == 1000 ? nil : perMille,
                         requirements: isForAll
@@ -167,7 +167,7 @@ import VersionTree
         for (target, now, rollout) in steps {
             offers.append(
                 try origin.publish(
-                    target, now: now, for: ExpoPublishing.self, ExpoTree.configuration(),
+                    target, now: now, for: Expo.self, ExpoTree.configuration(),
                     rollout: rollout))
         }
         let addresses = offers.map { $0.documents.map(\.address) }
@@ -193,7 +193,7 @@ import VersionTree
         // Another channel's is another update: an app that changes the channel gets it.
         let other = try ChannelName("beta")
         let there = try origin.publish(
-            .version(first), in: other, now: 1000, for: ExpoPublishing.self,
+            .version(first), in: other, now: 1000, for: Expo.self,
             ExpoTree.configuration())
         expect(there.sequence == 1 && Set(there.documents.map(\.id)).isDisjoint(with: ids))
     }
@@ -205,19 +205,18 @@ import VersionTree
         let second = try origin.add("2", ExpoTree.files("two"))
         for version in [first, second] {
             try origin.publish(
-                .version(version), now: 1000, for: ExpoPublishing.self, ExpoTree.configuration())
+                .version(version), now: 1000, for: Expo.self, ExpoTree.configuration())
         }
         let key = ModelOrigin.HistoryKey(system: .expo, channel: .stable)
         let history = try require(origin.histories[key])
         let release = OfferedRelease(.version(first), sequence: 1, createdAt: 1)
-        let again = try ExpoPublishing.offer(
-            origin.clientRelease(release, now: 1000), after: history, ExpoTree.configuration(),
-            signer: nil
+        let again = try Expo.offer(
+            origin.clientRelease(release, now: 1000, for: ExpoTree.configuration()), after: history
         ).offer
         let ids = history.offers.flatMap { $0.documents.map(\.id) }
         expect(again.sequence == 1 && again.createdAt > history.offers[1].createdAt)
         expect(Set(again.documents.map(\.id)).isDisjoint(with: ids) && ids.count == 4)
-        expect(ExpoPublishing.ordersByTime)
+        expect(Expo.ordersByTime)
     }
 
     @Test("is chosen by the channel that the app names, and none is the empty name")
@@ -228,9 +227,9 @@ import VersionTree
         ])
         let version = try origin.add("1", ExpoTree.files("one"))
         try origin.publish(
-            .version(version), now: 1, for: ExpoPublishing.self, configuration)
+            .version(version), now: 1, for: Expo.self, configuration)
         for (name, status) in [(nil, 200), ("", 200), ("main", 200), ("beta", 404), ("Main", 404)] {
-            let answer = try ExpoDecider.answer(
+            let answer = try Expo.answer(
                 ExpoTree.request(["expo-channel-name": name]), configuration, origin)
             expect(answer?.status, equals: status, "\(name ?? "none")")
         }
@@ -240,7 +239,7 @@ import VersionTree
     func directive() throws {
         var origin = ModelOrigin()
         try origin.publish(
-            .embedded, now: ExpoAnswerTests.time, for: ExpoPublishing.self,
+            .embedded, now: ExpoAnswerTests.time, for: Expo.self,
             ExpoTree.configuration(),
             signer: TestRSAKey.signer())
         let request = ExpoTree.request([
@@ -248,7 +247,7 @@ import VersionTree
             "expo-expect-signature": "sig, keyid=\"k\\\"1\"",
         ])
         let answer = try require(
-            try ExpoDecider.answer(request, ExpoTree.configuration(), origin))
+            try Expo.answer(request, ExpoTree.configuration(), origin))
         let parts = try require(ExpoTree.parts(answer, try origin.bytes(of: answer)))
         let body =
             #"{"type":"rollBackToEmbedded","parameters":{"commitTime":"2026-11-22T22:02:19.000Z"}}"#
@@ -258,6 +257,6 @@ import VersionTree
         var alone = request
         alone.fields.removeAll { $0.name == "accept" }
         alone.fields.append(.init("accept", "application/json"))
-        try expect(ExpoDecider.answer(alone, ExpoTree.configuration(), origin)?.status, equals: 406)
+        try expect(Expo.answer(alone, ExpoTree.configuration(), origin)?.status, equals: 406)
     }
 }

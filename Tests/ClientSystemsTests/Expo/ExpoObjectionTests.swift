@@ -10,13 +10,8 @@ import VersionTree
     private func objections(
         _ files: [String: String]?, requirements: [Requirement] = [], isMandatory: Bool = false
     ) throws -> [ClientObjection] {
-        var origin = ModelOrigin()
-        let target: OfferedRelease.Target =
-            if let files { .version(try origin.add("1", files)) } else { .embedded }
-        let release = OfferedRelease(
-            target, sequence: 1, createdAt: 1, requirements: requirements, isMandatory: isMandatory)
-        return try ExpoPublishing.objections(
-            to: origin.clientRelease(release, now: 1), ExpoTree.configuration())
+        try Expo.objections(
+            files, requirements, isMandatory: isMandatory, for: ExpoTree.configuration())
     }
 
     private func with(_ changes: [String: String?], config: String? = nil) -> [String: String] {
@@ -75,10 +70,7 @@ import VersionTree
         }
         let mandatory = try objections(with([:]), isMandatory: true)
         expect(mandatory.map(\.refuses) == [false] && mandatory[0].message.contains("mandatory"))
-        let unasked = try ExpoPublishing.objections(
-            to: ModelOrigin().clientRelease(
-                OfferedRelease(.embedded, sequence: 1, createdAt: 1), now: 1),
-            ExpoTree.configuration([:]))
+        let unasked = try Expo.objections(nil, for: ExpoTree.configuration([:]))
         expect(unasked.map(\.refuses), equals: [false])
     }
 
@@ -103,7 +95,7 @@ import VersionTree
             var origin = ModelOrigin()
             let version = try origin.add("1", ExpoTree.files("x", config: config))
             let offer = try origin.publish(
-                .version(version), now: 1, for: ExpoPublishing.self, ExpoTree.configuration())
+                .version(version), now: 1, for: Expo.self, ExpoTree.configuration())
             let found = Dictionary(
                 offer.documents.map { ($0.platform, $0.runtimeVersion) }, uniquingKeysWith: { $1 })
             expect(found, equals: ["ios": ios, "android": android], "\(config)")
@@ -124,7 +116,7 @@ import VersionTree
             }
             var origin = ModelOrigin()
             let offer = try origin.publish(
-                .version(origin.add("1", files)), now: 1000, for: ExpoPublishing.self,
+                .version(origin.add("1", files)), now: 1000, for: Expo.self,
                 configuration)
             let texts = offer.documents.map { document in
                 String(decoding: origin.objects[document.address] ?? [], as: UTF8.self)

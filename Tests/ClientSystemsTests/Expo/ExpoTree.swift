@@ -1,9 +1,10 @@
-import ClientSystems
 import Foundation
 import HotPush
 import Platform
 import StrictJSON
 import VersionTree
+
+@testable import ClientSystems
 
 /// What `npx expo export` writes, small.
 enum ExpoTree {

@@ -21,32 +21,32 @@ import Testing
             (
                 "en=\"Applepie\", da=:w4ZibGV0w6ZydGU=:",
                 [
-                    "en": .string("Applepie"), "da": .bytes(Array("Æbletærte".utf8)),
+                    "en": .string("Applepie"), "da": .other,
                 ]
             ),
             (
                 "a=?0, b, c; foo=bar",
                 ["a": .boolean(false), "b": .boolean(true), "c": .boolean(true)]
             ),
-            ("rating=1.5, feelings=(joy sadness)", ["rating": .number("1.5"), "feelings": .list]),
+            ("rating=1.5, feelings=(joy sadness)", ["rating": .other, "feelings": .other]),
             (
                 "a=(1 2), b=3, c=4;aa=bb, d=(5 6);valid",
                 [
-                    "a": .list, "b": .number("3"), "c": .number("4"), "d": .list,
+                    "a": .other, "b": .other, "c": .other, "d": .other,
                 ]
             ),
             (
                 "a=-0,b=-999999999999999,c=999999999999.999",
                 [
-                    "a": .number("-0"), "b": .number("-999999999999999"),
-                    "c": .number("999999999999.999"),
+                    "a": .other, "b": .other,
+                    "c": .other,
                 ]
             ),
-            ("a=1,a=2", ["a": .number("2")]), ("a=foo/bar:baz", ["a": .token("foo/bar:baz")]),
+            ("a=?0,a", ["a": .boolean(true)]), ("a=foo/bar:baz", ["a": .other]),
             ("a=\"x \\\"y\\\" \\\\z\"", ["a": .string("x \"y\" \\z")]),
             ("  a  ", ["a": .boolean(true)]),
-            ("a=1 \t,\t b=*x", ["a": .number("1"), "b": .token("*x")]),
-            ("true", ["true": .boolean(true)]), ("", [:]), ("a=()", ["a": .list]),
+            ("a=1 \t,\t b=*x", ["a": .other, "b": .other]),
+            ("true", ["true": .boolean(true)]), ("", [:]), ("a=()", ["a": .other]),
         ]
         for (text, members) in tables {
             let field = StructuredField(dictionary: text)

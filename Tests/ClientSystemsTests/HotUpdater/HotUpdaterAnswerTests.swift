@@ -1,12 +1,13 @@
 import Archives
 import CASStore
-import ClientSystems
 import Expectations
 import HotPush
 import Platform
 import StrictJSON
 import Testing
 import VersionTree
+
+@testable import ClientSystems
 
 /// What goes over the wire, byte for byte.
 @Suite struct HotUpdaterAnswerTests {
@@ -182,7 +183,7 @@ import VersionTree
         throws
     {
         let content = try ObjectID(of: [1])
-        let id = try HotUpdaterID.make(0x01a2_0548_15e0, content, ["ios/production"])
+        let id = try HotUpdater.id(0x01a2_0548_15e0, content, ["ios/production"])
         expect(id.hasPrefix("01a20548-15e0-7"))
         expect(id.utf8.count == 36 && Array("89ab".utf8).contains(Array(id.utf8)[19]))
         var message = content.bytes
@@ -192,18 +193,18 @@ import VersionTree
         expect(digits[13..<16].elementsEqual(digest[1..<4]))
         expect(digits[17...].elementsEqual(digest[5..<20]))
         var ids: Set<String> = [id]
-        ids.insert(try HotUpdaterID.make(0x01a2_0548_15e0, content, ["android/production"]))
-        ids.insert(try HotUpdaterID.make(0x01a2_0548_15e0, content, ["ios/beta"]))
+        ids.insert(try HotUpdater.id(0x01a2_0548_15e0, content, ["android/production"]))
+        ids.insert(try HotUpdater.id(0x01a2_0548_15e0, content, ["ios/beta"]))
         ids.insert(
-            try HotUpdaterID.make(0x01a2_0548_15e0, ObjectID(of: [2]), ["ios/production"]))
-        ids.insert(try HotUpdaterID.make(0x01a2_0548_15e1, content, ["ios/production"]))
+            try HotUpdater.id(0x01a2_0548_15e0, ObjectID(of: [2]), ["ios/production"]))
+        ids.insert(try HotUpdater.id(0x01a2_0548_15e1, content, ["ios/production"]))
         expect(ids.count, equals: 5)
         try expect(
-            HotUpdaterID.make(1, content, ["a", "b"]),
-            equals: HotUpdaterID.make(1, content, ["b", "a"]))
+            HotUpdater.id(1, content, ["a", "b"]),
+            equals: HotUpdater.id(1, content, ["b", "a"]))
         // Also before 1970 and after 10889 it is one.
         for time in [Int64.min, -1, 0, .max] {
-            try expect(HotUpdaterID.make(time, content, []).utf8.count, equals: 36)
+            try expect(HotUpdater.id(time, content, []).utf8.count, equals: 36)
         }
     }
 
@@ -229,7 +230,7 @@ import VersionTree
         for (number, now) in [Int64(5000), 1000, 5000, 4000].enumerated() {
             let version = try model.origin.add("\(number)", ["index.ios.bundle": "\(number)"])
             let offer = try model.origin.publish(
-                .version(version), now: now, for: HotUpdaterPublishing.self, model.configuration)
+                .version(version), now: now, for: HotUpdater.self, model.configuration)
             ids.append(try require(offer.id))
         }
         expect(ids == ids.sorted() && Set(ids).count == 4)
@@ -274,7 +275,7 @@ import VersionTree
         }
         try expect(model.answer("app-version", method: "POST")?.status, equals: 405)
         try expect(
-            HotUpdaterDecider.answer(
+            HotUpdater.answer(
                 ClientRequest("/for/codepush/x"), model.configuration, model.origin) == nil)
     }
 

@@ -1,11 +1,11 @@
 import CASStore
-import ClientSystems
 import Expectations
 import Platform
 import StrictJSON
 import Testing
 import VersionTree
 
+@testable import ClientSystems
 @testable import HotPush
 
 /// Which bundle a device is told: hot-updater's rules, one by one for both strategies, and all small channels at once.
@@ -50,9 +50,9 @@ import VersionTree
     @Test func `Roll-outs and groups include the devices that hot-updater includes`() {
         let bundle = "bundle-a"
         func includes(_ perMille: Int?, _ groups: [String], _ cohort: String?) -> Bool {
-            HotUpdaterAudience(
-                perMille.map { Rollout(perMille: $0, salt: "") }, groups: groups
-            ).includes(cohort.map { HotUpdaterCohort($0) }, bundle: bundle)
+            HotUpdaterCohort.includes(
+                cohort.map { HotUpdaterCohort($0) },
+                perMille.map { Rollout(perMille: $0, salt: "") }, groups: groups, bundle: bundle)
         }
         // Cohort 1 is at 309.
         expect(!includes(309, [], "1") && includes(310, [], "1"))

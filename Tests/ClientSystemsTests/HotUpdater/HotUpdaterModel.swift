@@ -1,9 +1,10 @@
 import CASStore
-import ClientSystems
 import HotPush
 import Platform
 import StrictJSON
 import VersionTree
+
+@testable import ClientSystems
 
 /// An origin whose channel `stable` answers to `production` of both platforms.
 struct HotUpdaterModel {
@@ -23,7 +24,7 @@ struct HotUpdaterModel {
         now += 1000
         let version = try origin.add(name, files ?? ["index.ios.bundle": "version \(name)"])
         return try origin.publish(
-            .version(version), in: channel, now: now, for: HotUpdaterPublishing.self,
+            .version(version), in: channel, now: now, for: HotUpdater.self,
             configuration, rollout: perMille, requirements: requirements,
             isMandatory: isMandatory, signer: signer)
     }
@@ -31,7 +32,7 @@ struct HotUpdaterModel {
     /// Sends devices back to what was shipped with the app.
     mutating func publishEmbedded() throws {
         now += 1000
-        try origin.publish(.embedded, now: now, for: HotUpdaterPublishing.self, configuration)
+        try origin.publish(.embedded, now: now, for: HotUpdater.self, configuration)
     }
 
     /// Takes an offer back.
@@ -42,7 +43,7 @@ struct HotUpdaterModel {
     func answer(
         _ path: String, sdk: String? = "0.36.3", method: String = "GET"
     ) throws -> ClientAnswer? {
-        try HotUpdaterDecider.answer(
+        try HotUpdater.answer(
             ClientRequest(
                 method, "/for/hot-updater/" + path,
                 fields: sdk.map { [.init("hot-updater-sdk-version", $0)] } ?? []),
@@ -62,7 +63,7 @@ struct HotUpdaterModel {
     /// The answer at a URL.
     func answer(at url: String?) throws -> ClientAnswer? {
         guard let url, url.hasPrefix(configuration.baseURL) else { return nil }
-        return try HotUpdaterDecider.answer(
+        return try HotUpdater.answer(
             ClientRequest(String(url.dropFirst(configuration.baseURL.count))), configuration,
             origin)
     }

@@ -125,13 +125,13 @@ import VersionTree
             pointer.sequence += 1
             let release = OfferedRelease(
                 .version(version), sequence: pointer.sequence, createdAt: 1, facts: address)
-            let asked = ClientRelease(
-                release: release, content: contents[address], facts: address, now: 1,
+            let asked = try ClientRelease(
+                release: release, configuration: MeteorTests.configuration(),
+                content: contents[address], now: 1,
                 read: { (_) throws(StoreError) in [] },
                 digest: { (_) throws(StoreError) in throw StoreError(.unsupported, "no archive") })
-            try expect(MeteorPublishing.objections(to: asked, MeteorTests.configuration()).isEmpty)
-            let prepared = try MeteorPublishing.offer(
-                asked, after: history, MeteorTests.configuration(), signer: nil)
+            try expect(Meteor.objections(to: asked).isEmpty)
+            let prepared = try Meteor.offer(asked, after: history)
             for (address, bytes) in prepared.documents { objects[address] = bytes }
             try expectProof(of: prepared.offer, asked)
             history.offers.append(prepared.offer)
@@ -145,8 +145,8 @@ import VersionTree
             other.documents[0].address = try ObjectID(of: [1])
             renamed.documents[0].id = "another version"
             for (offer, isOwn) in [(offer, true), (other, false), (renamed, false)] {
-                let forgery = try MeteorPublishing.forgery(
-                    in: offer, of: release, MeteorTests.configuration(), reading: { _ in nil })
+                let forgery = try Meteor.forgery(
+                    in: offer, of: release, reading: { _ in nil })
                 expect((forgery == nil), equals: isOwn)
             }
         }
@@ -161,10 +161,6 @@ import VersionTree
             offer.version.flatMap { contents[$0.content] }
         }
 
-        func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]? {
-            objects[address]
-        }
-
         func bytes(of document: ClientDocument, for system: ClientSystem) throws(StoreError)
             -> [UInt8]?
         {
@@ -175,7 +171,7 @@ import VersionTree
         func answer(_ url: String) throws -> MemoryCarrier.Answer? {
             let target = url.dropFirst("http://origin".utf8.count).split(
                 separator: "?", maxSplits: 1)
-            let answer = try MeteorDecider.answer(
+            let answer = try Meteor.answer(
                 ClientRequest(
                     "GET", String(target[0]), query: target.count > 1 ? String(target[1]) : nil),
                 MeteorTests.configuration(), self)
@@ -258,7 +254,7 @@ import VersionTree
             equals: 404)
         try expect(origin.answer("http://origin/for/chcp/production/chcp.json") == nil)
         let post = ClientRequest("POST", "/for/meteor/production/__cordova/manifest.json")
-        try expect(MeteorDecider.answer(post, Self.configuration(), origin)?.status, equals: 405)
+        try expect(Meteor.answer(post, Self.configuration(), origin)?.status, equals: 405)
     }
 
     @Test("cannot be told everything: what, is said before")
@@ -270,14 +266,14 @@ import VersionTree
             perMille: Int? = nil,
             content: ClientContent? = nil, page: String = ""
         ) throws -> [ClientObjection] {
-            var asked = origin.clientRelease(
+            var asked = try origin.clientRelease(
                 OfferedRelease(
                     target, sequence: 1, createdAt: 1,
                     rollout: perMille.map { Rollout(perMille: $0, salt: "s") },
-                    requirements: requirements), now: 1)
+                    requirements: requirements), now: 1, for: Self.configuration())
             if let content { asked.content = content }
             asked.read = { (_) throws(StoreError) in Array(page.utf8) }
-            return try MeteorPublishing.objections(to: asked, Self.configuration())
+            return try Meteor.objections(to: asked)
         }
         let publisher = try TemporaryStore()
         let read = try pull(into: publisher, served(Server("1", isOld: true, changed: "x")))

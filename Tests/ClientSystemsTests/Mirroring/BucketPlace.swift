@@ -29,12 +29,12 @@ final class BucketPlace: @unchecked Sendable {
     typealias Step = (key: String, bytes: [UInt8]?)
 
     static let pointerKey = OriginLayout.pointer(.stable)
-    static let historyKey = OriginLayout.clientHistory(of: .stable, ModelDecider.system.rawValue)
+    static let historyKey = OriginLayout.clientHistory(of: .stable, ModelFeed.system.rawValue)
 
     init() throws {
         local = try ServedPlace()
         for path in [
-            "origin.json", OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue),
+            "origin.json", OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue),
         ] {
             store.set(path, try contents(path), .pointer)
         }
@@ -91,7 +91,7 @@ final class BucketPlace: @unchecked Sendable {
     private func writeEntry(
         _ configuration: ClientConfiguration? = nil
     ) throws {
-        let system = try needed(ToldSystem(ModelDecider.system.rawValue))
+        let system = try needed(ToldSystem(ModelFeed.system.rawValue))
         let name = HistoryName(system: system, channel: .stable)
         let file = try needed(HistoryFile.read(history.serialized(), of: name)).file
         var entry = LogEntry(
@@ -114,11 +114,11 @@ final class BucketPlace: @unchecked Sendable {
     func configure(_ deployments: [String: ChannelName], baseURL: String) throws -> Step {
         log += 1
         var configuration = ClientConfiguration(
-            ModelDecider.system, baseURL: baseURL, deployments: deployments)
+            ModelFeed.system, baseURL: baseURL, deployments: deployments)
         try writeEntry(configuration)
         configuration.log = log
         return (
-            OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue),
+            OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue),
             configuration.serialized()
         )
     }
@@ -194,7 +194,7 @@ final class BucketPlace: @unchecked Sendable {
         let mirror = try open(bucket, directory.appending(name), options)
         let reader = OriginReader(
             try mirror.begin(), whyUnseen: { [weak mirror] in mirror?.whyUnseen($0) })
-        return (mirror, OriginAnswers(reader, deciders: [ModelDecider.self]))
+        return (mirror, OriginAnswers(reader, feeds: [ModelFeed.self]))
     }
 
     /// The last thread of a mirror that has gone keeps its lock until it has ended.

@@ -91,7 +91,7 @@ import Testing
         let facts = try needed(model.pointer.releases.first?.facts)
         for key in [
             OriginLayout.marker, OriginLayout.channelList,
-            OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue),
+            OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue),
             BucketPlace.historyKey, BucketPlace.pointerKey,
             OriginLayout.facts(facts, in: version.epoch),
         ] {

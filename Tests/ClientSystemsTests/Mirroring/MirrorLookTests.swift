@@ -134,7 +134,7 @@ import VersionTree
         let (mirror, answers) = try place.mirror(place.bucket())
         let old = Self.answer("1", of: 1)
         let steps = try place.begin("2", ["a": "two"], epoch: 2)
-        let configuration = OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue)
+        let configuration = OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue)
         let version = try needed(place.pointer.releases.first?.version)
         let manifest = OriginLayout.manifest(version.manifest, in: 2)
         for step in steps { place.take(step) }
@@ -185,9 +185,9 @@ import VersionTree
         let place = try BucketPlace()
         try place.publish("1", ["a": "one"])
         let (mirror, answers) = try place.mirror(place.bucket())
-        let key = OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue)
+        let key = OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue)
         let bytes = try needed(place.store.files[key]?.bytes)
-        var configuration = try ClientConfiguration(parsing: bytes, of: ModelDecider.system)
+        var configuration = try ClientConfiguration(parsing: bytes, of: ModelFeed.system)
         configuration.isEnabled = false
         configuration.log = 5
         place.store.set(key, configuration.serialized(), .pointer)

@@ -15,7 +15,7 @@ import Testing
 @Suite struct MirrorTruthTests {
     private static let check = "/model/KEY/check"
     private static let configurationKey = OriginLayout.clientConfiguration(
-        of: ModelDecider.system.rawValue)
+        of: ModelFeed.system.rawValue)
     private static func answer(_ names: String..., of count: Int) -> String {
         "https://u.example.org \(names) of \(count)"
     }
@@ -127,9 +127,9 @@ import Testing
                     place.take(step)
                 }
             }
-            var falseHistory = ClientHistory(ModelDecider.system, .stable)
+            var falseHistory = ClientHistory(ModelFeed.system, .stable)
             falseHistory.log = log
-            var falseSetting = try ClientConfiguration(parsing: setting, of: ModelDecider.system)
+            var falseSetting = try ClientConfiguration(parsing: setting, of: ModelFeed.system)
             falseSetting.baseURL = "https://wrong.example.org"
             falseSetting.log = log
             for (key, wrong, bytes) in [

@@ -48,7 +48,7 @@ import VersionTree
                 .codePush: try TestRSAKey.signer(), .hotUpdater: try TestRSAKey.signer(),
                 .expo: try TestRSAKey.signer(),
             ] : [:]
-        return ClientTelling(rules: ClientSystem.publishing, signers: signers)
+        return ClientTelling(rules: ClientSystem.feeds, signers: signers)
     }
 
     private func publish(

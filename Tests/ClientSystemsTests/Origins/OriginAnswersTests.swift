@@ -17,20 +17,20 @@ import VersionTree
     {
         try place.publish("1", ["a": "one"])
         let answers = OriginAnswers(
-            OriginReader(try place.origin()), deciders: [GreedyDecider.self, ModelDecider.self])
+            OriginReader(try place.origin()), feeds: [GreedyFeed.self, ModelFeed.self])
         var troubles: [StoreError] = []
         func systems() -> [ClientSystem] {
             troubles = []
             return answers.systems { troubles.append($0) }
         }
-        expect(systems() == [ModelDecider.system] && troubles.isEmpty)
+        expect(systems() == [ModelFeed.system] && troubles.isEmpty)
         try expect(answers.text("/elsewhere"), equals: "nothing")
-        let greedy = OriginLayout.clientConfiguration(of: GreedyDecider.system.rawValue)
+        let greedy = OriginLayout.clientConfiguration(of: GreedyFeed.system.rawValue)
         try place.write(greedy, Array("{".utf8))
         try expect(answers.text("/model/KEY/check").hasPrefix("https://u.example.org"))
         #expect(throws: StoreError.self) { try answers.text("/elsewhere") }
         // Who starts a server serves the others, and says what is wrong.
-        expect(systems(), equals: [ModelDecider.system])
+        expect(systems(), equals: [ModelFeed.system])
         expect(troubles.count == 1 && troubles.first?.message.contains(greedy) == true)
         // Nor does one that cannot be read at all.
         try place.write(greedy, Array(repeating: 32, count: ClientConfiguration.byteCountMax + 1))
@@ -38,15 +38,15 @@ import VersionTree
         #expect(throws: StoreError.self) { try answers.text("/elsewhere") }
         try place.write(
             greedy,
-            ClientConfiguration(GreedyDecider.system, baseURL: "https://u.example.org").serialized()
+            ClientConfiguration(GreedyFeed.system, baseURL: "https://u.example.org").serialized()
         )
         try expect(answers.text("/elsewhere"), equals: "418")
-        expect(systems() == [ModelDecider.system, GreedyDecider.system] && troubles.isEmpty)
+        expect(systems() == [ModelFeed.system, GreedyFeed.system] && troubles.isEmpty)
     }
 
     @Test func `an archive is planned once, and anew when what it depends on has changed`() throws {
         try place.publish("1", ["a": "one", "b/c": "two"])
-        let answers = OriginAnswers(OriginReader(try place.origin()), deciders: [ModelDecider.self])
+        let answers = OriginAnswers(OriginReader(try place.origin()), feeds: [ModelFeed.self])
         let request = ClientRequest("GET", "/model/KEY/archive")
         func body(mayRead: Bool) throws -> (tag: ObjectID, plan: ServedAnswer.Plan?) {
             let answer = try require(try answers.answer(request, mayRead: mayRead))
@@ -72,7 +72,7 @@ import VersionTree
         // The same content has the same tag, on whatever machine.
         let other = try ServedPlace()
         try other.publish("9", ["b/c": "two", "a": "one"])
-        let others = OriginAnswers(OriginReader(try other.origin()), deciders: [ModelDecider.self])
+        let others = OriginAnswers(OriginReader(try other.origin()), feeds: [ModelFeed.self])
         let answer = try require(try others.answer(request, mayRead: true))
         guard case .composed(let same) = answer.body else { return }
         expect(same.tag, equals: first.tag)
@@ -83,7 +83,7 @@ import VersionTree
         throws
     {
         try place.publish("1", ["a": "one"])
-        let answers = OriginAnswers(OriginReader(try place.origin()), deciders: [ModelDecider.self])
+        let answers = OriginAnswers(OriginReader(try place.origin()), feeds: [ModelFeed.self])
         let request = ClientRequest("GET", "/model/KEY/archive")
         func code(mayRead: Bool) -> StoreError.Code? {
             #expect(throws: StoreError.self) {

@@ -13,7 +13,7 @@ import VersionTree
     init() throws { place = try ServedPlace() }
 
     private func answers(_ reader: OriginReader) -> OriginAnswers {
-        OriginAnswers(reader, deciders: [GreedyDecider.self, ModelDecider.self])
+        OriginAnswers(reader, feeds: [GreedyFeed.self, ModelFeed.self])
     }
 
     @Test func `what was read counts until its file changes, and only who may read does`() throws {
@@ -43,7 +43,7 @@ import VersionTree
         try expect(answers.text(check), equals: "404")
         try expect(
             answers.text("/model/OTHER/check"), equals: #"https://u.example.org ["2", "1"] of 2"#)
-        try place.remove(OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue))
+        try place.remove(OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue))
         try expect(answers.text("/model/OTHER/check"), equals: "nothing")
     }
 
@@ -94,7 +94,7 @@ import VersionTree
         for (path, sound) in [
             (OriginLayout.pointer(.stable), try place.signed(pointer).serialized()),
             (
-                OriginLayout.clientHistory(of: .stable, ModelDecider.system.rawValue),
+                OriginLayout.clientHistory(of: .stable, ModelFeed.system.rawValue),
                 place.history.serialized()
             ),
         ] {
@@ -117,11 +117,12 @@ import VersionTree
 
     @Test func `bytes that are not what their address says are never answered`() throws {
         try place.publish("1", ["a": "one"])
-        let object = OriginLayout.object(try ServedPlace.address(of: Array("one".utf8)))
-        try place.write(object, Array("two".utf8))
+        let document = OriginLayout.clientDocument(
+            try ServedPlace.address(of: Array("one".utf8)), of: ModelFeed.system.rawValue)
+        try place.write(document, Array("two".utf8))
         let answers = answers(OriginReader(try place.origin()))
         #expect(throws: StoreError.self) { try answers.text("/model/KEY/first") }
-        try place.remove(object)
+        try place.remove(document)
         try expect(answers.text("/model/KEY/first"), equals: "404")
         // Facts and manifests are held against their addresses, too, whenever they are read.
         let offer = try require(place.history.offers.first)
@@ -175,9 +176,9 @@ import VersionTree
             offer.createdAt += 1
             for isBesides in [false, true] {
                 try place.write(
-                    OriginLayout.clientHistory(of: .stable, ModelDecider.system.rawValue),
+                    OriginLayout.clientHistory(of: .stable, ModelFeed.system.rawValue),
                     ClientHistory(
-                        ModelDecider.system, .stable, offers: isBesides ? [honest, offer] : [offer]
+                        ModelFeed.system, .stable, offers: isBesides ? [honest, offer] : [offer]
                     ).serialized())
                 let answers = answers(OriginReader(try place.origin()))
                 let told = isBesides ? #"https://u.example.org ["1"] of 2"# : "404"
@@ -300,7 +301,7 @@ import VersionTree
         let large = String(repeating: "a", count: 5000)
         try place.publish("1", ["a": large, "b": "b"])
         let answers = OriginAnswers(
-            OriginReader(try place.origin(), limits: limits), deciders: [ModelDecider.self],
+            OriginReader(try place.origin(), limits: limits), feeds: [ModelFeed.self],
             planned: 100)
         try expect(answers.text("/model/KEY/first"), equals: large)
         try expect(answers.text("/model/KEY/first", mayRead: false), equals: large)

@@ -13,7 +13,7 @@ import VersionTree
 /// An origin in a directory, written file by file as a publisher writes it.
 final class ServedPlace {
     let directory = TemporaryDirectory()
-    private(set) var history = ClientHistory(ModelDecider.system, .stable)
+    private(set) var history = ClientHistory(ModelFeed.system, .stable)
     private(set) var pointer: ChannelPointer
     /// Who signs the pointers.
     var signers: [SigningKey] = []
@@ -27,9 +27,9 @@ final class ServedPlace {
 
     func enable(_ deployments: [String: ChannelName]) throws {
         let configuration = ClientConfiguration(
-            ModelDecider.system, baseURL: "https://u.example.org", deployments: deployments)
+            ModelFeed.system, baseURL: "https://u.example.org", deployments: deployments)
         try write(
-            OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue),
+            OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue),
             configuration.serialized())
     }
 
@@ -62,14 +62,12 @@ final class ServedPlace {
             let bytes = Array(text.utf8)
             let address = try Self.address(of: bytes)
             try write(OriginLayout.object(address), bytes)
+            // For the answer that the model's feed reads whole.
+            try write(OriginLayout.clientDocument(address, of: ModelFeed.system.rawValue), bytes)
             entries.append(
                 Manifest.Entry(
                     path: try TreePath(path), address: address, byteCount: Int64(bytes.count)))
-            let crc32 = try Digester.digest(.crc32, of: bytes)
-            facts[address] = ObjectFacts(
-                address: address, byteCount: Int64(bytes.count),
-                crc32: crc32.reduce(0) { $0 << 8 | UInt32($1) },
-                md5: Hex.string(try Digester.digest(.md5, of: bytes)), twin: nil)
+            facts[address] = try ObjectFacts(of: bytes)
         }
         let manifest = try Manifest(
             version: try VersionName(name), ordinal: 1, createdAt: 1, entries: entries)
@@ -97,7 +95,7 @@ final class ServedPlace {
         return (
             { [self] in
                 try write(
-                    OriginLayout.clientHistory(of: .stable, ModelDecider.system.rawValue),
+                    OriginLayout.clientHistory(of: .stable, ModelFeed.system.rawValue),
                     history.serialized())
             }, { [self] in try write(OriginLayout.pointer(.stable), pointer.serialized()) }
         )
@@ -124,21 +122,19 @@ final class ServedPlace {
 }
 
 /// A system of the tests' own: what a channel offers as text, its newest release as an archive.
-enum ModelDecider: ClientDecider {
+enum ModelFeed: ClientFeed {
     static let system = ClientSystem.capgo
 
-    static func answer(
-        _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
-    ) throws(StoreError) -> ClientAnswer? {
-        let parts = request.path.split(separator: "/").map(String.init)
+    static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? {
+        let origin = inquiry.origin
+        let parts = inquiry.request.path.split(separator: "/").map(String.init)
         guard parts.count == 3, parts[0] == "model" else { return nil }
-        guard let name = configuration.deployments[parts[1]],
-            let channel = try origin.channel(name, for: system), let newest = channel.live.first
+        guard let channel = try inquiry.channel(of: parts[1]), let newest = channel.live.first
         else { return ClientAnswer(404) }
         switch parts[2] {
         case "check":
             let versions = channel.live.map { $0.release.version?.name.description ?? "" }
-            let text = "\(configuration.baseURL) \(versions) of \(channel.past.count)"
+            let text = "\(inquiry.configuration.baseURL) \(versions) of \(channel.past.count)"
             return ClientAnswer(200, body: .bytes(Array(text.utf8)))
         case "archive":
             guard let content = try origin.content(of: newest.offer) else {
@@ -164,7 +160,10 @@ enum ModelDecider: ClientDecider {
                     }))
         case "first":
             guard let entry = try origin.content(of: newest.offer)?.manifest.entries.first,
-                let bytes = try origin.bytes(of: entry.address, byteCount: entry.byteCount)
+                let bytes = try origin.bytes(
+                    of: ClientDocument(
+                        platform: "", runtimeVersion: "", id: "", address: entry.address,
+                        byteCount: entry.byteCount), for: system)
             else { return ClientAnswer(404) }
             return ClientAnswer(200, body: .bytes(bytes))
         default: return ClientAnswer(404)
@@ -173,12 +172,12 @@ enum ModelDecider: ClientDecider {
 }
 
 /// Claims every path, if it is enabled.
-enum GreedyDecider: ClientDecider {
+enum GreedyFeed: ClientFeed {
     static let system = ClientSystem.meteor
 
-    static func answer(
-        _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
-    ) throws(StoreError) -> ClientAnswer? { ClientAnswer(418) }
+    static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? {
+        ClientAnswer(418)
+    }
 }
 
 extension OriginAnswers {

@@ -95,16 +95,16 @@ import VersionTree
     func widening() throws {
         func publisher() -> Publisher {
             place.clock.advance(by: 10)
-            return place.publisher(ClientTelling(rules: [CodePushPublishing.self]))
+            return place.publisher(ClientTelling(rules: [CodePush.self]))
         }
         try publisher().publish("1", of: place.versions)
-        try ClientTelling(rules: [CodePushPublishing.self]).enable(
+        try ClientTelling(rules: [CodePush.self]).enable(
             TellingPlace.configuration(.codePush), by: publisher())
         let tenth = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "s"))
         try publisher().publish("2", of: place.versions, as: tenth)
         try publisher().publish("3", of: place.versions)
         _ = try publisher().withdraw(VersionName("3"))
-        let planned = try ClientTelling(rules: [CodePushPublishing.self]).outcomes(
+        let planned = try ClientTelling(rules: [CodePush.self]).outcomes(
             of: publisher().plan("2", of: place.versions),
             place.versions.registeredManifest(of: "2"), in: place.versions.store,
             origin: place.reader.place)

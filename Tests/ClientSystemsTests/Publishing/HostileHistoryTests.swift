@@ -73,8 +73,8 @@ import VersionTree
 
     private let place: TellingPlace
     private let sound: [ClientSystem: ClientHistory]
-    private static let rules: [any ClientPublishing.Type] = [
-        CodePushPublishing.self, TimedPublishing.self,
+    private static let rules: [any ClientFeed.Type] = [
+        CodePush.self, TimedFeed.self,
     ]
 
     init() throws {

@@ -55,8 +55,7 @@ struct TellingPlace {
         _ systems: Set<ClientSystem>? = nil, _ signers: [ClientSystem: any ClientSigner] = [:]
     ) -> ClientTelling {
         ClientTelling(
-            rules: [LabelledPublishing.self, TimedPublishing.self], systems: systems,
-            signers: signers)
+            rules: [LabelledFeed.self, TimedFeed.self], systems: systems, signers: signers)
     }
 
     func publisher(
@@ -159,6 +158,19 @@ struct TellingPlace {
     }
 }
 
+extension ClientTelling {
+    /// Tells some systems by some rules.
+    init(
+        rules: [any ClientFeed.Type], systems: Set<ClientSystem>? = nil,
+        signers: [ClientSystem: any ClientSigner] = [:]
+    ) {
+        self.init()
+        self.rules = rules
+        self.systems = systems
+        self.signers = signers
+    }
+}
+
 /// A clock that tests move.
 final class TellingClock: Sendable {
     private let seconds = Mutex<Int64>(1_760_000_000)
@@ -174,81 +186,55 @@ final class Notices: Sendable {
 }
 
 /// A system with labels and archives, as CodePush.
-enum LabelledPublishing: ClientPublishing {
+enum LabelledFeed: ClientFeed {
     static let system = ClientSystem.codePush
 
-    static func objections(
-        to release: ClientRelease, _ configuration: ClientConfiguration
-    ) throws(StoreError) -> [ClientObjection] {
+    static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection] {
         let names = release.content?.manifest.entries.map(\.path.description) ?? []
         return names.compactMap { name in
             switch name {
-            case "refused.txt": ClientObjection(refuses: true, "there is a refused.txt")
-            case "lossy.txt": ClientObjection(refuses: false, "there is a lossy.txt")
+            case "refused.txt": ClientObjection(refuses: true, message: "there is a refused.txt")
+            case "lossy.txt": ClientObjection(refuses: false, message: "there is a lossy.txt")
             default: nil
             }
         }
     }
 
-    static func offer(
-        _ release: ClientRelease, after history: ClientHistory,
-        _ configuration: ClientConfiguration, signer: (any ClientSigner)?
-    ) throws(StoreError) -> PreparedClientOffer {
-        var offer = release.plainOffer(after: history)
-        offer.label = "v\(history.labelCount + 1)"
+    static func complete(
+        _ prepared: inout PreparedClientOffer, of release: ClientRelease,
+        after history: ClientHistory, signer: (any ClientSigner)?
+    ) throws(StoreError) {
+        prepared.offer.label = "v\(history.labelCount + 1)"
         if let content = release.content {
             let archive = try ZipArchive(content.zipped)
-            offer.archive = try release.digest(archive)
-            offer.packageHash = try Hex.string(
+            prepared.offer.archive = try release.digest(archive)
+            prepared.offer.packageHash = try Hex.string(
                 Digester.digest(
                     .sha256, of: release.read(content.manifest.references.first?.address ?? .zero)))
         }
         if let signer, release.content != nil {
-            offer.signatures["archive"] = Hex.string(try signer.sign(Array("archive".utf8)))
+            let signature = try signer.sign(Array("archive".utf8))
+            prepared.offer.signatures["archive"] = Hex.string(signature)
         }
-        return PreparedClientOffer(offer)
     }
 }
 
 /// A system whose clients go by times, and get documents, as Expo.
-enum TimedPublishing: ClientPublishing {
+enum TimedFeed: ClientFeed {
     static let system = ClientSystem.expo
     static let ordersByTime = true
 
-    static func objections(
-        to release: ClientRelease, _ configuration: ClientConfiguration
-    ) throws(StoreError) -> [ClientObjection] { [] }
-
-    static func offer(
-        _ release: ClientRelease, after history: ClientHistory,
-        _ configuration: ClientConfiguration, signer: (any ClientSigner)?
-    ) throws(StoreError) -> PreparedClientOffer {
-        var offer = release.plainOffer(after: history)
+    static func complete(
+        _ prepared: inout PreparedClientOffer, of release: ClientRelease,
+        after history: ClientHistory, signer: (any ClientSigner)?
+    ) throws(StoreError) {
         var bytes = Array("{\"createdAt\":\(release.now)}".utf8)
         if release.content?.manifest.entries.first?.path.description == "long.txt" {
             bytes += [UInt8](repeating: 32, count: Int(ClientDocument.byteCountMax))
         }
-        let address = try ObjectID(of: bytes)
-        offer.documents = [
-            ClientDocument(
-                platform: "ios", runtimeVersion: "1", id: "id-\(release.now)", address: address,
-                byteCount: Int64(bytes.count))
-        ]
-        return PreparedClientOffer(offer, documents: [address: bytes])
-    }
-}
-
-extension ClientRelease {
-    fileprivate func plainOffer(after history: ClientHistory) -> ClientOffer {
-        let target: ClientOffer.Target =
-            if let version = release.version, let facts { .version(version, facts: facts) } else {
-                .embedded
-            }
-        let content = release.version?.content
-        let first = history.offers.first { $0.version?.content == content }
-        return ClientOffer(
-            sequence: release.sequence, target: target, createdAt: now,
-            firstOfferedAt: first?.firstOfferedAt ?? now)
+        prepared.add(
+            try ClientDocument(
+                of: bytes, id: "id-\(release.now)", platform: "ios", runtimeVersion: "1"), bytes)
     }
 }
 

@@ -1,8 +1,9 @@
-import ClientSystems
 import Expectations
 import HotPush
 import Platform
 import Testing
+
+@testable import ClientSystems
 
 extension ModelOrigin {
     func bytes(
@@ -23,17 +24,39 @@ extension ModelOrigin {
         }
     }
 
-    /// Whether a URL that an answer names leads to something: an object, or what the system's decider answers.
-    func serves<Decider: ClientDecider>(
-        _ url: String, _ decider: Decider.Type, _ configuration: ClientConfiguration
+    /// Whether a URL that an answer names leads to something: an object, or what the system's feed answers.
+    func serves<Feed: ClientFeed>(
+        _ url: String, _ feed: Feed.Type, _ configuration: ClientConfiguration
     ) throws -> Bool {
         guard url.hasPrefix(configuration.baseURL + "/") else { return false }
         let path = String(url.dropFirst(configuration.baseURL.count))
         if path.hasPrefix("/objects/") {
             return objects.keys.contains { "/" + OriginLayout.object($0) == path }
         }
-        return try Decider.answer(ClientRequest("GET", path), configuration, self)?.status == 200
+        return try Feed.answer(ClientRequest("GET", path), configuration, self)?.status == 200
     }
+}
+
+extension ClientFeed {
+    /// The answer to a request.
+    static func answer(
+        _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
+    ) throws(StoreError) -> ClientAnswer? {
+        try answer(ClientInquiry(request: request, configuration: configuration, origin: origin))
+    }
+}
+
+/// An origin that keeps nothing for the next request, unless it says so.
+extension ClientOrigin {
+    func willFetch(composing: Bool) throws(StoreError) {}
+
+    func archiveByteCount(
+        named name: String, _ find: () throws(StoreError) -> Int64?
+    ) throws(StoreError) -> Int64? { try find() }
+
+    func encoded(
+        named name: String, _ write: () throws(StoreError) -> [UInt8]
+    ) throws(StoreError) -> [UInt8] { try write() }
 }
 
 extension ClientAnswer {

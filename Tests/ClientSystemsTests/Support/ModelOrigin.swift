@@ -1,9 +1,9 @@
 import Archives
 import CASStore
-import ClientSystems
 import Platform
 import VersionTree
 
+@testable import ClientSystems
 @testable import HotPush
 
 /// An origin in memory, published to as `castree publish` does: the history first, then the pointer.
@@ -22,7 +22,7 @@ struct ModelOrigin: ClientOrigin {
         var channel: ChannelName
     }
 
-    // MARK: What deciders ask
+    // MARK: What feeds ask
 
     func channel(
         _ name: ChannelName, for system: ClientSystem
@@ -35,10 +35,6 @@ struct ModelOrigin: ClientOrigin {
 
     func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
         offer.version.flatMap { contents[$0.content] }
-    }
-
-    func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]? {
-        objects[address]
     }
 
     // MARK: Publishing
@@ -65,11 +61,7 @@ struct ModelOrigin: ClientOrigin {
                 Manifest.Entry(
                     path: try TreePath(path), address: address, byteCount: Int64(bytes.count),
                     isExecutable: executables.contains(path)))
-            let crc32 = try Digester.digest(.crc32, of: bytes)
-            facts[address] = ObjectFacts(
-                address: address, byteCount: Int64(bytes.count),
-                crc32: crc32.reduce(0) { $0 << 8 | UInt32($1) },
-                md5: Hex.string(try Digester.digest(.md5, of: bytes)), twin: nil)
+            facts[address] = try ObjectFacts(of: bytes)
         }
         let manifest = try Manifest(
             version: try VersionName(name), ordinal: 1, createdAt: 1, entries: entries)
@@ -90,9 +82,9 @@ struct ModelOrigin: ClientOrigin {
     ///
     /// - Returns: the offer that clients see.
     @discardableResult
-    mutating func publish<Publishing: ClientPublishing>(
+    mutating func publish<Feed: ClientFeed>(
         _ target: OfferedRelease.Target, in channel: ChannelName = .stable, now: Int64,
-        for publishing: Publishing.Type, _ configuration: ClientConfiguration,
+        for feed: Feed.Type, _ configuration: ClientConfiguration,
         rollout perMille: Int? = nil, requirements: [Requirement] = [],
         isMandatory: Bool = false, signer: (any ClientSigner)? = nil
     ) throws -> ClientOffer {
@@ -101,12 +93,11 @@ struct ModelOrigin: ClientOrigin {
             target, sequence: sequence, createdAt: now / 1000,
             rollout: perMille.map { Rollout(perMille: $0, salt: "model") },
             requirements: requirements, isMandatory: isMandatory, facts: Self.facts(of: target))
-        let key = HistoryKey(system: Publishing.system, channel: channel)
-        var history = histories[key] ?? ClientHistory(Publishing.system, channel)
-        var client = clientRelease(release, now: now)
+        let key = HistoryKey(system: Feed.system, channel: channel)
+        var history = histories[key] ?? ClientHistory(Feed.system, channel)
+        var client = clientRelease(release, now: now, for: configuration)
         client.head = pointers[channel]?.releases.first?.sequence
-        let prepared = try Publishing.offer(
-            client, after: history, configuration, signer: signer)
+        let prepared = try Feed.offer(client, after: history, signer: signer)
         history.offers.append(prepared.offer)
         histories[key] = history
         for (address, bytes) in prepared.documents { objects[address] = bytes }
@@ -124,11 +115,15 @@ struct ModelOrigin: ClientOrigin {
     }
 
     /// A release as publishers are given it.
-    func clientRelease(_ release: OfferedRelease, now: Int64) -> ClientRelease {
+    func clientRelease(
+        _ release: OfferedRelease, now: Int64, for configuration: ClientConfiguration
+    ) -> ClientRelease {
         let content = release.version.flatMap { contents[$0.content] }
         let objects = objects
+        var release = release
+        release.facts = Self.facts(of: release.target)
         return ClientRelease(
-            release: release, content: content, facts: release.version?.content, now: now,
+            release: release, configuration: configuration, content: content, now: now,
             read: { (address) throws(StoreError) in
                 guard let bytes = objects[address] else {
                     throw StoreError(.notFound, "the model has no object \(address)")
@@ -194,5 +189,16 @@ struct ModelOrigin: ClientOrigin {
             throw StoreError(.mismatch, "SHA-256 has 32 bytes")
         }
         return address
+    }
+}
+
+extension ObjectFacts {
+    /// What is known of an object that is not deflated.
+    init(of bytes: [UInt8]) throws {
+        let crc32 = try Digester.digest(.crc32, of: bytes)
+        self.init(
+            address: try ModelOrigin.address(of: bytes), byteCount: Int64(bytes.count),
+            crc32: crc32.reduce(0) { $0 << 8 | UInt32($1) },
+            md5: Hex.string(try Digester.digest(.md5, of: bytes)), twin: nil)
     }
 }

@@ -1,0 +1,54 @@
+import Archives
+import HotPush
+import Platform
+import VersionTree
+
+/// The files of a release, and the facts of each.
+struct ClientContent: Sendable {
+    var manifest: Manifest
+    /// CRC-32, MD5 and twin of each object.
+    var facts: ContentFacts
+
+    /// Whether an answer that names all files takes a millisecond to write, so that others should not wait for it.
+    var isLong: Bool { manifest.count > 500 }
+
+    /// The paths of all files.
+    var paths: [String] { manifest.entries.map(\.path.description) }
+
+    /// The facts of a file.
+    /// - Throws: `.badPointer` if they do not know its object: they are another version's, or damaged.
+    func facts(of entry: Manifest.Entry, at path: String? = nil) throws(StoreError) -> ObjectFacts {
+        guard let known = facts[entry.address] else {
+            throw StoreError(
+                .badPointer,
+                "the facts of version \(manifest.version) do not know \(printable(path ?? entry.path.description)): "
+                    + "publish the version again", object: entry.address)
+        }
+        return known
+    }
+
+    /// Files as members of an archive, below a folder that ends with a slash.
+    /// - Throws: `.badPointer` if the facts do not know an object.
+    func members(
+        _ entries: some Sequence<Manifest.Entry>, below folder: String = ""
+    ) throws(StoreError) -> [ZipMember] {
+        var members: [ZipMember] = []
+        for entry in entries {
+            let path = folder + entry.path.description
+            var crc32: UInt32 = 0
+            var body = ZipMember.Content.bytes([])
+            if entry.byteCount > 0 {
+                let facts = try facts(of: entry, at: path)
+                crc32 = facts.crc32
+                body =
+                    facts.twin.map { .twin($0.address, byteCount: $0.byteCount) }
+                    ?? .object(entry.address)
+            }
+            members.append(
+                ZipMember(
+                    path: path, isExecutable: entry.isExecutable, byteCount: entry.byteCount,
+                    crc32: crc32, content: body))
+        }
+        return members
+    }
+}

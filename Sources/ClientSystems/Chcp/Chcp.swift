@@ -1,0 +1,84 @@
+import HotPush
+import Platform
+import StrictJSON
+import VersionTree
+
+/// The feed of cordova-hot-code-push: `chcp.json` names the right release, `chcp.manifest` lists its files, and these
+/// stand beside it.
+///
+/// The files stand below the address of their content, so a download stays one release when another is published.
+enum Chcp: ClientFeed {
+    static let system = ClientSystem.chcp
+    static let namesakes: String? = "chcp's clients"
+
+    private static let prefix = "/for/chcp/"
+    private static let files = "www"
+    private static let missing = ClientAnswer.notFound("There is no such file.\n")
+
+    static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? {
+        guard let names = inquiry.request.segments(below: prefix) else { return nil }
+        guard inquiry.request.asksForContent else { return .wrongMethod("GET, HEAD") }
+        guard names.count > 1, let channel = try inquiry.channel(of: names[0]) else {
+            return missing
+        }
+        if names.count == 2, names[1] == "chcp.json" {
+            return release(channel, deployment: names[0], inquiry.configuration) ?? missing
+        }
+        guard names.count > 3, names[1] == files, let address = ObjectID(names[2]),
+            let offer = channel.offer(of: address, isLive: false)
+        else { return missing }
+        try inquiry.origin.willFetch(composing: false)
+        guard let content = try inquiry.origin.content(of: offer) else { return missing }
+        if names.count == 4, names[3] == "chcp.manifest" {
+            let bytes = try inquiry.origin.encoded(named: "chcp \(address)") {
+                () throws(StoreError) in try manifest(content)
+            }
+            return .immutable("application/json", .bytes(bytes))
+        }
+        // An encoded slash would make a second URL for a file.
+        guard !names[3...].contains(where: { $0.utf8.contains(0x2f) }) else { return missing }
+        let text = names[3...].joined(separator: "/")
+        // What is no path is the path of no file.
+        guard !ownPaths.contains(text), let path = try? TreePath(text),
+            let entry = content.manifest[path]
+        else { return missing }
+        return .file(entry)
+    }
+
+    /// `chcp.json`; `nil` if nothing is offered.
+    private static func release(
+        _ channel: ClientChannel, deployment: String, _ configuration: ClientConfiguration
+    ) -> ClientAnswer? {
+        guard let newest = channel.newest(besides: kinds), let version = newest.offer.version
+        else { return nil }
+        // Of several, all must be met. What is no number was refused.
+        let least = newest.release.requirements.compactMap { Int64($0.value) }.max()
+        let place = "\(prefix)\(PercentEncoding.unreserved(deployment))/\(files)/\(version.content)"
+        var answer = ClientAnswer.json { writer in
+            writer.member("content_url", configuration.baseURL + place)
+            writer.member("release", version.name.description)
+            // Apps count their native interfaces from 1.
+            writer.member("min_native_interface", least ?? 1)
+            writer.member("update", newest.release.isMandatory ? "now" : "start")
+        }
+        // Caches before the server may ask whether it is still so.
+        answer.set("cache-control", "no-cache")
+        return answer
+    }
+
+    /// `chcp.manifest`.
+    private static func manifest(_ content: ClientContent) throws(StoreError) -> [UInt8] {
+        var entries: [(path: String, md5: String)] = []
+        for entry in content.manifest.entries {
+            let path = entry.path.description
+            if ownPaths.contains(path) { continue }
+            entries.append((path, try content.facts(of: entry).md5))
+        }
+        var writer = JSONWriter()
+        writer.objects(entries) { writer, entry in
+            writer.member("file", entry.path)
+            writer.member("hash", entry.md5)
+        }
+        return writer.drain()
+    }
+}

@@ -1,0 +1,178 @@
+import Archives
+import HotPush
+import Platform
+import StrictJSON
+import VersionTree
+
+/// The feed of CodePush's clients: React Native's and Cordova's, of both generations of its API.
+enum CodePush: ClientFeed {
+    static let system = ClientSystem.codePush
+
+    private static let api = "/v0.1/public/codepush/"
+    private static let archives = "/for/codepush/archives/"
+
+    static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? {
+        let request = inquiry.request
+        switch request.path {
+        case api + "update_check": return try answerToCheck(inquiry, .snake)
+        case "/updateCheck": return try answerToCheck(inquiry, .camel)
+        case api + "report_status/deploy", "/reportStatus/deploy":
+            return answerToReport(request, needed: ["app_version", "appVersion"])
+        case api + "report_status/download", "/reportStatus/download":
+            return answerToReport(request, needed: ["label"])
+        default:
+            guard request.rest(after: archives) != nil else { return nil }
+            guard request.asksForContent else { return .wrongMethod("GET") }
+            let found = try inquiry.archive(below: archives) { (name, channel) throws(StoreError) in
+                try archive(name, in: channel, inquiry)
+            }
+            return found ?? .notFound("There is no such archive.\n")
+        }
+    }
+
+    // MARK: Checks
+
+    private static func answerToCheck(
+        _ inquiry: ClientInquiry, _ spelling: CodePushAnswer.Spelling
+    ) throws(StoreError) -> ClientAnswer {
+        guard inquiry.request.asksForContent else { return .wrongMethod("GET") }
+        let check: CodePushCheck
+        do throws(ClientRefusal) {
+            check = try CodePushCheck(inquiry.request)
+        } catch {
+            return .text(error.status, error.sentence)
+        }
+        guard inquiry.configuration.deployments[check.deploymentKey] != nil else {
+            return CodePushCheck.isKey(check.deploymentKey)
+                ? .notFound("There is no such deployment key.\n")
+                : .text(400, "A deployment key has letters, digits, _ and - only.\n")
+        }
+        guard let channel = try inquiry.channel(of: check.deploymentKey) else {
+            return CodePushAnswer(runsBinary: true).clientAnswer(spelling)
+        }
+        var answer = CodePushAnswer()
+        switch CodePushDecision.decide(check, in: channel) {
+        case .nothing(let runsBinary, let range, let asksForNewerApp):
+            answer.range = range
+            answer.runsBinary = runsBinary
+            answer.asksForNewerApp = asksForNewerApp
+        case .update(let live, let isMandatory):
+            // What the origin has lost is not offered: the client keeps what it has.
+            guard let version = live.offer.version,
+                let download = try download(of: live.offer, for: check, in: channel, inquiry)
+            else { break }
+            answer = CodePushAnswer(
+                downloadURL: inquiry.configuration.baseURL + archives + download.name.description,
+                description: version.name.description, isAvailable: true, range: check.appVersion,
+                isMandatory: isMandatory, packageHash: live.offer.packageHash ?? "",
+                label: live.offer.label ?? "", packageSize: download.byteCount)
+        }
+        return answer.clientAnswer(spelling)
+    }
+
+    /// The smallest archive that leads a client to a release: a difference, if the channel offers the client's
+    /// release as well.
+    private static func download(
+        of offer: ClientOffer, for check: CodePushCheck, in channel: ClientChannel,
+        _ inquiry: ClientInquiry
+    ) throws(StoreError) -> (name: ArchiveName, byteCount: Int64)? {
+        guard let name = try archiveName(of: offer, inquiry.configuration),
+            let package = try package(of: offer, inquiry)
+        else { return nil }
+        let folder = package.folder
+        // By what the client has, never by what it calls it: labels of two deployments are alike.
+        let held = channel.live.first { live in
+            live.offer.packageHash != nil && live.offer.packageHash == check.packageHash
+        }
+        if let held, let base = try self.package(of: held.offer, inquiry) {
+            var difference = name
+            difference.base = held.offer.version?.content
+            let key = "\(folder) \(difference) \(source(of: offer)) \(source(of: held.offer))"
+            let byteCount = try inquiry.origin.archiveByteCount(named: key) {
+                () throws(StoreError) in try package.difference(from: base)?.byteCount
+            }
+            if let byteCount { return (difference, byteCount) }
+        }
+        if let archive = offer.archive { return (name, archive.byteCount) }
+        let byteCount = try inquiry.origin.archiveByteCount(
+            named: "\(folder) \(name) \(source(of: offer))"
+        ) { () throws(StoreError) in try package.archive().byteCount }
+        return byteCount.map { (name, $0) }
+    }
+
+    /// The sources of an archive: for one content, other facts name other twins.
+    private static func source(of offer: ClientOffer) -> String {
+        guard case .version(let version, let facts) = offer.target else { return "" }
+        return "\(version.manifest) \(facts)"
+    }
+
+    // MARK: Archives
+
+    private static func package(
+        of offer: ClientOffer, _ inquiry: ClientInquiry
+    ) throws(StoreError) -> CodePushPackage? {
+        try inquiry.origin.content(of: offer).map { content in
+            CodePushPackage(
+                content, folder: inquiry.configuration.folder,
+                signature: offer.signatures["package"])
+        }
+    }
+
+    /// Caches keep an archive for ever under its name, so the name has the folder, unless it is the usual one.
+    private static func archiveName(
+        of offer: ClientOffer, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> ArchiveName? {
+        guard let version = offer.version else { return nil }
+        let isUsual = configuration.folder == ClientConfiguration.folders[0]
+        return try ArchiveName(
+            version.content, details: isUsual ? [] : [configuration.folder],
+            signature: offer.signatures["package"])
+    }
+
+    /// Composes an archive whose content and base a channel offers.
+    private static func archive(
+        _ name: ArchiveName, in channel: ClientChannel, _ inquiry: ClientInquiry
+    ) throws(StoreError) -> ZipArchive? {
+        var whole = name
+        whole.base = nil
+        for live in channel.live where live.offer.version?.content == name.content {
+            guard try archiveName(of: live.offer, inquiry.configuration) == whole else { continue }
+            let held = channel.live.first { $0.offer.version?.content == name.base }
+            if name.base != nil, held == nil { return nil }
+            try inquiry.origin.willFetch(composing: true)
+            guard let package = try package(of: live.offer, inquiry) else { continue }
+            guard name.base != nil else { return try package.archive() }
+            guard let held, let base = try self.package(of: held.offer, inquiry) else { return nil }
+            return try package.difference(from: base)
+        }
+        return nil
+    }
+
+    // MARK: Reports
+
+    /// The most bytes of a report that are read.
+    private static let reportByteCountMax = 64 * 1024
+
+    /// Checks a report and drops it: nothing that a device says of itself is kept.
+    private static func answerToReport(_ request: ClientRequest, needed: [String]) -> ClientAnswer {
+        guard request.method == "POST" else { return .wrongMethod("POST") }
+        guard request.body.count <= reportByteCountMax else {
+            return .text(413, "A report has at most 64 KiB.\n")
+        }
+        let report: JSONValue
+        do throws(JSONError) {
+            report = try JSONValue.parse(request.body, limits: JSONLimits(depth: 8))
+        } catch {
+            return .text(400, "A report is a JSON object.\n")
+        }
+        func has(_ names: [String]) -> Bool {
+            names.contains { report[$0]?.asString?.isEmpty == false }
+        }
+        guard has(["deployment_key", "deploymentKey"]), has(needed) else {
+            return .text(
+                400,
+                "A report must name a deployment key and \(needed.joined(separator: " or ")).\n")
+        }
+        return .text(200, "OK")
+    }
+}

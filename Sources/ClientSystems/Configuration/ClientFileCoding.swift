@@ -1,0 +1,66 @@
+import CASStore
+import HotPush
+import StrictJSON
+
+// What the files below `for/` have in common: JSON without white space, keys sorted (RFC 8785), one line, which begins with
+// its format.
+
+extension JSONValue {
+    /// An object of those members that have a value.
+    static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
+        .object(members.compactMap { key, value in value.map { Member(key: key, value: $0) } })
+    }
+
+    /// The text of a value; `nil` for none.
+    static func text(_ value: (some CustomStringConvertible)?) -> JSONValue? {
+        value.map { .string($0.description) }
+    }
+
+    /// The texts of values.
+    static func texts(_ values: [String: some CustomStringConvertible]) -> JSONValue {
+        .object(values.map { Member(key: $0.key, value: .string($0.value.description)) })
+    }
+
+    /// The bytes of a file.
+    var fileBytes: [UInt8] { JSONWriter.serialize(self, sortedKeys: true) + [10] }
+}
+
+extension FieldReader {
+    /// The format of all of these files.
+    static let clientFormat: Int64 = 1
+
+    /// Begins to read a file: its format is looked at before anything else.
+    init(
+        file bytes: [UInt8], byteCountMax: Int, depth: Int, format key: String
+    ) throws(PointerProblem) {
+        let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: depth)
+        guard let members = document.asObject else { throw .broken("it is no object") }
+        self.init(members, place: "it")
+        let format = try integer(key, 1...ChannelPointer.sequenceMax)
+        guard format <= Self.clientFormat else { throw .newer(format) }
+    }
+
+    /// A text that may be absent.
+    mutating func optionalText(_ key: String) throws(PointerProblem) -> String? {
+        has(key) ? try text(key) : nil
+    }
+
+    /// The entry of the origin's log in which a file stands; `nil` where there is no log.
+    mutating func log() throws(PointerProblem) -> Int64? {
+        has("log") ? try integer("log", 1...ChannelPointer.logMax) : nil
+    }
+
+    /// Refuses what nobody took.
+    func end(_ beginning: String) throws(PointerProblem) {
+        guard let unknown = rest.first else { return }
+        throw .broken("\(beginning) an unknown field \"\(printable(unknown.key))\"")
+    }
+}
+
+extension PointerProblem {
+    /// What is said of a file that is refused.
+    func refusal(of place: String, _ remedy: String) -> StoreError {
+        let error = storeError(place, .badClients, formatVersion: FieldReader.clientFormat)
+        return StoreError(error.code, "\(error.message); \(remedy)")
+    }
+}

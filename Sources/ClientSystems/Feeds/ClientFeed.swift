@@ -1,0 +1,110 @@
+import HotPush
+package import Platform
+
+/// The feed of one system: tells its clients of a release, and answers their requests.
+///
+/// Values in, values out: no clock, no file, no network.
+protocol ClientFeed: SendableMetatype {
+    static var system: ClientSystem { get }
+    /// Whether clients take only offers later than the one they run: then a withdrawal offers again what it leaves.
+    static var ordersByTime: Bool { get }
+    /// The clients' name at the beginning of a sentence, if they know a version by its name alone; else `nil`.
+    static var namesakes: String? { get }
+
+    // MARK: When a version is published
+
+    /// Lists what clients cannot be told of a release; empty if they can be told all of it.
+    static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection]
+    /// Adds ids, digests and documents to an offer that has its place, target and times.
+    ///
+    /// Called only if no objection refuses the release. The same release again gets the ids that clients know.
+    /// - Throws: `.unsuitableRelease` if the history rules the release out.
+    static func complete(
+        _ prepared: inout PreparedClientOffer, of release: ClientRelease,
+        after history: ClientHistory, signer: (any ClientSigner)?
+    ) throws(StoreError)
+    /// Whether an offer of a version is missing what its clients know it by, so that they are told nothing of it.
+    static func isIncomplete(_ offer: ClientOffer) -> Bool
+    /// Whether a signer has the key that signed an offer; `nil` if the offer does not tell.
+    ///
+    /// A key's signatures of a message are all the same (RFC 8017, section 8.2).
+    static func isSigned(
+        _ offer: ClientOffer, by signer: any ClientSigner, reading documents: ClientDocumentReading
+    ) throws(StoreError) -> Bool?
+    /// Names, as the end of a sentence, what in an offer does not follow from its release; `nil` if all does.
+    ///
+    /// Ids, labels, times, signatures and digests of archives are not compared: the release does not determine them, or
+    /// clients compare the bytes themselves.
+    static func forgery(
+        in offer: ClientOffer, of release: ClientRelease, reading documents: ClientDocumentReading
+    ) throws(StoreError) -> String?
+
+    // MARK: When a client asks
+
+    /// Answers a request; `nil` if the path belongs to another system.
+    ///
+    /// Names only what the origin offers to this request, and only URLs that some feed answers.
+    /// - Throws: what reading the origin throws. A malformed request gets an answer, no error.
+    static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer?
+}
+
+extension ClientFeed {
+    static var ordersByTime: Bool { false }
+    static var namesakes: String? { nil }
+
+    static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection] { [] }
+
+    static func complete(
+        _ prepared: inout PreparedClientOffer, of release: ClientRelease,
+        after history: ClientHistory, signer: (any ClientSigner)?
+    ) throws(StoreError) {}
+
+    static func isIncomplete(_ offer: ClientOffer) -> Bool { false }
+
+    static func isSigned(
+        _ offer: ClientOffer, by signer: any ClientSigner, reading documents: ClientDocumentReading
+    ) throws(StoreError) -> Bool? { nil }
+
+    static func forgery(
+        in offer: ClientOffer, of release: ClientRelease, reading documents: ClientDocumentReading
+    ) throws(StoreError) -> String? { nil }
+
+    static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? { nil }
+
+    /// Makes the offer of a release that follows those of a history.
+    /// - Throws: `.unsuitableRelease` if the history rules the release out, as by the same name with other content.
+    static func offer(
+        _ release: ClientRelease, after history: ClientHistory, signer: (any ClientSigner)? = nil
+    ) throws(StoreError) -> PreparedClientOffer {
+        var prepared = PreparedClientOffer(
+            offer: try ClientOffer(beginning: release, after: history))
+        if let namesakes { try release.refuseOtherContent(under: namesakes, in: history) }
+        try complete(&prepared, of: release, after: history, signer: signer)
+        return prepared
+    }
+}
+
+/// The bytes of a document of an offer; `nil` if it is not there.
+typealias ClientDocumentReading = (ClientDocument) throws(StoreError) -> [UInt8]?
+
+/// An offer, and the documents to write before it.
+package struct PreparedClientOffer: Sendable {
+    package var offer: ClientOffer
+    /// The bytes of its documents, by their address.
+    var documents: [ObjectID: [UInt8]] = [:]
+
+    /// Adds a document.
+    mutating func add(_ document: ClientDocument, _ bytes: [UInt8]) {
+        offer.documents.append(document)
+        documents[document.address] = bytes
+    }
+}
+
+/// Signs for a system's clients, with RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017, section 8.2).
+package protocol ClientSigner: Sendable {
+    /// The signature of a message.
+    /// - Throws: `.badKey`; what a key service's command says.
+    func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8]
+}
+
+extension RSASigningKey: ClientSigner {}

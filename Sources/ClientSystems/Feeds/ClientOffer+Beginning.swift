@@ -1,0 +1,83 @@
+import HotPush
+import Platform
+
+// The parts that offers of all systems share: their times, and what the history says of the same release.
+
+extension ClientHistory {
+    /// The offer that was made last; `nil` in an empty history.
+    var newest: ClientOffer? { offers.max { $0.sequence < $1.sequence } }
+
+    /// The last offer of the release that a pointer lists with a sequence.
+    func offer(of sequence: Int64) -> ClientOffer? {
+        offers.last { $0.sequence == sequence }
+    }
+
+    /// The first offer of a target: with the same content, whatever its name was, or of what was shipped with the app.
+    func firstOffer(of target: OfferedRelease.Target) -> ClientOffer? {
+        offers.filter { $0.isSameContent(as: target) }.min { $0.sequence < $1.sequence }
+    }
+}
+
+extension ClientOffer {
+    /// Whether devices get the same files.
+    func isSameContent(as target: OfferedRelease.Target) -> Bool {
+        switch (self.target, target) {
+        case (.version(let mine, _), .version(let theirs)): mine.content == theirs.content
+        case (.embedded, .embedded): true
+        default: false
+        }
+    }
+
+    /// Whether devices get the same files as by another offer.
+    func isSameContent(as other: Target) -> Bool {
+        switch (target, other) {
+        case (.version(let mine, _), .version(let theirs, _)): mine.content == theirs.content
+        case (.embedded, .embedded): true
+        default: false
+        }
+    }
+
+    /// Begins the offer of a release: its place, its target and its times, no ids.
+    ///
+    /// Times grow from offer to offer, also if the clock goes back: clients order by them.
+    /// - Throws: `.badPointer` if facts are missing; publishing makes them first.
+    init(
+        beginning release: ClientRelease, after history: ClientHistory
+    ) throws(StoreError) {
+        let target: Target
+        switch release.release.target {
+        case .embedded: target = .embedded
+        case .version(let version):
+            guard let facts = release.release.facts else {
+                throw StoreError(
+                    .badPointer,
+                    "version \(version.name) has no facts yet: publish it again, so that they are made"
+                )
+            }
+            // The pointer says in which epochs the files stand.
+            target = .version(version.unplaced, facts: facts)
+        }
+        let latest = history.offers.map(\.createdAt).max()
+        let createdAt = latest.map { max(release.now, $0 + 1) } ?? release.now
+        self.init(
+            sequence: release.release.sequence, target: target, createdAt: createdAt,
+            firstOfferedAt: history.firstOffer(of: release.release.target)?.firstOfferedAt
+                ?? createdAt)
+    }
+}
+
+extension ClientDocument {
+    /// A document of these bytes.
+    init(
+        of bytes: [UInt8], id: String, platform: String = "", runtimeVersion: String = ""
+    ) throws(StoreError) {
+        self.init(
+            platform: platform, runtimeVersion: runtimeVersion, id: id,
+            address: try ObjectID(of: bytes), byteCount: Int64(bytes.count))
+    }
+
+    /// The spelling of a UUID (RFC 9562, section 4), of its 16 bytes.
+    static func uuid(_ bytes: [UInt8]) -> String {
+        [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { Hex.string(bytes[$0]) }.joined(separator: "-")
+    }
+}

@@ -1,0 +1,49 @@
+import Archives
+import HotPush
+import Platform
+
+/// A release that is about to be offered to the clients of a system.
+struct ClientRelease {
+    /// As the pointer will list it, with its sequence.
+    var release: OfferedRelease
+    /// What the operator has set for the system.
+    var configuration: ClientConfiguration
+    /// Its files; `nil` if clients are to go back to what was shipped with the app.
+    var content: ClientContent?
+    /// Now, in milliseconds since 1970.
+    var now: Int64
+    /// The sequence of what the channel offered first before; `nil` if it offered nothing.
+    var head: Int64?
+    /// Reads an object of the release.
+    var read: (ObjectID) throws(StoreError) -> [UInt8]
+    /// The SHA-256 and size of a composed archive: reads all of it.
+    var digest: (ZipArchive) throws(StoreError) -> ArchiveDigest
+
+    /// The requirements that clients never say they meet: nobody would get the release.
+    func unsayable(besides kinds: [String]) -> [Requirement] {
+        release.requirements.filter { !kinds.contains($0.kind) }
+    }
+
+    /// Refuses a version whose name clients know with other content: they would take it for the one they have.
+    ///
+    /// - Parameter clients: their name at the beginning of the message.
+    /// - Throws: `.unsuitableRelease`.
+    func refuseOtherContent(
+        under clients: String, in history: ClientHistory
+    ) throws(StoreError) {
+        guard let version = release.version else { return }
+        let isTaken = history.offers.contains { offer in
+            offer.version.map { $0.name == version.name && $0.content != version.content } ?? false
+        }
+        guard isTaken else { return }
+        throw StoreError(
+            .unsuitableRelease,
+            "\(clients) know a version by its name alone, and \(version.name) was offered with other files: publish these "
+                + "under another name")
+    }
+}
+
+extension [Requirement] {
+    /// The requirements in a sentence: `group testers, fingerprint 12`.
+    var listed: String { map { "\($0.kind) \(printable($0.value))" }.joined(separator: ", ") }
+}

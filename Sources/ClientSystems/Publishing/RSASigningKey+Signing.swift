@@ -1,3 +1,0 @@
-package import Platform
-
-extension RSASigningKey: ClientSigner {}
