@@ -53,6 +53,18 @@ import VersionTree
         expect(left, equals: [StoreLayout.pullLock("2")])
     }
 
+    // Who cleans up looks whether a stray file is the last copy of something: not by reading what no version can name.
+    @Test(.timeLimit(.minutes(1)), arguments: ["x", "serve-1", "1.json"])
+    func `a huge file among the leases keeps nobody from cleaning up`(_ name: String) throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("0", ["index.html": "zero"])
+        let path = temporary.path + "/leases/" + name
+        try Damage.replace(path, by: .emptyFile)
+        expect(truncate(path, 300 << 30), equals: 0)
+        _ = try temporary.reopened().collect()
+        expect(!FileManager.default.fileExists(atPath: path))
+    }
+
     @Test func `two leases have two names`() throws {
         let temporary = try TemporaryStore()
         let first = try temporary.store.makeLease()

@@ -33,6 +33,12 @@ extension IndexTransaction {
         try statement(Self.objectByAddress).bind(1, address).first(objectRow) ?? nil
     }
 
+    /// Whether a version names an object of a size, wherever it is; looks at every object.
+    func namesObject(of byteCount: Int64) throws(StoreError) -> Bool {
+        try statement("SELECT 1 FROM object WHERE refs > 0 AND bytes = ? LIMIT 1")
+            .bind(1, byteCount).step()
+    }
+
     /// The addresses of the objects on disk from one to another, sorted; no more than `limit`.
     func present(
         from first: [UInt8], through last: [UInt8], limit: Int

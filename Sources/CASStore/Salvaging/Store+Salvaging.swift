@@ -192,7 +192,7 @@ extension Store {
         var checker = try ObjectChecker()
         let address: ObjectID
         do throws(StoreError) {
-            guard let file = try openCopy(path) else { return }
+            guard let file = try openCopy(path), try mayBeNamed(file.raw) else { return }
             address = try checker.hash(file.raw, fileSystem).address
         } catch {
             guard error.code == .permission || error.code == .io else { throw error }
@@ -206,6 +206,15 @@ extension Store {
         }
         guard isNamed, try !objects.isSound(address, checker: &checker) else { return }
         _ = try salvage([ObjectCopy(address: address, path: path)])
+    }
+
+    /// Whether a version may name a file's bytes; a large file is not read for its address if no version names its size.
+    private func mayBeNamed(_ file: Int32) throws(StoreError) -> Bool {
+        let byteCount = try fileSystem.status(file).byteCount
+        guard byteCount > 64 << 20 else { return true }
+        return try reading { (index) throws(StoreError) in
+            try index.namesObject(of: byteCount)
+        }
     }
 
     /// Removes a tree below `versions/`, or what a writer has staged, and keeps the last copies in it of objects that

@@ -57,13 +57,7 @@ struct LogCommit {
                 "\(bucket.place) would have \(entry.channels.count) channels, more than "
                     + "\(LogEntry.channelCountMax); offer it in a channel that is there")
         }
-        for (channel, pointer) in entry.pointers {
-            let bytes = pointer.serialized()
-            guard bytes.count <= ChannelPointer.byteCountMax else {
-                throw tooLarge(
-                    "the pointer of channel \(channel)", bytes.count, ChannelPointer.byteCountMax)
-            }
-        }
+        for pointer in entry.pointers.values { try pointer.checkRoom() }
         let bytes = entry.serialized()
         guard bytes.count <= LogEntry.byteCountMax else {
             throw tooLarge("entry \(number) of the log", bytes.count, LogEntry.byteCountMax)

@@ -47,6 +47,18 @@ extension ChannelPointer {
         }
     }
 
+    /// Refuses to write a pointer that readers would refuse for its size: others may have filled it up to the last byte.
+    /// - Throws: `.tooLarge`.
+    func checkRoom() throws(StoreError) {
+        let byteCount = serialized().count
+        guard byteCount > Self.byteCountMax else { return }
+        throw StoreError(
+            .tooLarge,
+            "nothing is changed: the pointer of channel \(channel) would have \(byteCount) bytes, more than the "
+                + "\(Self.byteCountMax) that are read; withdraw releases, prune with a smaller --keep, or look in "
+                + "\(OriginLayout.pointer(channel)) for what castree did not write")
+    }
+
     private static func parse(
         _ bytes: [UInt8], _ channel: ChannelName
     ) throws(PointerProblem) -> ChannelPointer {

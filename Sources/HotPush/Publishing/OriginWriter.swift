@@ -354,6 +354,8 @@ final class OriginWriter: Sendable {
     func write(
         sealed pointer: ChannelPointer, upon before: ChannelPointer?
     ) throws(StoreError) {
+        // Before a key remembers it: nobody could read it, and so nobody take it back.
+        try pointer.checkRoom()
         try options.telling?.tell(pointer, upon: before, in: originPlace)
         try options.sealing.prepare(pointer, upon: before, at: place, notice: options.notice)
         try replaceFile(

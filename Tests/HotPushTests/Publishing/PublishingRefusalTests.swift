@@ -41,6 +41,27 @@ import VersionTree
         expect(!FileManager.default.fileExists(atPath: place.origin))
     }
 
+    // Fields that castree does not know are kept, so somebody else may leave no room.
+    @Test("to write a pointer that readers refuse for its size")
+    func fullPointer() throws {
+        try place.publish("1")
+        let path = place.origin + "/channels/stable.json"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let member = ",\"x\":\"\"}\n"
+        let room = ChannelPointer.byteCountMax - text.utf8.count + 2 - member.utf8.count
+        let full =
+            String(text.dropLast(2))
+            + member.replacing("\"\"}", with: "\"" + String(repeating: "y", count: room) + "\"}")
+        expect(full.utf8.count, equals: ChannelPointer.byteCountMax)
+        try Data(full.utf8).write(to: URL(filePath: path))
+        try expect(DirectoryOrigin(place.origin).pointer(.stable) != nil)
+        expect(code { try place.publish("2") }, equals: .tooLarge)
+        try expect(String(contentsOfFile: path, encoding: .utf8), equals: full)
+        // What makes it smaller can be done.
+        _ = try place.publisher().withdraw(VersionName("1"))
+        try expect(DirectoryOrigin(place.origin).pointer(.stable)?.releases.isEmpty == true)
+    }
+
     @Test("to offer an older release again when it only verifies it, and mends it")
     func verifiedOlder() throws {
         try place.publish("1")
