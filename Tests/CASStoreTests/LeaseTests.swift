@@ -65,6 +65,27 @@ import VersionTree
         expect(!FileManager.default.fileExists(atPath: path))
     }
 
+    // The directory of a writer that is none: a stray file, or what somebody put in its place.
+    @Test(arguments: ["file", "link", "fifo"])
+    func `what stands in place of a dead writer's directory keeps nobody from writing`(
+        _ kind: String
+    ) throws {
+        let temporary = try TemporaryStore()
+        let place = temporary.path + "/staging/foo"
+        try Damage.replace(temporary.path + "/leases/foo", by: .emptyFile)
+        switch kind {
+        case "file": try Data("x".utf8).write(to: URL(filePath: place))
+        case "link": expect(symlink("/etc", place), equals: 0)
+        default: expect(mkfifo(place, 0o644), equals: 0)
+        }
+        try temporary.add("0", ["index.html": "zero"])
+        let again = try temporary.reopened()
+        _ = try again.collect()
+        try again.retire("0")
+        _ = try again.check(repairing: true)
+        try expect(temporary.reopened().check().findings.filter { !$0.isRepaired }.count <= 1)
+    }
+
     @Test func `two leases have two names`() throws {
         let temporary = try TemporaryStore()
         let first = try temporary.store.makeLease()

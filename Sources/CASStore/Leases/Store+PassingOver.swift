@@ -32,7 +32,7 @@ extension Store {
             return true
         } catch {
             // Whoever may write nothing here is refused as a whole.
-            guard error.isOfOneName, try isOwners() else { throw error }
+            guard error.isOfOneName || error.isNotDirectory, try isOwners() else { throw error }
             let reason = error.message
             let isNews = passedOver.withLock { $0.updateValue(reason, forKey: path) == nil }
             if isNews {

@@ -136,10 +136,10 @@ extension Store {
 
     /// Moves what stands in place of a part and is no file of ours to quarantine, and says so.
     ///
-    /// - Returns: `false` if a file of this user stands there.
+    /// - Returns: `false` if a file of this user stands there, or nothing.
     private func setStrangerAside(_ name: String) throws(StoreError) -> Bool {
         let staging = directories.staging.raw
-        guard let status = try fileSystem.status(staging, name) else { return true }
+        guard let status = try fileSystem.status(staging, name) else { return false }
         let root = try fileSystem.status(directories.root.raw)
         guard status.kind != .regular || status.owner != root.owner else { return false }
         try fileSystem.move(
