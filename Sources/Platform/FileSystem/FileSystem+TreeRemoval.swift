@@ -1,7 +1,8 @@
 extension FileSystem {
     /// Removes a file, or a directory with all it holds; succeeds if it is already gone.
     ///
-    /// What cannot be removed does not keep the rest: it is thrown at the end, the first of several.
+    /// What cannot be removed does not keep the rest: it is thrown at the end, the first of several. Nothing is removed
+    /// from what is mounted on a directory in it.
     ///
     /// Symbolic links are removed, never followed. Depth is bounded by open directories, which are
     /// held so that a directory swapped for a link cannot lead outside.
@@ -29,6 +30,7 @@ extension FileSystem {
             try beforeEach?(parent, name, { path })
             return try removeIfPresent(parent, name)
         }
+        if try removeUnlessFull(parent, name) { return }
         var first: StoreError?
         let emptied: Void? = try ifPresent { () throws(StoreError) in
             // One that is closed to its owner (mode 000) is opened first. By its name: who could exchange it is its owner.
@@ -70,5 +72,19 @@ extension FileSystem {
         if let first { throw first }
         guard emptied != nil else { return }
         try ifPresent { () throws(StoreError) in try remove(parent, name, directory: true) }
+    }
+
+    /// Removes an empty directory.
+    ///
+    /// What is mounted is somebody's, and refused before anything in it goes (rmdir(2), EBUSY).
+    /// - Returns: whether it is gone; `false` if there is something in it.
+    private func removeUnlessFull(_ parent: Int32, _ name: String) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try ifPresent { () throws(StoreError) in try remove(parent, name, directory: true) }
+            return true
+        } catch {
+            guard error.isExisting else { throw error }
+            return false
+        }
     }
 }

@@ -1,0 +1,47 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// What somebody has mounted inside a store: nothing of it is castree's.
+@Suite("What is mounted inside a store") struct MountedTests {
+    /// Why nothing can be mounted here; nil if that works.
+    static let reason: String? = {
+        let tried = try? Running(
+            URL(filePath: "/usr/bin/unshare"), ["-m", "mount", "--bind", "/tmp", "/mnt"],
+            in: URL(filePath: "/")
+        ).finished()
+        return tried?.status == 0 ? nil : "needs unshare(1), mount(8), and the right to mount"
+    }()
+
+    @Test(
+        "keeps its files, whatever is retired, collected, repaired or shown",
+        .disabled(if: reason != nil, "\(reason ?? "")"),
+        arguments: [
+            ("versions/2/js", ["retire", "2"]), ("versions/2/js", ["gc", "--keep", "1"]),
+            ("versions/3/js", ["fsck", "--repair"]), ("versions/3/js", ["activate", "3"]),
+            ("staging/1-0123456789abcdef", ["gc"]),
+        ])
+    func mounted(_ place: String, _ words: [String]) throws {
+        let work = Workplace()
+        for version in ["1", "2", "3"] {
+            try work.add(version, ["index.html": version, "js/app.js": "app"])
+        }
+        try work.castree("activate", "3")
+        try work.write(["precious": "precious", "sub/more": "more"], to: "volume")
+        let store = work.directory.path + "/.castree/"
+        try FileManager.default.createDirectory(
+            atPath: store + place, withIntermediateDirectories: true)
+        let castree = ProgramUnderTest.castree.url.path
+        _ = try Running(
+            URL(filePath: "/usr/bin/unshare"),
+            [
+                "-m", "sh", "-c",
+                "mount --bind volume '.castree/\(place)' && exec '\(castree)' "
+                    + words.joined(separator: " "),
+            ], in: work.directory
+        ).finished()
+        try expect(work.contents("volume/precious"), equals: "precious", "\(words)")
+        try expect(work.contents("volume/sub/more"), equals: "more", "\(words)")
+    }
+}
