@@ -33,6 +33,7 @@ extension AppHandler {
         case .opened(let session):
             // It is not known yet whose page it is.
             newcomers.withLock { _ = $0.insert(session) }
+            pins.withLock { $0.open(session: session.description) }
         case .closed(let session, _):
             newcomers.withLock { _ = $0.remove(session) }
             hidden.withLock { _ = $0.remove(session) }

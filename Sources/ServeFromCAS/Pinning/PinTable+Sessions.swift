@@ -3,6 +3,11 @@ import VersionTree
 // Pages with a session of the bridge: the session identifies its page in every request, on
 // whichever connection, and ends when the page goes.
 extension PinTable {
+    /// A session begins: its page is there, and every page that begins later is another one.
+    ///
+    /// A page that cannot be told from others must not, when it asks or goes while its successor loads, be taken for that.
+    mutating func open(session: String) { opened[session] = opened[session] ?? nextLoad }
+
     /// A session uses a connection, which now holds the load of the session's page.
     ///
     /// The first time, that is a load of the version which the page says, or else the load chosen for the connection's
@@ -15,6 +20,7 @@ extension PinTable {
     mutating func hold(
         session: String, connection: UInt64, word: PageWord? = nil, now: Duration
     ) {
+        open(session: session)
         if let word { words[session] = word }
         guard let holder = sessions[session] ?? begin(session, connection, now) else { return }
         if !isThere(holder) { revive(session, holder, now) }
@@ -74,6 +80,7 @@ extension PinTable {
     /// A session has ended: there is one page less, without any doubt.
     mutating func leave(session: String, now: Duration) {
         words[session] = nil
+        opened[session] = nil
         for (connection, crowd) in crowds where crowd.session == session {
             release(crowdOf: connection, now)
         }
@@ -103,8 +110,10 @@ extension PinTable {
             holdAll(name, session, connection, now)
             return nil
         }
-        guard let asking else { return nil }
-        let free = browser.loads.filter { $0.version == asking.version && isFree($0, now) }
+        guard let asking, mayBe(asking, of: session) else { return nil }
+        let free = browser.loads.filter {
+            $0.version == asking.version && isFree($0, session, now)
+        }
         if let own = free.first(where: { $0.number == asking.number }) ?? free.last {
             return begin(session, own, of: name, isAnswered: own.isAnswered)
         }
@@ -123,9 +132,14 @@ extension PinTable {
         return holder
     }
 
-    /// Whether one of a load's pages has no session yet.
-    private func isFree(_ load: Load, _ now: Duration) -> Bool {
-        load.sessions < load.pages && isLive(load, now)
+    /// Whether a load's page may be a session's: what a cookie alone names may have begun at any time.
+    private func mayBe(_ load: Load, of session: String) -> Bool {
+        !load.isAnswered || load.number <= opened[session] ?? .max
+    }
+
+    /// Whether one of a load's pages has no session yet, and may be that of this one.
+    private func isFree(_ load: Load, _ session: String, _ now: Duration) -> Bool {
+        load.sessions < load.pages && isLive(load, now) && mayBe(load, of: session)
     }
 
     /// The load of the version that a page says itself: its request may have been taken for another page's.
@@ -137,13 +151,13 @@ extension PinTable {
     ) -> (browser: String, load: Load)? {
         guard let said = words[session]?.version, let browser = browsers[name] else { return nil }
         func pages(_ browser: Browser) -> [Load] {
-            browser.loads.filter { $0.version == said && $0.isAnswered && isFree($0, now) }
+            browser.loads.filter { $0.version == said && $0.isAnswered && isFree($0, session, now) }
         }
         let own = pages(browser)
         if let load = own.first(where: { $0.number == asking?.number }) { return (name, load) }
         let mayBeHidden =
             asking.map {
-                $0.isAnswered && isFree($0, now) && now - $0.begunAt <= limits.loadingMax
+                $0.isAnswered && isFree($0, session, now) && now - $0.begunAt <= limits.loadingMax
             } ?? false
         if let load = own.last, !mayBeHidden || !browser.hasWorker { return (name, load) }
         guard !mayBeHidden, !browser.wasGiven(said) else { return nil }

@@ -152,6 +152,8 @@ struct PinTable: Sendable {
     /// Distinguishes the runs of a server: a cookie says which run set it.
     let run: String
     var sessions: [String: Holder] = [:]
+    /// How many loads there had been when a session began: its page is of none that was answered later.
+    var opened: [String: UInt64] = [:]
     /// What pages say of themselves, by their sessions.
     var words: [String: PageWord] = [:]
     var browsers: [String: Browser] = [:]

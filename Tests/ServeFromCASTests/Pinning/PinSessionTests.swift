@@ -96,4 +96,107 @@ struct PinSessionTests {
         server.wait(10)
         expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
+
+    /// How a page that cannot be told from others goes, and what comes in its place.
+    private struct Going {
+        /// What the cookie of before the restart remembers beside the version B.
+        var others: [String]
+        /// What pages say of themselves.
+        var said: String?
+        var isReload: Bool
+        /// Whether the goodbye comes behind the navigation, and on the bridge's own connection.
+        var isLate: Bool
+        var isOnOwnConnection: Bool
+
+        static var all: [Going] {
+            var all: [Going] = []
+            for others in [["A"], ["B"], ["B", "A"], ["A", "B"], ["A", "C"]] {
+                for said in [nil, "A", "B", "C"] {
+                    for bits in 0..<8 {
+                        all.append(
+                            Going(
+                                others: others, said: said, isReload: bits & 1 == 0,
+                                isLate: bits & 2 == 0, isOnOwnConnection: bits & 4 != 0))
+                    }
+                }
+            }
+            return all
+        }
+    }
+
+    // docs/serving.md, "No mixed page": a page that begins after the restart counts as open beside the earlier ones.
+    @Test("takes along, when it goes, no page that has begun after its session")
+    func successors() throws {
+        for row in Going.all {
+            var server = try Server()
+            server.table = PinTable(run: "new")
+            server.current = server.b
+            var browser = Browser(connection: 1)
+            browser.cookie = PinCookie(
+                browser: "browser-number-one", version: server.b, run: "old",
+                others: try row.others.map { try VersionName($0) })
+            let word = try row.said.map { PageWord.version(try VersionName($0)) }
+            /// Asks for the bridge, or says something by it.
+            func say(_ session: Int, _ connection: UInt64) {
+                let name = "session \(session)"
+                if !server.table.knows(session: name) {
+                    _ = server.get(
+                        "/_castree/bridge", by: browser, from: "/", connection: connection)
+                }
+                server.table.hold(
+                    session: name, connection: connection, word: word, now: server.now)
+            }
+            say(0, 100)
+            for round in 1...4 {
+                server.wait(2)
+                let own = UInt64(99 + round)
+                func leave() {
+                    say(round - 1, row.isOnOwnConnection ? own : 2)
+                    server.table.leave(session: "session \(round - 1)", now: server.now)
+                    server.table.close(connection: own, now: server.now)
+                }
+                if !row.isLate { leave() }
+                expect(server.go("/", in: &browser, isReload: row.isReload), equals: "B")
+                if row.isLate { leave() }
+                for path in ["/style.css", "/app.js"] {
+                    expect(
+                        server.get(path, by: browser, from: "/"), equals: "B",
+                        "\(row), \(round). load")
+                }
+                say(round, own + 1)
+            }
+            // An older page that nobody has seen go may still ask.
+            guard row.others != ["B"] else { continue }
+            server.wait(5)
+            expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt", "\(row)")
+        }
+    }
+
+    @Test("that goes before it holds anything takes nothing along of another page")
+    func early() throws {
+        for said in [nil, "A"] {
+            for isReload in [true, false] {
+                var server = try Server()
+                var browser = Browser(connection: 1)
+                _ = server.go("/other", in: &browser, connection: 1)
+                expect(
+                    server.get("/_castree/bridge", by: browser, from: "/other", connection: 8),
+                    equals: "A")
+                server.table.open(session: "other")
+                server.table.hold(session: "other", connection: 8, now: server.now)
+                _ = server.go("/", in: &browser, connection: 2)
+                // It has greeted the server, no more.
+                server.table.open(session: "own")
+                server.current = server.b
+                expect(server.go("/", in: &browser, isReload: isReload), equals: "B")
+                _ = server.get("/_castree/bridge", by: browser, from: "/", connection: 2)
+                let word = try said.map { PageWord.version(try VersionName($0)) }
+                server.table.hold(session: "own", connection: 2, word: word, now: server.now)
+                server.table.leave(session: "own", now: server.now)
+                expect(server.get("/app.js", by: browser, from: "/", connection: 2), equals: "B")
+                server.wait(3600)
+                expect(server.pinned.first, equals: "A", "the other tab is open")
+            }
+        }
+    }
 }
