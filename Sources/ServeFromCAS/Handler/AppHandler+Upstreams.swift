@@ -10,9 +10,7 @@ extension AppHandler {
     func beginPageOfUpstream(
         _ head: RequestHead, _ exchange: Exchange, _ answer: inout ResponseHead
     ) {
-        guard head.method == .get, head.load == .page, Self.isPage(answer),
-            let current = shelf.current
-        else { return }
+        guard head.mayBeginPage, Self.isPage(answer), let current = shelf.current else { return }
         var request = PinRequest(
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
         request.isUnmarkable = true

@@ -57,7 +57,7 @@ extension AppHandler {
         }
         if request.load == .page {
             request.leadsToPage =
-                head.method == .get && Responder(site: current.site).leadsToPage(head)
+                head.mayBeginPage && Responder(site: current.site).leadsToPage(head)
         } else if let referrer = request.referrer, Responder.isAsset(referrer[...]) {
             request.asksForPage =
                 !Responder.isAsset(request.path[...])

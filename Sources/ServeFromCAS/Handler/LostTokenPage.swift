@@ -14,7 +14,7 @@ enum LostTokenPage {
 
     /// `nil` if a sentence is enough: no page is asked for.
     static func response(to head: RequestHead, _ name: String) -> Response? {
-        guard head.load == .page, head.method == .get else { return nil }
+        guard head.mayBeginPage else { return nil }
         let isOwn =
             head.value(of: "sec-fetch-site").map {
                 head.matches($0, "none") || head.matches($0, "same-origin")

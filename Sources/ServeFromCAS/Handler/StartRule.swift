@@ -2,16 +2,15 @@ import VersionTree
 
 /// What counts as a start: a GET answered with 200 and the app's HTML, and nothing else.
 ///
-/// Pure. HEAD, ranges, 304, 404, redirections, frames and pages fetched ahead of a visit show
-/// nobody a page. Nor does a start come of what another site sends a browser to: nobody waits for that page to
+/// Pure. HEAD, ranges, 304, 404, redirections, downloads, frames and pages fetched ahead of a visit
+/// show nobody a page. Nor does a start come of what another site sends a browser to: nobody waits for that page to
 /// confirm anything.
 enum StartRule {
     /// Whether a request may be a start, whatever its answer.
     ///
     /// Where a service worker keeps pages, no navigation comes, and the worker's script takes its place.
     static func mayStart(_ head: borrowing RequestHead) -> Bool {
-        head.method == .get && (head.load == .page || head.isWorkerScript)
-            && !head.isFromAnotherSite
+        (head.mayBeginPage || head.method == .get && head.isWorkerScript) && !head.isFromAnotherSite
     }
 
     /// The request to answer if this one starts a version; otherwise `nil`.
@@ -26,6 +25,7 @@ enum StartRule {
             let whole = Responder.respond(to: head.withoutRevalidation, site: site)
             return whole.head.status == 200 ? head : nil
         }
+        guard Responder(site: site).leadsToPage(head) else { return nil }
         if isPage(Responder.respond(to: head, site: site)) { return head }
         guard head.isBrowserNavigation else { return nil }
         let whole = head.withoutRevalidation

@@ -78,6 +78,17 @@ extension RequestHead {
             || matches(destination, "frame")
     }
 
+    /// Whether the browser may show the answer as a page of its own; not so what it saves (a link's `download`), nor HEAD.
+    ///
+    /// A service worker that sends a navigation on says `empty`, as a download does. But what `fetch` sends has an Accept
+    /// (Fetch, section 4), and a download has none.
+    package var mayBeginPage: Bool {
+        guard method == .get, load == .page else { return false }
+        guard !isEmbeddedPage, let destination = value(of: "sec-fetch-dest") else { return true }
+        return matches(destination, "document")
+            || matches(destination, "empty") && value(of: "accept") != nil
+    }
+
     /// Whether a browser fetches a page ahead of a visit, which then sends no navigation (Speculation Rules).
     package var isPageAhead: Bool {
         guard isPreview, !isEmbeddedPage, let destination = value(of: "sec-fetch-dest"),

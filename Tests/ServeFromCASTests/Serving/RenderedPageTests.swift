@@ -69,6 +69,15 @@ struct RenderedPageTests {
         try expect(browser.status().pinned, equals: [])
     }
 
+    @Test("is none where the browser saves it")
+    func saved() throws {
+        let (_, browser, upstream) = try kiosk()
+        defer { withExtendedLifetime(upstream) {} }
+        let download = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty")]
+        try expect(!browser.ask("GET", "/shop/", download).head.contains("castree_page_"))
+        try expect(browser.status().pinned, equals: [])
+    }
+
     @Test("starts no version and confirms none")
     func vouchesForNothing() throws {
         let (app, browser, upstream) = try kiosk(confirms: true)

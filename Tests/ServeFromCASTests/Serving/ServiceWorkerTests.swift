@@ -147,7 +147,10 @@ struct ServiceWorkerTests {
         case .script: try expect(script(browser), equals: "worker(2)")
         case .navigation:
             // Stale while revalidate: it is for the next page.
-            let sent = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty")]
+            let sent = [
+                ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty"),
+                ("Accept", "text/html,*/*;q=0.8"),
+            ]
             try expect(browser.ask("GET", "/", sent).text.contains("2"))
         }
         app.look(after: .seconds(2001))
