@@ -23,6 +23,30 @@ import VersionTree
         Set(findings.map { "\($0.version ?? "-"):\($0.path ?? "-")" })
     }
 
+    // Moved aside by hand, or left by a writer that died: while the index still knows the version, and after it forgot it.
+    @Test(arguments: [".3.old", ".3.999-0123456789abcdef"], [true, false])
+    func `a needed version's hidden tree is the version where its manifest is lost`(
+        _ hidden: String, collectsFirst: Bool
+    ) throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", ["index.html": "one"])
+        try temporary.add("3", ["index.html": "three", "js/app.js": "app"])
+        try temporary.versions.activate("3")
+        let trees = temporary.path + "/versions/"
+        expect(rename(trees + "3", trees + hidden), equals: 0)
+        Damage.remove(temporary.path + "/manifests/3.json")
+        if collectsFirst {
+            // It may refuse: it does not know what the version names.
+            do { _ = try temporary.reopened().collect() } catch is StoreError {}
+        }
+        _ = try temporary.reopened().check(repairing: true)
+        let mended = try temporary.reopened()
+        try expect(
+            readTree(trees + "3"), equals: ["index.html": "three", "js/app.js": "app"])
+        try expect(mended.lifecycle().current, equals: "3")
+        try expect(mended.check(CheckOptions(isDeep: true)).findings, equals: [])
+    }
+
     @Test func `finds a byte flipped through a tree, and heals when the content comes again`()
         throws
     {

@@ -216,8 +216,7 @@ extension Store {
     private func isLastOfItsVersion(_ hidden: String, _ lease: String) throws(StoreError) -> Bool {
         let version = String(hidden.dropFirst().dropLast(lease.utf8.count + 1))
         guard try fileSystem.status(directories.versions.raw, version) == nil,
-            try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(version)) == nil,
-            try versionRow(version) == nil
+            try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(version)) == nil
         else { return false }
         return try index { (index) throws(StoreError) in
             try index.manifests.isSpokenOf(version, directories, fileSystem)

@@ -176,7 +176,11 @@ extension VersionStore {
             var version = LostVersion(name: name)
             if try showsUnnamedContent(name.utf8CString, &version.unread) { lost.append(version) }
         }
-        lost += try strayedTrees(among: odd)
+        let strayed = try strayedTrees(among: odd)
+        // What has a hidden tree left is made of it.
+        let hidden = Set(strayed.filter(\.isHidden).map(\.name))
+        lost.removeAll { hidden.contains($0.name) }
+        lost += strayed
         return lost.sorted { $0.name < $1.name }
     }
 

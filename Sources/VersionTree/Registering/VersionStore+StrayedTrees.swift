@@ -61,8 +61,7 @@ extension VersionStore {
         let versions =
             needed?.filter { name.hasPrefix(".\($0).") } ?? (VersionName.isName(own) ? [own] : [])
         guard let version = versions.max(by: { $0.utf8.count < $1.utf8.count }),
-            try store.versionRow(version) == nil, try !hasManifest(version),
-            try !hasSomething(inPlaceOf: version)
+            try !hasManifest(version), try !hasSomething(inPlaceOf: version)
         else { return nil }
         return version
     }
