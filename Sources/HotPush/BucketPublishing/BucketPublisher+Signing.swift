@@ -133,7 +133,7 @@ extension BucketPublisher: SigningPlace {
         let log = makeLog()
         let state = try open(PointerCopy(only ?? .stable, in: bucket).read(), log)
         if let only, state.pointers[only] == nil {
-            throw StoreError(.notOffered, "the origin \(bucket.place) has no channel \(only)")
+            throw .noChannel(only, in: bucket.place)
         }
         let channels = only.map { [$0] } ?? state.pointers.keys.sorted()
         for channel in channels {

@@ -126,8 +126,7 @@ package struct BucketPublisher: Sendable {
         return try committing(to: channel, seen, upon: state, log) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             guard let before = state.pointers[channel] else {
-                throw StoreError(
-                    .notOffered, "the origin \(bucket.place) has no channel \(channel)")
+                throw .noChannel(channel, in: bucket.place)
             }
             guard var after = before.withdrawing(version, now: now()) else {
                 try PointerCopies(log, pause).write(channel, of: state, seen: seen)

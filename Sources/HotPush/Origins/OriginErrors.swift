@@ -21,6 +21,14 @@ extension StoreError.Code {
 }
 
 extension StoreError {
+    /// There is no such channel in an origin.
+    static func noChannel(_ channel: ChannelName, in place: String) -> StoreError {
+        StoreError(
+            .notOffered,
+            "the origin \(printable(place)) has no channel \(channel); castree channels \(printable(place)) shows those that "
+                + "it has")
+    }
+
     /// Whether something else stands in a place, or it is closed: other places are as they were.
     var isOfPlace: Bool {
         code == .permission || isNotDirectory || isDirectory || isUnopenable

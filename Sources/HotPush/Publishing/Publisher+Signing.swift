@@ -139,8 +139,7 @@ extension Publisher {
         defer { withExtendedLifetime(origin) {} }
         var pointers = try origin.pointers()
         if let only, pointers[only] == nil {
-            throw StoreError(
-                .notOffered, "the origin \(printable(path)) has no channel \(only)")
+            throw .noChannel(only, in: path)
         }
         let channels = only.map { [$0] } ?? pointers.keys.sorted()
         // All or none, as far as that can be told before.

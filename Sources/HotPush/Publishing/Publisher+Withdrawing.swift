@@ -30,8 +30,7 @@ extension Publisher {
         defer { withExtendedLifetime(origin) {} }
         let pointers = try origin.pointers(for: channel)
         guard let before = pointers[channel] else {
-            throw StoreError(
-                .notOffered, "the origin \(printable(path)) has no channel \(channel)")
+            throw .noChannel(channel, in: path)
         }
         let now = now()
         guard var after = before.withdrawing(version, now: now) else {
