@@ -90,6 +90,12 @@ private final class DirectorySubject: ObjectStorage {
         _ key: String, _ body: StorageBody, _ fields: StoredFields
     ) throws(StoreError) -> WriteOutcome { try storage.put(key, body, fields) }
 
+    func putAll(
+        _ files: [OutgoingFile],
+        open: @escaping @Sendable (Int) throws(StoreError) -> Descriptor?,
+        done: @escaping @Sendable (Int, WriteOutcome) throws(StoreError) -> Void
+    ) throws(StoreError) { try storage.putAll(files, open: open, done: done) }
+
     func putIfAbsent(
         _ key: String, _ body: StorageBody, _ fields: StoredFields
     ) throws(StoreError) -> WriteOutcome { try storage.putIfAbsent(key, body, fields) }
@@ -105,4 +111,5 @@ private final class DirectorySubject: ObjectStorage {
     func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome { try storage.delete(keys) }
     func openUploads() -> OpenUploads? { storage.openUploads() }
     func abort(_ upload: OpenUpload) { storage.abort(upload) }
+    func barrier() throws(StoreError) { try storage.barrier() }
 }

@@ -99,15 +99,46 @@ import Testing
         }
     }
 
-    @Test func `a barrier makes all durable with one call`() throws {
+    @Test func `many files take one call for all bytes, and one for all names`() throws {
         let disk = FaultyFileSystem()
         let storage = try storage(on: disk)
-        for number in 0..<20 { try storage.write("objects/\(number)", "\(number)") }
-        let before = disk.operations.count { [.sync, .syncAll].contains($0.verb) }
+        let files = try (0..<200).map { number in
+            OutgoingFile(
+                "objects/\(number % 9)/\(number)", try body("same").address, byteCount: 4, .object)
+        }
+        let path = directory.path + "-source"
+        try Data("same".utf8).write(to: URL(filePath: path))
+        defer { unlink(path) }
+        try storage.putAll(files) { (_) throws(StoreError) -> Descriptor? in
+            try POSIXFileSystem().open(
+                POSIXFileSystem.workingDirectory, path, .reading, mode: 0)
+        } done: { _, _ in
+        }
         try storage.barrier()
-        let after = disk.operations.count { [.sync, .syncAll].contains($0.verb) }
-        expect(before, equals: 0)
-        expect(after, equals: 1)
+        expect(disk.operations.count { $0.verb == .syncAll }, equals: 2)
+        expect(disk.operations.count { $0.verb == .sync }, equals: 0)
+        // Nothing was done since.
+        try storage.barrier()
+        expect(disk.operations.count { $0.verb == .syncAll }, equals: 2)
+        expect(Damage.names(directory.path + "/.scratch"), equals: [])
+    }
+
+    @Test func `a file gets its name when its bytes are durable`() throws {
+        let disk = FaultyFileSystem()
+        try storage(on: disk).write("objects/one", "content")
+        let verbs = disk.operations.map(\.verb)
+        let synced = try require(verbs.lastIndex(of: .sync))
+        let named = try require(verbs.lastIndex(of: .rename))
+        expect(synced < named)
+    }
+
+    @Test func `nothing is synced where nothing has to last`() throws {
+        let disk = FaultyFileSystem()
+        let storage = try DirectoryStorage(
+            directory.path, scratch: ".scratch", isDurable: false, fileSystem: disk)
+        try storage.write("objects/one", "content")
+        try storage.barrier()
+        expect(disk.operations.count { [.sync, .syncAll].contains($0.verb) }, equals: 0)
     }
 
     @Test func `the rights that readers need are given, whatever the umask takes`() throws {

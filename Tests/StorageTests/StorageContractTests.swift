@@ -37,6 +37,82 @@ import Testing
         try expect(bucket.text("channels/a.json"), equals: "newer")
     }
 
+    /// Files whose bytes stand in a directory, and their contents.
+    private func outgoing(_ count: Int) throws -> (
+        directory: TemporaryDirectory, files: [OutgoingFile], texts: [String]
+    ) {
+        let directory = TemporaryDirectory()
+        let texts = (0..<count).map { "content \($0)" }
+        for (index, text) in texts.enumerated() {
+            _ = try directory.file(Array(text.utf8), "\(index)")
+        }
+        let files = try texts.enumerated().map { (index, text) in
+            OutgoingFile(
+                "objects/\(index % 7)/\(index)", try body(text).address,
+                byteCount: Int64(text.utf8.count), .object)
+        }
+        return (directory, files, texts)
+    }
+
+    private static func open(
+        _ index: Int, in directory: String
+    ) throws(StoreError) -> Descriptor {
+        try POSIXFileSystem().open(
+            POSIXFileSystem.workingDirectory, "\(directory)/\(index)", .reading, mode: 0)
+    }
+
+    @Test(arguments: subjects)
+    func `many files are there as they are told, and what is left out is not`(
+        _ subject: ContractSubject
+    ) throws {
+        let bucket = try subject.bucket()
+        let (directory, files, texts) = try outgoing(100)
+        let path = directory.path
+        let told = Mutex<[Int: WriteOutcome]>([:])
+        try bucket.putAll(files) { (index) throws(StoreError) -> Descriptor? in
+            index % 10 == 3 ? nil : try Self.open(index, in: path)
+        } done: { index, outcome in
+            told.withLock { $0[index] = outcome }
+        }
+        try bucket.barrier()
+        let outcomes = told.withLock { $0 }
+        for (index, text) in texts.enumerated() {
+            let isLeftOut = index % 10 == 3
+            try expect(bucket.text(files[index].key), equals: isLeftOut ? nil : text)
+            let head = try bucket.head(files[index].key)
+            expect(outcomes[index], equals: head.map { .stored($0.tag) })
+        }
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test(arguments: subjects)
+    func `of many files none gets other bytes than its address says`(
+        _ subject: ContractSubject
+    ) throws {
+        let bucket = try subject.bucket()
+        let (directory, files, texts) = try outgoing(20)
+        let path = directory.path
+        let told = Mutex<Set<Int>>([])
+        #expect(throws: StoreError.self) {
+            try bucket.putAll(files) { (index) throws(StoreError) -> Descriptor? in
+                try Self.open(index == 7 ? 8 : index, in: path)
+            } done: { index, _ in
+                told.withLock { _ = $0.insert(index) }
+            }
+        }
+        let stand = told.withLock { $0 }
+        expect(!stand.contains(7))
+        for index in files.indices {
+            let text = try bucket.text(files[index].key)
+            if stand.contains(index) {
+                expect(text, equals: texts[index])
+            } else {
+                expect(text == nil || text == texts[index])
+            }
+        }
+        withExtendedLifetime(directory) {}
+    }
+
     @Test(arguments: subjects)
     func `an empty file is a file`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()

@@ -161,6 +161,8 @@ package struct BucketPruner: Sendable {
         var report = Report(
             entry: state.number, epoch: state.entry.epoch, trimmedCount: trimmedCount)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
+        // No power cut brings back a pointer that names what is deleted.
+        if !isDryRun { try bucket.barrier() }
         var some = survey.scratch
         for file in survey.unneeded(beside: live) {
             guard file.key.epoch <= state.entry.garbageEpochMax else {
@@ -172,7 +174,10 @@ package struct BucketPruner: Sendable {
             if some.count >= Self.deletedCount { try sweep(&some, &report, isDryRun: isDryRun) }
         }
         while !some.isEmpty { try sweep(&some, &report, isDryRun: isDryRun) }
-        if !isDryRun { try listChannels(of: state) }
+        if !isDryRun {
+            try listChannels(of: state)
+            try bucket.barrier()
+        }
         report.uploadCount = try endUploads(isDryRun: isDryRun)
         report.figures = bucket.figures
         return report

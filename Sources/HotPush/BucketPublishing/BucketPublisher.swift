@@ -288,6 +288,7 @@ package struct BucketPublisher: Sendable {
             isUnchanged: isUnchanged)
         do throws(StoreError) {
             try PointerCopies(log, pause).write(channel, of: state, seen: seen)
+            try bucket.barrier()
         } catch {
             // The commit stands; devices see it with the next command.
             commit.pointerProblem = error

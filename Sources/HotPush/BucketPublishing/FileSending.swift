@@ -39,19 +39,27 @@ final class FileSending {
             seen.note(files.map(\.key))
             done = sum
         }
-        try bucket.inParallel(files.count) { (index) throws(StoreError) in
-            if options.isInterrupted() { throw OriginWriter.interruption }
-            if isDue() { return }
-            let (key, size) = (files[index].key, files[index].byteCount)
-            let file = try open(files[index])
-            let body = StorageBody(file: file.raw, byteCount: size, address: key.address)
-            try SeenFiles.send(body, key, to: bucket)
-            let sum = stored.withLock { (stored) -> Int64 in
-                stored.files.append(files[index])
-                stored.byteCount += size
-                return stored.byteCount
-            }
-            options.progress(PublishProgress(bytes: sum, bytesTotal: total))
+        let outgoing = files.map {
+            OutgoingFile($0.key.path, $0.key.address, byteCount: $0.byteCount, $0.key.fields)
+        }
+        do throws(StoreError) {
+            try bucket.putAll(
+                outgoing,
+                open: { (index) throws(StoreError) -> Descriptor? in
+                    if options.isInterrupted() { throw OriginWriter.interruption }
+                    return isDue() ? nil : try open(files[index])
+                },
+                done: { (index, outcome) throws(StoreError) in
+                    try SeenFiles.check(outcome, of: files[index].key, in: bucket)
+                    let sum = stored.withLock { (stored) -> Int64 in
+                        stored.files.append(files[index])
+                        stored.byteCount += files[index].byteCount
+                        return stored.byteCount
+                    }
+                    options.progress(PublishProgress(bytes: sum, bytesTotal: total))
+                })
+        } catch {
+            throw SeenFiles.beforeCommit(error)
         }
         return stored.withLock { $0.files }
     }

@@ -116,13 +116,25 @@ struct LogCommit {
                 + "smaller --keep (a directory that is taken over: before it is copied)")
     }
 
-    /// Writes it.
+    /// Writes it, after a barrier and before one.
     ///
     /// While it is undecided whether it stands there, the same bytes go to the same number, and to no other: else a
     /// release could be offered twice.
     /// - Returns: whether it stands there; else somebody else's does.
     /// - Throws: `.outcomeUnknown` if it stays undecided; `.unsuitableStore`; what a bucket refuses.
     func carryOut() throws(StoreError) -> Bool {
+        // What the entry names comes before it, and it before what others are told.
+        try log.bucket.barrier()
+        guard try write() else { return false }
+        do throws(StoreError) {
+            try log.bucket.barrier()
+        } catch {
+            throw unknown(error.message)
+        }
+        return true
+    }
+
+    private func write() throws(StoreError) -> Bool {
         var undecided: UnknownWrite?
         for tryNumber in 0..<Self.tryCountMax {
             if tryNumber > 0 { pause(Backoff.log.milliseconds(failureCount: tryNumber)) }

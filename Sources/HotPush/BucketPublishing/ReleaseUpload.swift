@@ -20,9 +20,6 @@ final class ReleaseUpload {
     /// How many objects the version has.
     var objectCount: Int { layout.objects.count }
 
-    /// So many objects are sent before what was acknowledged is noted.
-    private static let batchCount = 512
-
     init(
         _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
         of versions: VersionStore, _ seen: SeenFiles, _ watch: UploadWatch,
@@ -87,11 +84,10 @@ final class ReleaseUpload {
         var unsent = lacking.map {
             SizedKey(
                 key: BucketKey(.object, $0.address, in: epoch), byteCount: $0.byteCount)
-        }[...]
-        let sending = FileSending(of: unsent.byteCount, seen, options)
+        }
+        let sending = FileSending(of: unsent[...].byteCount, seen, options)
         while !unsent.isEmpty {
-            let batch = Array(unsent.prefix(Self.batchCount))
-            let stored = try sending.run(batch, isDue: watch.isDue) { (file) throws(StoreError) in
+            let stored = try sending.run(unsent, isDue: watch.isDue) { (file) throws(StoreError) in
                 guard let object = try store.objects.open(file.key.address) else {
                     throw store.missingObject(file.key.address)
                 }
@@ -100,7 +96,7 @@ final class ReleaseUpload {
             sent.count += stored.count
             sent.byteCount += stored.byteCount
             let there = Set(stored)
-            unsent = batch.filter { !there.contains($0) } + unsent.dropFirst(batch.count)
+            unsent.removeAll(where: there.contains)
             if let newer = try watch.state(ahead: state) { return newer }
         }
         return nil

@@ -85,13 +85,22 @@ final class SeenFiles {
     static func send(
         _ body: StorageBody, _ key: BucketKey, to bucket: any ObjectStorage
     ) throws(StoreError) {
-        let outcome: WriteOutcome
         do throws(StoreError) {
-            outcome = try bucket.put(key.path, body, key.fields)
+            try check(bucket.put(key.path, body, key.fields), of: key, in: bucket)
         } catch {
-            // Before a commit: whoever interrupts it is told what devices see.
-            throw error.code == .interrupted ? OriginWriter.interruption : error
+            throw beforeCommit(error)
         }
+    }
+
+    /// What keeps a file from being sent before a commit: whoever interrupts it is told what devices see.
+    static func beforeCommit(_ error: StoreError) -> StoreError {
+        error.code == .interrupted ? OriginWriter.interruption : error
+    }
+
+    /// - Throws: what the bucket refuses; `.network` if no answer came.
+    static func check(
+        _ outcome: WriteOutcome, of key: BucketKey, in bucket: any ObjectStorage
+    ) throws(StoreError) {
         if outcome.isStored { return }
         var why = UnknownWrite("\(outcome)")
         if case .unknown(let reason) = outcome { why = reason }

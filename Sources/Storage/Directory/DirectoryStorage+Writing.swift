@@ -1,4 +1,5 @@
 package import Platform
+import Synchronization
 
 // How files get their names, and lose them.
 
@@ -51,7 +52,7 @@ extension DirectoryStorage {
     }
 
     /// A finished file that has no key yet.
-    private typealias Staged = (directory: Int32, name: String)
+    typealias Staged = (directory: Int32, name: String)
 
     /// Writes a file aside, and lets `naming` give it its name.
     ///
@@ -61,20 +62,14 @@ extension DirectoryStorage {
         _ naming: (_ staged: Staged, _ directory: Int32, _ name: String) throws(StoreError) -> Bool
     ) throws(StoreError) -> WriteOutcome? {
         count { $0.sentByteCount += body.byteCount }
-        guard isPath(key) else {
-            throw StoreError(
-                .unsupported,
-                "\(printable(key)) can be no file in \(printable(place)): a directory takes names of 1 to 255 bytes "
-                    + "between slashes, but '.', '..' and what begins with \(scratch)/")
-        }
+        try check(key)
         let aside = try makeDirectory(scratch, in: root.raw)
         let staged = Staged(aside.raw, "put-\(try randomToken())")
         do throws(StoreError) {
-            let status = try stage(body, as: staged)
+            let status = try stage(body, as: staged, isDurable: isDurable)
             let isNamed = try inDirectory(of: key) { (directory, name) throws(StoreError) in
                 let isNamed = try naming(staged, directory, name)
-                // Where there is one call for all, a barrier makes it.
-                if isNamed, !fileSystem.canSyncAll { try fileSystem.sync(directory) }
+                if isNamed, !hasBarrier { try sync(directory) }
                 return isNamed
             }
             // What was linked, or not named, is still there; what was renamed is not.
@@ -87,11 +82,28 @@ extension DirectoryStorage {
         }
     }
 
+    func check(_ key: String) throws(StoreError) {
+        guard !isPath(key) else { return }
+        throw StoreError(
+            .unsupported,
+            "\(printable(key)) can be no file in \(printable(place)): a directory takes names of 1 to 255 bytes "
+                + "between slashes, but '.', '..' and what begins with \(scratch)/")
+    }
+
     /// Writes the bytes of a body, and holds them against its address.
     /// - Throws: `.damagedObject` if they are other ones; what writing throws.
-    private func stage(_ body: StorageBody, as staged: Staged) throws(StoreError) -> FileStatus {
+    func stage(
+        _ body: StorageBody, as staged: Staged, isDurable: Bool
+    ) throws(StoreError) -> FileStatus {
         let file = try fileSystem.open(staged.directory, staged.name, .creating, mode: 0o644)
         try fileSystem.share(file.raw, rights)
+        var body = body
+        let isCloned = try clone(body, to: file.raw)
+        // The blocks are shared; whether their bytes are the right ones is not known yet.
+        if isCloned {
+            body = StorageBody(
+                file: file.raw, byteCount: body.byteCount, address: body.address)
+        }
         var digester = try Digester(.sha256)
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Int(min(max(body.byteCount, 1), 256 << 10)), alignment: 16)
@@ -101,7 +113,7 @@ extension DirectoryStorage {
             let count = try body.read(into: buffer, at: offset, fileSystem)
             let part = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             digester.update(part)
-            try fileSystem.write(file.raw, part)
+            if !isCloned { try fileSystem.write(file.raw, part) }
             offset += Int64(count)
         }
         guard digester.finish({ ObjectID(unchecked: $0) }) == body.address else {
@@ -112,8 +124,20 @@ extension DirectoryStorage {
         let seal = 1 + Int64(body.address.w1 % UInt64(second - 1))
         try fileSystem.setModified(
             staged.directory, staged.name, secondsNow() * second + seal)
-        if !fileSystem.canSyncAll { try fileSystem.sync(file.raw) }
+        if isDurable { try fileSystem.sync(file.raw) }
         return try fileSystem.status(file.raw)
+    }
+
+    /// Has a new file share the blocks of a body's file, if that is just as long.
+    /// - Returns: whether it does.
+    private func clone(_ body: StorageBody, to file: Int32) throws(StoreError) -> Bool {
+        guard case .file(let source) = body.source, body.byteCount > 0,
+            canClone.load(ordering: .relaxed),
+            try fileSystem.status(source).byteCount == body.byteCount
+        else { return false }
+        if try fileSystem.clone(source, to: file) { return true }
+        canClone.store(false, ordering: .relaxed)
+        return false
     }
 
     /// Gives a finished file a name that nothing has, in one step.
@@ -145,7 +169,7 @@ extension DirectoryStorage {
     // MARK: Directories
 
     /// Calls `body` with the directory of a key, made if need be, and the key's last name.
-    private func inDirectory<R>(
+    func inDirectory<R>(
         of key: String, _ body: (Int32, String) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         var names = key.split(separator: "/").map(String.init)
@@ -161,10 +185,10 @@ extension DirectoryStorage {
         return try body(directory.raw, last)
     }
 
-    private func makeDirectory(_ name: String, in parent: Int32) throws(StoreError) -> Descriptor {
+    func makeDirectory(_ name: String, in parent: Int32) throws(StoreError) -> Descriptor {
         if try fileSystem.makeDirectoryIfAbsent(parent, name) {
             if name != scratch { try fileSystem.share(parent, name, rights) }
-            if !fileSystem.canSyncAll { try fileSystem.sync(parent) }
+            if !hasBarrier { try sync(parent) }
         }
         return try fileSystem.open(parent, name, .directory, mode: 0)
     }
@@ -196,8 +220,20 @@ extension DirectoryStorage {
         }
     }
 
+    /// Whether one call makes all names durable; else each is when it is given.
+    var hasBarrier: Bool { isDurable && fileSystem.canSyncAll }
+
+    func sync(_ file: Int32) throws(StoreError) {
+        if isDurable { try fileSystem.sync(file) }
+    }
+
     package func barrier() throws(StoreError) {
-        // Else each file was made durable when it was written.
-        if fileSystem.canSyncAll { _ = try fileSystem.syncAll(root.raw) }
+        guard hasBarrier, !isSettled.exchange(true, ordering: .relaxed) else { return }
+        do throws(StoreError) {
+            _ = try fileSystem.syncAll(root.raw)
+        } catch {
+            isSettled.store(false, ordering: .relaxed)
+            throw error
+        }
     }
 }

@@ -8,6 +8,8 @@ import Synchronization
 /// file; a write replaces it, unless it is a directory. Several processes may write at once, on one machine or on several
 /// that share the disk, as far as its file system locks files (flock(2)) and links or renames them in one step.
 ///
+/// A name never stands for bytes that a power cut may take; the name itself is durable after a barrier.
+///
 /// Keys are paths of up to 1,024 bytes: a name between two slashes has 1 to 255 bytes and is neither `.` nor `..`. Under
 /// any other key there is nothing, and nothing can be written (`.unsupported`). A key cannot lead through another one's
 /// file. A tag tells which file it is, its size and when it was written: two files with equal bytes have two tags.
@@ -21,6 +23,12 @@ package final class DirectoryStorage: ObjectStorage {
     let scratch: String
     /// Rights that all files get, whatever the umask takes.
     let rights: UInt32
+    /// Whether what is written survives a power cut.
+    let isDurable: Bool
+    /// Whether nothing was done since the last barrier.
+    let isSettled = Atomic<Bool>(false)
+    /// Whether the file system shares blocks with the files that are read.
+    let canClone = Atomic<Bool>(true)
     private let counts = Mutex(StorageFigures())
 
     /// Opens a directory that is there.
@@ -29,15 +37,17 @@ package final class DirectoryStorage: ObjectStorage {
     ///   - path: the directory; links on the way to it are followed.
     ///   - scratch: the name of a directory in it for files that are being written.
     ///   - rights: rights that all files get, whatever the umask takes.
+    ///   - isDurable: whether what is written survives a power cut, with its name after a ``barrier()``.
     /// - Throws: `.notFound`; what opening throws.
     package init(
-        _ path: String, scratch: String, rights: UInt32 = 0,
+        _ path: String, scratch: String, rights: UInt32 = 0, isDurable: Bool = true,
         fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
         place = path
         self.fileSystem = fileSystem
         self.scratch = scratch
         self.rights = rights
+        self.isDurable = isDurable
         root = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
     }
@@ -46,6 +56,8 @@ package final class DirectoryStorage: ObjectStorage {
     package var figures: StorageFigures { counts.withLock { $0 } }
 
     func count(_ change: (inout StorageFigures) -> Void = { _ in }) {
+        // Also what is only seen may be somebody's who has not made it durable yet.
+        isSettled.store(false, ordering: .relaxed)
         counts.withLock {
             $0.requestCount += 1
             change(&$0)

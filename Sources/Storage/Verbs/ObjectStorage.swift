@@ -56,6 +56,19 @@ package protocol ObjectStorage: Sendable {
         _ key: String, _ body: StorageBody, _ fields: StoredFields
     ) throws(StoreError) -> WriteOutcome
 
+    /// Writes many files, several at once, each as ``put(_:_:_:)`` does.
+    ///
+    /// Where names can be given apart from bytes, all bytes are made durable by one call before the first file gets its name.
+    /// - Parameters:
+    ///   - open: opens the bytes of a file, on any thread; `nil` leaves it out.
+    ///   - done: told of each outcome, on any thread.
+    /// - Throws: also what `open` and `done` throw; files that `done` was told of stand.
+    func putAll(
+        _ files: [OutgoingFile],
+        open: @escaping @Sendable (Int) throws(StoreError) -> Descriptor?,
+        done: @escaping @Sendable (Int, WriteOutcome) throws(StoreError) -> Void
+    ) throws(StoreError)
+
     /// Creates a file in one step, unless one is there (`If-None-Match: *`).
     ///
     /// Never in parts. ``WriteOutcome/conditionFailed`` and ``WriteOutcome/conflict`` do not say
@@ -98,6 +111,42 @@ package protocol ObjectStorage: Sendable {
 
 extension ObjectStorage {
     package func barrier() {}
+
+    package func putAll(
+        _ files: [OutgoingFile],
+        open: @escaping @Sendable (Int) throws(StoreError) -> Descriptor?,
+        done: @escaping @Sendable (Int, WriteOutcome) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try inParallel(files.count) { (index) throws(StoreError) in
+            guard let source = try open(index) else { return }
+            let file = files[index]
+            try done(index, put(file.key, file.body(source.raw), file.fields))
+        }
+    }
+}
+
+/// A file to be written whose bytes are those of a file on this machine.
+package struct OutgoingFile: Sendable {
+    /// Where it is written.
+    package let key: String
+    /// The SHA-256 of its bytes.
+    package let address: ObjectID
+    /// How many bytes.
+    package let byteCount: Int64
+    /// What it is stored with.
+    package let fields: StoredFields
+
+    /// Makes one.
+    package init(_ key: String, _ address: ObjectID, byteCount: Int64, _ fields: StoredFields) {
+        self.key = key
+        self.address = address
+        self.byteCount = byteCount
+        self.fields = fields
+    }
+
+    func body(_ source: Int32) -> StorageBody {
+        StorageBody(file: source, byteCount: byteCount, address: address)
+    }
 }
 
 /// How a write ended.
