@@ -124,4 +124,29 @@ import Testing
         expect([1, 4].contains(finished.status), "\(finished)")
         expect(!finished.errors.contains("Invalid cross-device link"), "\(finished)")
     }
+
+    @Test(
+        "keeps what only a tree shows that cannot be renamed",
+        .disabled(if: reason != nil, "\(reason ?? "")"))
+    func renamed() throws {
+        let layers = try prepared()
+        let lower = layers.place.directory.appending(path: "lower/.castree")
+        let addresses =
+            try layers.place.run(
+                .castree, ["--store", lower.path, "show", "1", "--json"]
+            ).document(ShownVersion.self).entries.map(\.address)
+        let files = FileManager.default
+        try files.moveItem(
+            at: lower.appending(path: "versions/1"), to: lower.appending(path: "versions/1 (old)"))
+        for name in ["manifests/1.json", "index.sqlite"] {
+            try files.removeItem(at: lower.appending(path: name))
+        }
+        for address in addresses {
+            let finished = try layers.run(["gc", "cat \(address)"])
+            expect(finished.status, equals: 0, "\(finished)")
+        }
+        let repaired = try layers.run(["fsck --repair"])
+        expect(!repaired.errors.contains("cross-device"), "\(repaired)")
+        expect(repaired.text.contains("stray-1-old"), "\(repaired)")
+    }
 }

@@ -18,8 +18,11 @@ private final class LayeredFileSystem: FileSystemWrapper {
     let base: any FileSystem = POSIXFileSystem()
     private let below: Mutex<Set<UInt64>>
     private let stuck: String?
+    /// How many changes succeed before all fail: the process is as good as dead.
+    private let life: Mutex<Int>
 
-    init(below path: String, stuck: String? = nil) throws {
+    init(below path: String, stuck: String? = nil, life: Int = .max) throws {
+        self.life = Mutex(life)
         var inodes: Set<UInt64> = []
         for entry in try FileManager.default.subpathsOfDirectory(atPath: path) {
             let status = try base.status(POSIXFileSystem.workingDirectory, path + "/" + entry)
@@ -27,6 +30,29 @@ private final class LayeredFileSystem: FileSystemWrapper {
         }
         below = Mutex(inodes)
         self.stuck = stuck
+    }
+
+    private func live() throws(StoreError) {
+        let isAlive = life.withLock { left in
+            left -= 1
+            return left >= 0
+        }
+        if !isAlive { throw StoreError(systemCall: "write", errno: EIO, path: "") }
+    }
+
+    func link(
+        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+        to target: Int32, _ targetPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        try live()
+        try base.link(source, sourcePath, to: target, targetPath)
+    }
+
+    func makeDirectory(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
+    ) throws(StoreError) {
+        try live()
+        try base.makeDirectory(directory, path, mode: mode)
     }
 
     private func check(_ directory: Int32, _ path: UnsafePointer<CChar>) throws(StoreError) {
@@ -40,6 +66,7 @@ private final class LayeredFileSystem: FileSystemWrapper {
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
+        try live()
         try check(source, sourcePath)
         try base.rename(source, sourcePath, to: target, targetPath)
     }
@@ -48,6 +75,7 @@ private final class LayeredFileSystem: FileSystemWrapper {
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
+        try live()
         try check(source, sourcePath)
         try base.renameNew(source, sourcePath, to: target, targetPath)
     }
@@ -55,6 +83,7 @@ private final class LayeredFileSystem: FileSystemWrapper {
     func remove(
         _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
     ) throws(StoreError) {
+        try live()
         if let stuck, String(cString: path) == stuck {
             throw StoreError(systemCall: "unlinkat", errno: EIO, path: stuck)
         }
@@ -66,10 +95,12 @@ private final class LayeredFileSystem: FileSystemWrapper {
 }
 
 @Suite("Directories that cannot be renamed") struct OtherLayerTests {
-    private func opened(_ store: TemporaryStore, stuck: String? = nil) throws -> VersionStore {
+    private func opened(
+        _ store: TemporaryStore, stuck: String? = nil, life: Int = .max
+    ) throws -> VersionStore {
         try VersionStore.open(
             store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: try LayeredFileSystem(below: store.path, stuck: stuck))
+            fileSystem: try LayeredFileSystem(below: store.path, stuck: stuck, life: life))
     }
 
     private func prepared() throws -> TemporaryStore {
@@ -131,6 +162,74 @@ private final class LayeredFileSystem: FileSystemWrapper {
                 try expect(readTree(tree), equals: whole)
             }
         }
+    }
+
+    @Test(
+        "nothing of a tree is lost that cannot be renamed to what it must be called",
+        arguments: ["2 (old)", "2\u{ff}", ".3.old"], [true, false])
+    func renamed(_ name: String, _ isRepair: Bool) throws {
+        let store = try prepared()
+        let version = name == ".3.old" ? "3" : "2"
+        // No text, if its letters are Latin-1.
+        let entry = name.unicodeScalars.map { CChar(truncatingIfNeeded: $0.value) } + [0]
+        let trees = store.path + "/versions/"
+        expect(rename(trees + version, trees.utf8CString.dropLast() + entry), equals: 0)
+        try writeFile(trees + "stray/x/y", "stray")
+        let inner =
+            (trees + "stray/").utf8CString.dropLast() + [CChar(truncatingIfNeeded: 0xff), 0]
+        expect(mkdir(Array(inner), 0o755), equals: 0)
+        try FileManager.default.removeItem(atPath: store.path + "/manifests/\(version).json")
+        try FileManager.default.removeItem(atPath: store.path + "/index.sqlite")
+        let layered = try opened(store)
+        if isRepair { _ = try layered.repair { _ in true } } else { try layered.collect() }
+        let after = try store.reopened()
+        try after.collect()
+        for content in version == "3" ? ["three", "same"] : ["two", "same"] {
+            try expect(after.store.contains(address(of: content)), "\(content)")
+        }
+        let names = try FileManager.default.contentsOfDirectory(atPath: store.path + "/versions")
+        expect(!names.contains { $0.contains("old") && !$0.hasPrefix("stray") }, "\(names)")
+    }
+
+    @Test("nor is anything lost wherever a collection is killed that makes it again of links")
+    func killed() throws {
+        var life = 0
+        var isDone = false
+        while !isDone {
+            let store = try prepared()
+            let trees = store.path + "/versions/"
+            try FileManager.default.moveItem(atPath: trees + "2", toPath: trees + "2 (old)")
+            try FileManager.default.removeItem(atPath: store.path + "/manifests/2.json")
+            try FileManager.default.removeItem(atPath: store.path + "/index.sqlite")
+            isDone = (try? opened(store, life: life).collect()) != nil
+            try opened(store).collect()
+            _ = try opened(store).repair { _ in true }
+            try store.reopened().collect()
+            for content in ["two", "same"] {
+                try expect(
+                    store.reopened().store.contains(address(of: content)), "\(life): \(content)")
+            }
+            life += 1
+        }
+        expect(life > 20, "\(life)")
+    }
+
+    @Test func `nothing is collected while a tree that no version names cannot get a name`() throws
+    {
+        let store = try prepared()
+        let trees = store.path + "/versions/"
+        try FileManager.default.moveItem(atPath: trees + "2", toPath: trees + "2 (old)")
+        try FileManager.default.removeItem(atPath: store.path + "/manifests/2.json")
+        try FileManager.default.removeItem(atPath: store.path + "/index.sqlite")
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.open(
+            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: disk)
+        disk.arm(.fail(EBUSY, at: 1, of: [.renameNew], path: "/versions"))
+        let error = expectRefusal(.index) { try versions.collect() }
+        expect(error?.message.contains("versions/2 (old)") == true, "\(error?.message ?? "")")
+        try store.reopened().collect()
+        try expect(store.reopened().store.contains(address(of: "two")))
     }
 
     @Test func `a stray tree is taken away`() throws {

@@ -38,7 +38,7 @@ extension OriginPlace {
     ) throws(StoreError) -> Bool {
         guard try fileSystem.status(directory, name)?.kind == .directory else { return false }
         let aside = "aside-\(try randomToken())"
-        try fileSystem.rename(directory, name, to: root, "\(OriginLayout.work)/\(aside)")
+        try fileSystem.move(directory, name, to: root, "\(OriginLayout.work)/\(aside)")
         notice(
             "a directory stood in place of \(printable(String(cString: name))) in \(printable(path)); it is "
                 + "\(OriginLayout.work)/\(aside) now, and castree does not need it")

@@ -6,15 +6,20 @@ extension FileSystem {
     ///
     /// For trees that nobody looks at as a whole: meanwhile, a part is here and a part there.
     package func move(
-        _ source: Int32, _ name: String, to target: Int32, _ newName: String
+        _ source: Int32, _ name: UnsafePointer<CChar>, to target: Int32,
+        _ newName: UnsafePointer<CChar>
     ) throws(StoreError) {
         do throws(StoreError) {
             return try rename(source, name, to: target, newName)
         } catch {
-            guard error.isOtherLayer, let status = try status(source, name),
-                status.kind == .directory
-            else { throw error }
-            try moveEntries(source, name, to: target, newName, mode: status.mode)
+            guard error.isOtherLayer, try status(source, name)?.kind == .directory else {
+                throw error
+            }
+            try makeAgain(source, name, as: target, newName, emptying: true) {
+                (from, entry, to) throws(StoreError) in
+                try move(from, entry, to: to, entry)
+            }
+            try remove(source, name, directory: true)
         }
     }
 
@@ -30,15 +35,31 @@ extension FileSystem {
         }
     }
 
-    private func moveEntries(
-        _ source: Int32, _ name: String, to target: Int32, _ newName: String, mode: UInt32
+    /// Makes a tree once more, of links to its files.
+    package func linkTree(
+        _ source: Int32, _ name: UnsafePointer<CChar>, to target: Int32,
+        _ newName: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        guard try status(source, name)?.kind == .directory else {
+            return try link(source, name, to: target, newName)
+        }
+        try makeAgain(source, name, as: target, newName) { (from, entry, to) throws(StoreError) in
+            try linkTree(from, entry, to: to, entry)
+        }
+    }
+
+    /// Makes a directory elsewhere, with the same mode; `body` brings each entry.
+    private func makeAgain(
+        _ source: Int32, _ name: UnsafePointer<CChar>, as target: Int32,
+        _ newName: UnsafePointer<CChar>, emptying: Bool = false,
+        _ body: (Int32, UnsafePointer<CChar>, Int32) throws(StoreError) -> Void
     ) throws(StoreError) {
         try makeDirectory(target, newName, mode: 0o700)
         let from = try open(source, name, .directory, mode: 0)
         let to = try open(target, newName, .directory, mode: 0)
-        if mode & 0o300 != 0o300 { try setMode(from.raw, 0o700) }
-        for entry in try names(in: from.raw) { try move(from.raw, entry, to: to.raw, entry) }
+        let mode = try status(from.raw).mode
+        if emptying, mode & 0o300 != 0o300 { try setMode(from.raw, 0o700) }
+        for entry in try rawNames(in: from.raw) { try body(from.raw, entry, to.raw) }
         try setMode(to.raw, mode)
-        try remove(source, name, directory: true)
     }
 }

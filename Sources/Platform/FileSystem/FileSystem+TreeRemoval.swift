@@ -43,7 +43,9 @@ extension FileSystem {
                 if !RawName.isText(entry) {
                     // Not castree's. Paths are text, so it gets a text name before it is removed like the others.
                     let name = ".\(try randomToken())"
-                    try renameIfPresent(directory.raw, entry, to: directory.raw, name)
+                    try ifPresent { () throws(StoreError) in
+                        try move(directory.raw, entry, to: directory.raw, name)
+                    }
                     inner.append(name)
                 } else if kind == .directory || kind == .unknown {
                     inner.append(String(cString: entry))

@@ -86,14 +86,8 @@ extension VersionStore {
         {
             return false
         }
-        if !RawName.isText(entry) {
-            let hidden = ".stray.\(try randomToken())"
-            try fileSystem.renameIfPresent(versions, entry, to: versions, hidden)
-            try store.removeTreeKeepingContent(in: StoreLayout.versions, hidden)
-            return true
-        }
-        if name.hasPrefix(".") {
-            try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
+        if !RawName.isText(entry) || name.hasPrefix(".") {
+            try removeDirectory(entry)
             return true
         }
         let token = try randomToken()

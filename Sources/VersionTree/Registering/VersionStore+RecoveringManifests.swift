@@ -232,31 +232,53 @@ extension VersionStore {
     /// Makes versions again from trees without a manifest, before what they show is taken for garbage.
     ///
     /// - Returns: the versions whose manifest cannot be made again.
-    /// - Throws: `.unreadTree` if a tree cannot be read whole, `.index` if nobody knows what a version that the lifecycle
-    ///   needs had: it might be taken for garbage.
+    /// - Throws: what ``lostBeforeCollecting()`` throws; `.index` if a tree cannot get the name of its version.
     func recoverBeforeCollecting() throws(StoreError) -> [String] {
-        var left: [String] = []
-        for lost in try versionsToRecover() {
-            if try store.versionRow(lost.name) != nil {
-                // What it names is kept anyway.
-                left.append(lost.name)
-                continue
+        var (unknown, left) = try lostBeforeCollecting()
+        for lost in unknown {
+            var reason = "somebody uses it, or that name; repeat the command"
+            var isBack = false
+            do throws(StoreError) { isBack = try bringBack(lost) } catch {
+                guard error.isOfOneName else { throw error }
+                reason = error.message
             }
-            if let unread = lost.unread { throw Self.unreadTree(lost.name, unread) }
-            guard try bringBack(lost) else {
-                left.append(lost.name)
-                continue
+            guard isBack else {
+                throw StoreError(
+                    .index,
+                    "nothing is collected while \(lost.treePath) shows content that no version names, and cannot become "
+                        + "the tree of version \(lost.name): \(reason)")
             }
             if case .none = try recoverManifest(of: lost.name) { left.append(lost.name) }
         }
+        return left
+    }
+
+    /// The versions without a manifest that a collection makes again from their trees, and those of which the index knows
+    /// what is kept.
+    ///
+    /// - Throws: `.unreadTree` if a tree cannot be read whole, `.index` if nobody knows what a version that the lifecycle
+    ///   needs had: it might be taken for garbage.
+    func lostBeforeCollecting() throws(StoreError) -> (unknown: [LostVersion], known: [String]) {
+        var unknown: [LostVersion] = []
+        var known: [String] = []
+        for lost in try versionsToRecover() {
+            if try store.versionRow(lost.name) != nil {
+                known.append(lost.name)
+            } else {
+                if let unread = lost.unread { throw Self.unreadTree(lost.name, unread) }
+                unknown.append(lost)
+            }
+        }
         for name in try lifecycle().needed.sorted() where try store.versionRow(name) == nil {
             // A retirement changes the lifecycle before the row. A manifest that cannot be read is refused with its name.
-            guard try lifecycle().needed.contains(name), try !hasManifest(name) else { continue }
+            guard try lifecycle().needed.contains(name), try !hasManifest(name),
+                !unknown.contains(where: { $0.name == name })
+            else { continue }
             throw StoreError(
                 .index,
                 "nothing is collected while the lifecycle names version \(name), which is not registered: nobody knows "
                     + "what it had; add or pull it again, or let castree fsck --repair forget it")
         }
-        return left
+        return (unknown, known)
     }
 }

@@ -90,7 +90,9 @@ extension VersionStore {
     }
 
     /// Gives a tree the name of its version, durably.
-    /// - Returns: `false` if that is impossible here, or if somebody works on the tree; then it stays as it is.
+    ///
+    /// One that cannot be renamed (overlayfs) is made again of links; after a crash it is there twice, or as it was.
+    /// - Returns: `false` if somebody uses the tree or the name; then it stays as it is.
     func bringBack(_ lost: LostVersion) throws(StoreError) -> Bool {
         guard let entry = lost.entry else { return true }
         let versions = directories.versions.raw
@@ -100,15 +102,44 @@ extension VersionStore {
         defer { fileSystem.unlock(tree.raw) }
         do throws(StoreError) {
             try withLifecycleLocked { () throws(StoreError) in
-                try fileSystem.renameNew(versions, entry, to: versions, lost.name)
+                do throws(StoreError) {
+                    try fileSystem.renameNew(versions, entry, to: versions, lost.name)
+                } catch {
+                    guard error.isOtherLayer else { throw error }
+                    try makeAgain(entry, as: lost.name)
+                }
             }
         } catch {
-            guard error.isExisting || error.isOtherLayer || error.code == .notFound else {
-                throw error
-            }
+            guard error.isExisting || error.code == .notFound else { throw error }
             return false
         }
         try store.sync(versions)
         return true
+    }
+
+    private func makeAgain(_ entry: [CChar], as name: String) throws(StoreError) {
+        let (staging, versions) = (directories.staging.raw, directories.versions.raw)
+        // What is unfinished goes with the lease.
+        let lease = try store.makeLease()
+        let aside = "\(lease.name)/tree"
+        try fileSystem.makeDirectoryIfAbsent(staging, lease.name)
+        try fileSystem.linkTree(versions, entry, to: staging, aside)
+        try store.syncAll()
+        try fileSystem.renameNew(staging, aside, to: versions, name)
+        try store.sync(versions)
+        try removeDirectory(entry)
+    }
+
+    /// Removes a directory in `versions/` whose name need not be text.
+    func removeDirectory(_ entry: [CChar]) throws(StoreError) {
+        var name = RawName.text(of: entry)
+        if !RawName.isText(entry) {
+            name = ".stray.\(try randomToken())"
+            let versions = directories.versions.raw
+            try fileSystem.ifPresent { () throws(StoreError) in
+                try fileSystem.move(versions, entry, to: versions, name)
+            }
+        }
+        try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
     }
 }
