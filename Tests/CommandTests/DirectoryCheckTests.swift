@@ -49,6 +49,84 @@ import Testing
         return (finished.status, try finished.document(Report.self))
     }
 
+    /// Each file that is not among those which releases need.
+    private static let ownFiles = [
+        "origin.json", "channels.json", "channels/beta.json", ".publish/lock",
+        ".publish/packed.json",
+        ".publish/packing", ".publish/reserve",
+    ]
+
+    @Test(
+        "without one of its own files is checked, mended, published to and withdrawn from",
+        arguments: ownFiles)
+    func lostFile(_ path: String) throws {
+        try place.castree("publish", "2", "site", "--channel", "beta", "--no-sync", "--no-packs")
+        let file = site.appending(path: path)
+        let before = try Data(contentsOf: file)
+        try files.removeItem(at: file)
+        if path == "origin.json" {
+            for words in [
+                ["publish", "1", "site"], ["withdraw", "2", "site"], ["prune", "site"],
+            ] {
+                let refused = try place.run(.castree, words)
+                expect(refused.errors.contains("castree fsck site --repair"), "\(refused)")
+            }
+            expect(!files.fileExists(atPath: file.path))
+            let found = try check()
+            expect(found.status, equals: 4)
+            expect(found.report.findings.map(\.path), equals: ["origin.json"])
+        }
+        let repaired = try place.run(.castree, ["fsck", "site", "--repair"])
+        expect([0, 1].contains(repaired.status), "\(repaired)")
+        if path.hasSuffix("l.json") || path == "origin.json" || path == "channels.json" {
+            try expect(Data(contentsOf: file), equals: before)
+        }
+        try place.castree("publish", "1", "site", "--channel", "other", "--no-sync")
+        try place.castree("withdraw", "2", "site", "--no-sync")
+        try place.castree("prune", "site", "--no-sync")
+        try expect(check().status, equals: 0)
+    }
+
+    @Test(
+        "with a damaged pointer is published to, withdrawn from and signed in all its other channels",
+        arguments: ["{", "", "{\"format\":1}", nil])
+    func damagedPointer(_ text: String?) throws {
+        try place.castree("key", "new", "k.key")
+        try place.castree("publish", "2", "site", "--channel", "beta", "--no-sync", "--no-packs")
+        let pointer = site.appending(path: "channels/beta.json")
+        try files.removeItem(at: pointer)
+        if let text {
+            try Data(text.utf8).write(to: pointer)
+        } else {
+            try files.createDirectory(at: pointer, withIntermediateDirectories: false)
+        }
+        for words in [
+            ["publish", "1", "site", "--channel", "third", "--dry-run"],
+            ["publish", "1", "site", "--channel", "third", "--no-sync"],
+            ["publish", "1", "site", "--channel", "fourth", "--no-packs", "--no-sync"],
+            ["withdraw", "2", "site", "--no-sync"],
+            ["publish", "1", "site", "--sign-key", "k.key", "--adopt", "--no-packs", "--no-sync"],
+            [
+                "publish", "2", "site", "--sign-key", "k.key", "--no-packs", "--no-sync",
+                "--channel", "x",
+            ],
+            ["withdraw", "2", "site", "--sign-key", "k.key", "--no-sync", "--channel", "x"],
+            ["resign", "site", "--sign-key", "k.key", "--channel", "stable"],
+            ["resign", "site", "--sign-key", "k.key", "--adopt"],
+        ] {
+            let finished = try place.run(.castree, words)
+            expect(finished.status, equals: 0, "\(words): \(finished)")
+            if words[0] != "withdraw" || words.contains("k.key") {
+                expect(finished.errors.contains("beta.json"), "\(words): \(finished)")
+            }
+        }
+        for words in [["publish", "1", "site", "--channel", "beta"], ["prune", "site"]] {
+            let refused = try place.run(.castree, words)
+            expect(refused.status, equals: 1, "\(words): \(refused)")
+            expect(refused.errors.contains("beta.json"), "\(words): \(refused)")
+        }
+    }
+
     @Test func `finds nothing wrong with a sound one, and counts what its releases need`() throws {
         let (status, report) = try check("--deep")
         expect(status, equals: 0)

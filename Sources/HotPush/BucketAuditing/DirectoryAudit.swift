@@ -38,9 +38,8 @@ package struct DirectoryAudit {
     /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; `.busy` if a repair waited too long; what cannot be
     ///   looked at is no finding.
     package func run() throws(StoreError) -> BucketAuditReport {
-        // It says what is no origin.
-        _ = try DirectoryOrigin(path)
         let fileSystem = POSIXFileSystem()
+        let mended = try mendMarker(fileSystem)
         guard let mender else {
             let storage = try DirectoryStorage(path, scratch: OriginLayout.work)
             return try look(storage)
@@ -48,10 +47,35 @@ package struct DirectoryAudit {
         let writer = try OriginWriter(path, isCreating: false, publisher, fileSystem)
         let storage = try DirectoryStorage(
             path, scratch: OriginLayout.work, rights: writer.rights, fileSystem: writer.fileSystem)
-        let report = try audit(storage, mender).run()
+        var report = try audit(storage, mender).run()
         try storage.barrier()
         withExtendedLifetime(writer) {}
+        if let mended { report.findings.insert(mended, at: 0) }
         return report
+    }
+
+    /// Writes a marker that is lost again, if this is a repair: no writer opens the directory before.
+    ///
+    /// A check finds that it is lost as any other file.
+    /// - Throws: `.noOrigin` for what is none.
+    private func mendMarker(
+        _ fileSystem: POSIXFileSystem
+    ) throws(StoreError) -> BucketFinding? {
+        let root = try fileSystem.openIfPresent(
+            POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
+        guard let root, let marker = try OriginMarker.remade(root.raw, fileSystem) else {
+            // It says what is no origin.
+            _ = try DirectoryOrigin(path)
+            return nil
+        }
+        guard mender != nil else { return nil }
+        var finding = BucketFinding(
+            .missingFile, OriginLayout.marker, "what says that an origin is here is not there")
+        try fileSystem.owners(of: root.raw, path).replaceFile(
+            root.raw, OriginLayout.marker, with: marker, mode: OriginWriter.fileMode, token: "new",
+            durably: true)
+        finding.isRepaired = true
+        return finding
     }
 
     private func look(_ storage: DirectoryStorage) throws(StoreError) -> BucketAuditReport {

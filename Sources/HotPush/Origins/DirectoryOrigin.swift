@@ -34,6 +34,7 @@ package final class DirectoryOrigin: Sendable {
             throw Self.noOrigin(path)
         }
         guard try OriginMarker.isPresent(root.raw, path, fileSystem) else {
+            try OriginMarker.refuseLost(root.raw, path, fileSystem)
             throw Self.noOrigin(path)
         }
         self.path = path
@@ -74,6 +75,17 @@ package final class DirectoryOrigin: Sendable {
                 root.raw, OriginLayout.channels, .directory)
         else { return [:] }
         return try ChannelPointer.readAll(directory.raw, fileSystem)
+    }
+
+    /// What the channels offer whose pointers can be read; that of `channel` must be.
+    func soundPointers(
+        for channel: ChannelName?
+    ) throws(StoreError) -> [ChannelName: ChannelPointer] {
+        guard
+            let directory = try fileSystem.openIfPresent(
+                root.raw, OriginLayout.channels, .directory)
+        else { return [:] }
+        return try ChannelPointer.readSound(directory.raw, fileSystem, needing: channel)
     }
 
     /// The manifest's bytes; `nil` if the origin does not hold it.

@@ -102,6 +102,38 @@ extension OriginMarker {
     }
 }
 
+extension OriginMarker {
+    /// The marker of an origin that has lost it, as its pointers and files tell; `nil` if it is there, or nothing offers
+    /// anything there.
+    static func remade(
+        _ root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> [UInt8]? {
+        guard let channels = try fileSystem.openIfPresent(root, OriginLayout.channels, .directory)
+        else { return nil }
+        let pointers = try ChannelPointer.readSound(channels.raw, fileSystem, needing: nil).values
+        guard !pointers.isEmpty else { return nil }
+        // Publishers write it before all else: whoever sees their pointers sees it afterwards.
+        for name in [OriginLayout.marker, OriginLayout.log] {
+            guard try fileSystem.status(root, name) == nil else { return nil }
+        }
+        return serialized(
+            of: pointers.first { $0.isSigned }?.origin,
+            hasClients: try fileSystem.status(root, OriginLayout.clients) != nil)
+    }
+
+    /// Refuses an origin that has lost its marker.
+    /// - Throws: `.noOrigin`.
+    static func refuseLost(
+        _ root: Int32, _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        guard try remade(root, fileSystem) != nil else { return }
+        throw StoreError(
+            .noOrigin,
+            "\(printable(path)) has lost \(OriginLayout.marker), which says that an origin is here; castree fsck "
+                + "\(printable(path)) --repair writes it again")
+    }
+}
+
 /// What the directories of an origin hold.
 enum OriginListing {
     /// The channels that have a pointer, sorted.
@@ -122,6 +154,27 @@ extension ChannelPointer {
         var pointers: [ChannelName: ChannelPointer] = [:]
         for channel in try OriginListing.channels(directory, fileSystem) {
             pointers[channel] = try read(channel, directory, fileSystem)
+        }
+        return pointers
+    }
+
+    /// The pointers of all channels that can be read, for what concerns one of them alone.
+    ///
+    /// - Parameters:
+    ///   - needed: the channel whose pointer must be readable; `nil` if none must.
+    ///   - notice: gets what is wrong with each of the others, and what to do.
+    static func readSound(
+        _ directory: Int32, _ fileSystem: any FileSystem, needing needed: ChannelName?,
+        notice: (String) -> Void = { _ in }
+    ) throws(StoreError) -> [ChannelName: ChannelPointer] {
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for channel in try OriginListing.channels(directory, fileSystem) {
+            do throws(StoreError) {
+                pointers[channel] = try read(channel, directory, fileSystem)
+            } catch {
+                guard channel != needed, error.code != .unsupportedFormat else { throw error }
+                notice("channel \(channel) stays as it is: \(error.message)")
+            }
         }
         return pointers
     }

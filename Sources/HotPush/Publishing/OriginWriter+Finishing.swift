@@ -12,7 +12,7 @@ extension OriginWriter {
     func finishSigned() throws(StoreError) {
         let sealing = options.sealing
         guard sealing.isSigning else { return }
-        let pointers = try pointers()
+        let pointers = try ChannelPointer.readSound(channels.raw, fileSystem, needing: nil)
         unfinished: for pointer in try sealing.unfinished(at: place, upon: pointers) {
             let before = pointers[pointer.channel]
             let known = Set((before?.releases ?? []).compactMap { $0.version?.manifest })

@@ -143,6 +143,7 @@ final class OriginWriter: Sendable {
     ) throws(StoreError) {
         try OriginMarker.refuseCopyOfBucket(root, path, fileSystem)
         if try OriginMarker.isPresent(root, path, fileSystem) { return }
+        try OriginMarker.refuseLost(root, path, fileSystem)
         guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
         let taken = [
             OriginLayout.objects, OriginLayout.manifests, OriginLayout.channels, StoreLayout.format,

@@ -61,7 +61,7 @@ struct KnownFacts {
         of wanted: [Reference], _ manifest: ObjectID, in channel: ChannelName,
         _ origin: DirectoryOrigin, _ options: PublisherOptions
     ) throws(StoreError) {
-        let pointers = try origin.pointers()
+        let pointers = try origin.soundPointers(for: channel)
         let ordered =
             [pointers[channel]].compactMap { $0 }
             + pointers.sorted { $0.key < $1.key }.map(\.value).filter { $0.channel != channel }

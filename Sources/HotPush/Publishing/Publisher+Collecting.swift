@@ -97,7 +97,13 @@ extension Publisher {
     ) throws(StoreError) -> (plan: OriginCollectionPlan, notes: Notes) {
         let now = now()
         var plan = OriginCollectionPlan()
-        let pointers = try origin.pointers()
+        let pointers: [ChannelName: ChannelPointer]
+        do throws(StoreError) { pointers = try origin.pointers() } catch {
+            throw StoreError(
+                error.code,
+                "nothing of \(printable(path)) is deleted while a pointer cannot be read, since nobody knows what its channel "
+                    + "offers: \(error.message)", cause: error.cause)
+        }
         var after = pointers
         for (_, pointer) in pointers.sorted(by: { $0.key < $1.key }) {
             guard let trimmed = trimmed(pointer, to: retention, now) else { continue }

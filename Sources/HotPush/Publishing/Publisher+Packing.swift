@@ -209,7 +209,9 @@ extension Publisher {
     }
 
     private func dropUnused(_ reader: DirectoryOrigin) throws(StoreError) {
-        let releases = try reader.pointers().values.flatMap(\.releases)
+        // What a damaged pointer offers may need it.
+        guard let pointers = try? reader.pointers() else { return }
+        let releases = pointers.values.flatMap(\.releases)
         try inWork { (work, fileSystem) throws(StoreError) in
             try PackingPlace.dropUnused(
                 in: work, offered: Set(releases.compactMap { $0.delivery?.address }), fileSystem)

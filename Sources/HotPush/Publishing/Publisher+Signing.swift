@@ -15,9 +15,17 @@ extension OriginWriter: SigningPlace {
 
     /// The pointers that one of a channel is built upon: its own, and where it is to be signed those of all channels.
     func pointers(for channel: ChannelName) throws(StoreError) -> [ChannelName: ChannelPointer] {
-        if options.sealing.isSigning { return try pointers() }
+        if options.sealing.isSigning { return try soundPointers(for: channel) }
         let pointer = try ChannelPointer.read(channel, channels.raw, fileSystem)
         return pointer.map { [channel: $0] } ?? [:]
+    }
+
+    /// Those that can be read, for what concerns one channel alone; what is wrong with others is said.
+    func soundPointers(
+        for channel: ChannelName?
+    ) throws(StoreError) -> [ChannelName: ChannelPointer] {
+        try ChannelPointer.readSound(
+            channels.raw, fileSystem, needing: channel, notice: options.notice)
     }
 
     func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
@@ -137,7 +145,7 @@ extension Publisher {
         try options.sealing.requireSigner()
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
-        var pointers = try origin.pointers()
+        var pointers = try origin.soundPointers(for: only)
         if let only, pointers[only] == nil {
             throw .noChannel(only, in: path)
         }

@@ -24,7 +24,7 @@ extension Publisher {
     ) throws(StoreError) -> PreparedFacts? {
         guard let reader = try toldOrigin(of: channel) else { return nil }
         defer { withExtendedLifetime(reader) {} }
-        let pointers = try reader.pointers()
+        let pointers = try reader.soundPointers(for: channel)
         // Before anything is compressed in vain.
         try Self.checkName(version, pointers)
         try checkSigning(channel, upon: pointers)

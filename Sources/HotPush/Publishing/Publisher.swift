@@ -64,7 +64,8 @@ public struct Publisher: Sendable {
         survey.manifests = manifests?.raw
         return try withoutLock { () throws(StoreError) in
             try channels.map { (channels) throws(StoreError) in
-                try ChannelPointer.readAll(channels.raw, fileSystem)
+                try ChannelPointer.readSound(
+                    channels.raw, fileSystem, needing: offer.channel, notice: options.notice)
             } ?? [:]
         } upon: { (pointers) throws(StoreError) in
             try sealed(
@@ -98,7 +99,7 @@ public struct Publisher: Sendable {
             try makeOriginIfAbsent()
             let origin = try DirectoryOrigin(path, fileSystem: fileSystem)
             try withoutLock { () throws(StoreError) in
-                try origin.pointers()
+                try origin.soundPointers(for: offer.channel)
             } upon: { (pointers) throws(StoreError) in
                 try Self.checkName(version, pointers)
                 try checkSigning(offer.channel, upon: pointers)
@@ -133,7 +134,7 @@ public struct Publisher: Sendable {
         let survey = OriginSurvey(
             fileSystem: origin.fileSystem, options: options, objects: origin.objects.raw,
             manifests: origin.manifests.raw)
-        let pointers = try origin.pointers()
+        let pointers = try origin.soundPointers(for: offer.channel)
         try checkSigning(offer.channel, upon: pointers)
         if pointers[offer.channel] == nil, !pointers.isEmpty {
             let others = pointers.keys.sorted().map(\.description).joined(separator: ", ")

@@ -120,7 +120,7 @@ import VersionTree
 
     private static let advice = [
         "move it away", "delete it", "put ", "castree publish", "use a newer one", "publish",
-        "check who owns it",
+        "check who owns it", "castree fsck", "castree channels",
     ]
 
     /// What is not as it must be.

@@ -173,12 +173,17 @@ import VersionTree
         try expect(place.published(), equals: before)
     }
 
-    @Test("a pointer that cannot be read, in any channel")
+    @Test("a pointer that cannot be read, for its own channel and for a collection alone")
     func brokenPointer() throws {
         try place.publish("1", to: "beta")
-        try Damage.truncate(place.origin + "/channels/beta.json", to: 40)
-        expect(code { try place.publish("2") }, equals: .badPointer)
+        let pointer = place.origin + "/channels/beta.json"
+        try Damage.truncate(pointer, to: 40)
+        let damaged = try Damage.contents(pointer)
+        expect(code { try place.publish("2", to: "beta") }, equals: .badPointer)
         expect(code { try place.publisher().collect() }, equals: .badPointer)
+        try place.publish("2")
+        try expect(DirectoryOrigin(place.origin).pointer(.stable)?.releases.count, equals: 1)
+        try expect(Damage.contents(pointer), equals: damaged)
     }
 
     @Test("to begin where the disk has no room, and says how much is needed")
