@@ -207,7 +207,9 @@ extension Store {
         for name in try hidden(of: lease, in: directories.versions.raw)
         where try !isLastOfItsVersion(name, lease) {
             try passingOver(StoreLayout.treePath(name)) { () throws(StoreError) in
-                try self.removeTreeKeepingContent(in: StoreLayout.versions, name)
+                // What its builder has copied is read-only from the beginning, and may be torn.
+                try self.removeTreeKeepingContent(
+                    in: StoreLayout.versions, name, strays: { $0.mode & 0o222 != 0 })
             }
         }
     }

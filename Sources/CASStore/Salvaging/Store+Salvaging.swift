@@ -187,25 +187,42 @@ extension Store {
     /// something that a version names.
     ///
     /// What cannot be read goes to quarantine: it may be such bytes, and another user, or another day, may read them.
-    /// - Parameter path: where the file stands, inside the store.
-    package func keepIfLast(_ path: String) throws(StoreError) {
+    /// - Parameters:
+    ///   - path: where the file stands, inside the store.
+    ///   - keepsStrays: whether bytes that no object has go to quarantine, too: somebody may have put them there.
+    package func keepIfLast(
+        _ path: String, orStray keepsStrays: Bool = false
+    ) throws(StoreError) {
         var checker = try ObjectChecker()
         let address: ObjectID
         do throws(StoreError) {
-            guard let file = try openCopy(path), try mayBeNamed(file.raw) else { return }
+            guard let file = try openCopy(path) else { return }
+            if !keepsStrays { guard try mayBeNamed(file.raw) else { return } }
             address = try checker.hash(file.raw, fileSystem).address
         } catch {
             guard error.code == .permission || error.code == .io else { throw error }
-            let quarantine = directories.quarantine.raw
-            try fileSystem.renameIfPresent(
-                directories.root.raw, path, to: quarantine, StoreLayout.aside("unread"))
-            return try sync(quarantine)
+            return try setAside(path, as: "unread")
         }
         let isNamed = try reading { (index) throws(StoreError) in
             (try index.object(address)?.references ?? 0) > 0
         }
-        guard isNamed, try !objects.isSound(address, checker: &checker) else { return }
-        _ = try salvage([ObjectCopy(address: address, path: path)])
+        guard isNamed || keepsStrays, try !objects.isSound(address, checker: &checker) else {
+            return
+        }
+        if isNamed {
+            _ = try salvage([ObjectCopy(address: address, path: path)])
+        } else {
+            try setAside(path, as: "stray")
+        }
+    }
+
+    /// Puts a file into quarantine, durably.
+    private func setAside(_ path: String, as kind: String) throws(StoreError) {
+        let quarantine = directories.quarantine.raw
+        let name = try StoreLayout.aside(kind)
+        try fileSystem.renameIfPresent(directories.root.raw, path, to: quarantine, name)
+        try sync(quarantine)
+        options.notice("\(printable(path)) in the store is \(StoreLayout.quarantine)/\(name) now")
     }
 
     /// Whether a version may name a file's bytes; a large file is not read for its address if no version names its size.
@@ -220,22 +237,29 @@ extension Store {
     /// Removes a tree below `versions/`, or what a writer has staged, and keeps the last copies in it of objects that
     /// versions name.
     ///
-    /// Only files with one link are looked at: the bytes of others stay, in the store or in a checkout whose owner
-    /// linked them.
+    /// What somebody has put into a tree, or made of a file there, goes to quarantine. Of files, only those with one link are
+    /// looked at: the bytes of others stay, in the store or in a checkout whose owner linked them.
     /// - Parameters:
     ///   - parent: the name of a directory of the store.
     ///   - mayBeLast: whether a file of that name is looked at.
+    ///   - mayBeStray: whether somebody may have put such a file into a tree.
     package func removeTreeKeepingContent(
-        in parent: String, _ name: String, where mayBeLast: (String) -> Bool = { _ in true }
+        in parent: String, _ name: String, where mayBeLast: (String) -> Bool = { _ in true },
+        strays mayBeStray: (FileStatus) -> Bool = { _ in true }
     ) throws(StoreError) {
         let directory = try fileSystem.open(directories.root.raw, parent, .directory, mode: 0)
         try fileSystem.removeTree(directory.raw, name) {
             (directory, entry, path) throws(StoreError) in
-            guard let status = try self.fileSystem.status(directory, entry),
-                status.kind == .regular, status.linkCount < 2, status.byteCount > 0,
-                mayBeLast(String(cString: entry))
+            guard let status = try self.fileSystem.status(directory, entry) else { return }
+            let isStray = parent == StoreLayout.versions && mayBeStray(status)
+            guard status.kind == .regular else {
+                // No tree has links, fifos or the like.
+                if isStray { try self.setAside("\(parent)/\(path())", as: "stray") }
+                return
+            }
+            guard status.linkCount < 2, status.byteCount > 0, mayBeLast(String(cString: entry))
             else { return }
-            try self.keepIfLast("\(parent)/\(path())")
+            try self.keepIfLast("\(parent)/\(path())", orStray: isStray)
         }
     }
 
