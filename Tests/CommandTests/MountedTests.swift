@@ -44,4 +44,39 @@ import Testing
         try expect(work.contents("volume/precious"), equals: "precious", "\(words)")
         try expect(work.contents("volume/sub/more"), equals: "more", "\(words)")
     }
+
+    @Test(
+        "is named by a repair, which mends the rest",
+        .disabled(if: reason != nil, "\(reason ?? "")"),
+        arguments: [
+            "versions/odd name", "versions/.3.old", "versions/stray", "leases/directory",
+            "leases/1-0123456789abcdef", "manifests/2.json", "current", "channels.json",
+            "events.jsonl",
+            "lifecycle.json", "server.json", "last-check.json", "verified", "reserve",
+        ])
+    func repaired(_ place: String) throws {
+        let work = Workplace()
+        for version in ["1", "2", "3"] { try work.add(version, ["index.html": version]) }
+        try work.castree("activate", "3")
+        try work.write(["precious": "precious"], to: "volume")
+        let store = work.directory.path + "/.castree/"
+        // Something else that a repair mends.
+        chmod(store + "versions/1", 0o755)
+        try FileManager.default.removeItem(atPath: store + "versions/1/index.html")
+        try? FileManager.default.removeItem(atPath: store + place)
+        try FileManager.default.createDirectory(
+            atPath: store + place, withIntermediateDirectories: true)
+        let castree = ProgramUnderTest.castree.url.path
+        let finished = try Running(
+            URL(filePath: "/usr/bin/unshare"),
+            [
+                "-m", "sh", "-c",
+                "mount --bind volume '.castree/\(place)' && exec '\(castree)' fsck --repair",
+            ], in: work.directory
+        ).finished()
+        expect(finished.status, equals: 4, "\(finished)")
+        expect(finished.text.contains(place), "\(finished)")
+        try expect(work.contents(".castree/versions/1/index.html"), equals: "1", "\(finished)")
+        try expect(work.contents("volume/precious"), equals: "precious")
+    }
 }

@@ -96,3 +96,38 @@ public struct Finding: Sendable, Hashable {
         self.isRepaired = isRepaired
     }
 }
+
+extension Finding {
+    /// What is left of it after `body` has repaired it: if something cannot be opened, moved or removed, it stays, and the
+    /// finding says why.
+    package func repaired(
+        by body: () throws(StoreError) -> Finding
+    ) throws(StoreError) -> Finding {
+        do throws(StoreError) {
+            return try body()
+        } catch { return try staying(error) }
+    }
+
+    /// The same, of which an error keeps the repair; throws any error that is not about one name.
+    package func staying(_ error: StoreError) throws(StoreError) -> Finding {
+        guard error.isOfOneName else { throw error }
+        return adding(
+            error.isMountPoint
+                ? "; it stays: something is mounted there (unmount it, then repeat the repair)"
+                : "; it stays: \(error.message)")
+    }
+
+    /// The same, with more to say.
+    package func adding(_ text: String) -> Finding {
+        var finding = self
+        finding.message += text
+        return finding
+    }
+
+    /// The same, repaired.
+    package var done: Finding {
+        var finding = self
+        finding.isRepaired = true
+        return finding
+    }
+}

@@ -31,17 +31,19 @@ extension Store {
         let whose =
             "\(printable(path)) in the store belongs to \(userDescription(status.owner)), and the store to "
             + userDescription(owner.user)
-        var deed: String?
-        if let quarantine {
-            deed =
-                effectiveUser() == 0
-                ? try giveBack(name, status, in: directory, owner, fileSystem.outside)
-                : try makeAnew(name, path, status, in: directory, quarantine, fileSystem)
+        let found = Finding(.wrongOwner, path: printable(path), whose)
+        return try found.repaired { () throws(StoreError) in
+            let deed: String? =
+                if let quarantine {
+                    effectiveUser() == 0
+                        ? try giveBack(name, status, in: directory, owner, fileSystem.outside)
+                        : try makeAnew(name, path, status, in: directory, quarantine, fileSystem)
+                } else { nil }
+            guard let deed else {
+                return found.adding("; castree fsck --repair, run as root, gives it back")
+            }
+            return found.adding(deed).done
         }
-        return Finding(
-            .wrongOwner, path: printable(path),
-            whose + (deed ?? "; castree fsck --repair, run as root, gives it back"),
-            isRepaired: deed != nil)
     }
 
     private static func isReadByAll(_ path: String, _ status: FileStatus) -> Bool {
@@ -95,7 +97,7 @@ extension Store {
         }
         guard !isFile, place.isEmpty, replaceable.contains(name) else { return nil }
         // A directory of another user's can be renamed beside its place alone (rename(2), EACCES).
-        try fileSystem.rename(directory, name, to: directory, ".\(name).\(try randomToken())")
+        try fileSystem.move(directory, name, to: directory, ".\(name).\(try randomToken())")
         try fileSystem.makeDirectoryIfAbsent(directory, name)
         return "; it was set aside beside its place, and is made anew"
     }

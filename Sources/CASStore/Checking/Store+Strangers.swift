@@ -110,7 +110,7 @@ extension Store {
             try fileSystem.makeDirectoryIfAbsent(root, name)
             let made = try fileSystem.open(root, name, .directory, mode: 0)
             try fileSystem.rename(root, aside, to: made.raw, try StoreLayout.aside("stray"))
-            findings.append(finding(status.kind, name, isRepaired: true))
+            findings.append(finding(status.kind, name).done)
             return made
         }
         return try fileSystem.open(root, name, .directory, mode: 0)
@@ -123,29 +123,27 @@ extension Store {
     ) throws(StoreError) -> Finding? {
         // Not every file system tells the kind of an entry in its directory.
         guard let wanted = place.kind(of: name), status.kind != wanted else { return nil }
-        var isRepaired = false
-        if let quarantine {
+        let found = finding(status.kind, place.path(of: name))
+        guard let quarantine else {
+            return found.adding("; castree fsck --repair puts it into quarantine")
+        }
+        return try found.repaired { () throws(StoreError) in
             let aside = try StoreLayout.aside("stray")
             try fileSystem.ifPresent { () throws(StoreError) in
                 try fileSystem.move(directory, name, to: quarantine, aside)
             }
-            isRepaired = true
             // Somebody was quicker, and this is what belongs there.
             if try fileSystem.status(quarantine, aside)?.kind == wanted {
                 try fileSystem.renameNew(quarantine, aside, to: directory, name)
             }
+            return found.done
         }
-        return finding(status.kind, place.path(of: name), isRepaired: isRepaired)
     }
 
-    private static func finding(
-        _ kind: FileStatus.Kind, _ path: String, isRepaired: Bool
-    ) -> Finding {
+    private static func finding(_ kind: FileStatus.Kind, _ path: String) -> Finding {
         Finding(
             path.hasPrefix(StoreLayout.versions + "/") ? .strayTree : .strayFile,
             path: printable(path),
-            "\(kind.noun) stands at \(printable(path)) in the store, and is not castree's"
-                + (isRepaired ? "" : "; castree fsck --repair puts it into quarantine"),
-            isRepaired: isRepaired)
+            "\(kind.noun) stands at \(printable(path)) in the store, and is not castree's")
     }
 }

@@ -103,14 +103,15 @@ extension VersionStore {
         var findings: [Finding] = []
         for note in StoreNote.all {
             guard let problem = try note.problem(in: self) else { continue }
-            var finding = Finding(
+            let finding = Finding(
                 .damagedNote, path: note.name,
                 "\(note.name) cannot be read (\(problem)): \(note.loss)")
-            if repairing {
-                try setAside(note)
-                finding.isRepaired = true
-            }
-            findings.append(finding)
+            findings.append(
+                try finding.repaired { () throws(StoreError) in
+                    guard repairing else { return finding }
+                    try setAside(note)
+                    return finding.done
+                })
         }
         return findings
     }

@@ -158,7 +158,10 @@ extension VersionStore {
             let finding = Finding(
                 .damagedManifest, version: name, path: StoreLayout.manifestPath(name), error.message
             )
-            damaged.append(repairing ? try recovering(finding) : finding)
+            damaged.append(
+                try finding.repaired { () throws(StoreError) in
+                    repairing ? try recovering(finding) : finding
+                })
         }
         // An index that is made again follows the manifests: that would answer a question that only a person
         // can answer, or forget what a version with a lost manifest names.

@@ -41,12 +41,13 @@ extension VersionStore {
             lifecycle = try self.lifecycle()
         } catch {
             guard error.code == .badLifecycle || error.code == .tooLarge else { throw error }
-            var finding = Finding(.damagedLifecycle, path: StoreLayout.lifecycle, error.message)
-            if repairing {
+            let finding = Finding(.damagedLifecycle, path: StoreLayout.lifecycle, error.message)
+            let left = try finding.repaired { () throws(StoreError) in
+                guard repairing else { return finding }
                 try resetLifecycle()
-                finding.isRepaired = true
+                return finding.done
             }
-            return [finding]
+            return [left]
         }
         let found = try disagreements(lifecycle)
         guard !found.isEmpty else { return [] }
@@ -98,7 +99,16 @@ extension VersionStore {
 
     private func repaired(_ findings: [Finding]) throws(StoreError) -> [Finding] {
         var result: [Finding] = []
-        if findings.contains(where: { $0.kind == .wrongCurrentLink }) { try setCurrentAside() }
+        if let link = findings.firstIndex(where: { $0.kind == .wrongCurrentLink }) {
+            do throws(StoreError) {
+                try withLifecycleLocked { () throws(StoreError) in try setCurrentAside() }
+            } catch {
+                // No change of the lifecycle succeeds meanwhile.
+                var left = findings
+                left[link] = try left[link].staying(error)
+                return left
+            }
+        }
         // Nobody knows what the file said before: what it says now is as good as anything.
         if findings.contains(where: { $0.kind == .editedLifecycle }) {
             try changeLifecycle { (lifecycle) throws(StoreError) in lifecycle.staleDigest = nil }
@@ -168,25 +178,32 @@ extension VersionStore {
     private func checkCurrentLink(_ lifecycle: Lifecycle) throws(StoreError) -> Finding? {
         let target = try fileSystem.symbolicLink(directories.root.raw, StoreLayout.current)
         let expected = lifecycle.current.map(StoreLayout.treePath)
-        guard target != expected else { return nil }
+        let stranger =
+            target == nil
+            ? try fileSystem.status(directories.root.raw, StoreLayout.current)?.kind : nil
+        guard target != expected || stranger != nil else { return nil }
+        let right = expected ?? "nothing"
         return Finding(
             .wrongCurrentLink, version: lifecycle.current, path: StoreLayout.current,
-            "the link current points to \(printable(target ?? "nothing")) instead of "
-                + "\(expected ?? "nothing")")
+            stranger.map { "\($0.noun) stands in place of the link current to \(right)" }
+                ?? "the link current points to \(printable(target ?? "nothing")) instead of \(right)"
+        )
     }
 
     /// Makes room for the link `current` where somebody's directory stands: a copy that followed links makes one of it.
     ///
-    /// It goes to quarantine with all that it holds.
+    /// It goes to quarantine with all that it holds. The caller has locked the lifecycle.
     private func setCurrentAside() throws(StoreError) {
         let root = directories.root.raw
-        try withLifecycleLocked { () throws(StoreError) in
-            guard try fileSystem.status(root, StoreLayout.current)?.kind == .directory else {
-                return
-            }
+        let aside = try StoreLayout.aside(StoreLayout.current)
+        switch try fileSystem.status(root, StoreLayout.current)?.kind {
+        case .directory:
             try fileSystem.removeEmpty(
-                root, StoreLayout.current, orMoveTo: directories.quarantine.raw,
-                try StoreLayout.aside(StoreLayout.current))
+                root, StoreLayout.current, orMoveTo: directories.quarantine.raw, aside)
+        case nil, .symbolicLink: break
+        default:
+            try fileSystem.rename(
+                root, StoreLayout.current, to: directories.quarantine.raw, aside)
         }
     }
 
@@ -199,6 +216,7 @@ extension VersionStore {
                 var lifecycle = try self.lifecycleOfLink()
                 lifecycle.isTrusting = try self.isTrustNoted()
                 try self.setLifecycleAside()
+                try self.setCurrentAside()
                 try self.write(lifecycle)
                 try self.pointCurrent(at: lifecycle.current)
             }

@@ -129,13 +129,13 @@ extension VersionStore {
         var findings: [Finding] = []
         for version in lost {
             let finding = try finding(of: version)
-            guard repairing, version.unread == nil, try bringBack(version),
-                try isMaterialized(version.name)
-            else {
-                findings.append(finding)
-                continue
-            }
-            findings.append(try recovering(finding))
+            findings.append(
+                try finding.repaired { () throws(StoreError) in
+                    guard repairing, version.unread == nil, try bringBack(version),
+                        try isMaterialized(version.name)
+                    else { return finding }
+                    return try recovering(finding)
+                })
         }
         for row in try store.versionRows().map(\.row)
         where row.recovery == .partial && !findings.contains(where: { $0.version == row.name }) {
