@@ -47,6 +47,50 @@ import VersionTree
         try temporary.expectClean()
     }
 
+    @Test(
+        "whatever stands in place of the link current is named and set aside; whoever would write there is refused first",
+        arguments: ["empty", "full", "file", "fifo"], ["1", nil])
+    func strangerInPlaceOfLink(_ kind: String, _ current: String?) throws {
+        let temporary = try make()
+        if current == nil {
+            unlink(temporary.path + "/lifecycle.json")
+        }
+        let path = temporary.path + "/current"
+        unlink(path)
+        switch kind {
+        case "empty": mkdir(path, 0o755)
+        case "full": try writeFile(path + "/mine", "mine")
+        case "file": try writeFile(path, "mine")
+        default: mkfifo(path, 0o644)
+        }
+        let findings = try temporary.versions.check().findings
+        expect(findings.map(\.kind), equals: [.wrongCurrentLink])
+        let noun = ["file": "a file", "fifo": "a named pipe"][kind] ?? "a directory"
+        expect(findings.first?.message.contains("\(noun) stands in place") == true, "\(findings)")
+        if kind == "full" {
+            let before = try temporary.versions.lifecycle()
+            let error = expectRefusal(.currentIsDirectory) { try temporary.versions.activate("2") }
+            expect(error?.message.contains("fsck --repair") == true)
+            try expect(temporary.versions.lifecycle(), equals: before)
+        }
+        try expect(kinds(temporary, repairing: true), equals: [.wrongCurrentLink])
+        let aside = try FileManager.default.contentsOfDirectory(
+            atPath: temporary.path + "/quarantine")
+        expect(aside.count, equals: kind == "empty" ? 0 : 1, "\(aside)")
+        try temporary.expectClean()
+        try temporary.versions.activate("2")
+        try expect(temporary.shown(), equals: ["f": "2"])
+    }
+
+    @Test func `one repair is enough where the lifecycle is damaged, too`() throws {
+        let temporary = try make()
+        unlink(temporary.path + "/current")
+        try writeFile(temporary.path + "/current/mine", "mine")
+        try writeFile(temporary.path + "/lifecycle.json", "{")
+        try expect(kinds(temporary, repairing: true), equals: [.damagedLifecycle])
+        try temporary.expectClean()
+    }
+
     @Test(arguments: ["directory", "link", "fifo", "large"])
     func `names something else in place of the file, and repairs it`(_ kind: String) throws {
         let temporary = try make()

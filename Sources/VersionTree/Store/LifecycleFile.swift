@@ -38,6 +38,8 @@ extension VersionStore {
                     throw error
                 }
                 if lifecycle != before {
+                    // Refused before anything changes.
+                    if lifecycle.current != nil { try self.makeRoomForLink() }
                     try self.write(lifecycle)
                 } else if vouches {
                     // The process that wrote it may have been killed before its name was durable.
@@ -87,10 +89,9 @@ extension VersionStore {
             return
         }
         let target = StoreLayout.treePath(version)
-        if try fileSystem.symbolicLink(root, StoreLayout.current) == target { return }
-        if try fileSystem.status(root, StoreLayout.current)?.kind == .directory {
-            try removeEmptyDirectory()
-        }
+        let link = try fileSystem.symbolicLink(root, StoreLayout.current)
+        if link == target { return }
+        if link == nil { try makeRoomForLink() }
         let aside = try fileSystem.free(StoreLayout.newCurrent, in: root)
         try fileSystem.makeSymbolicLink(root, aside, to: target)
         try fileSystem.rename(root, aside, to: root, StoreLayout.current)
@@ -98,7 +99,9 @@ extension VersionStore {
     }
 
     // Somebody's files must not be deleted to make room for a link.
-    private func removeEmptyDirectory() throws(StoreError) {
+    private func makeRoomForLink() throws(StoreError) {
+        let status = try fileSystem.status(directories.root.raw, StoreLayout.current)
+        guard status?.kind == .directory else { return }
         do throws(StoreError) {
             try fileSystem.remove(directories.root.raw, StoreLayout.current, directory: true)
         } catch {
@@ -106,7 +109,8 @@ extension VersionStore {
             throw StoreError(
                 .currentIsDirectory,
                 "\(printable(store.path))/current is a directory with files instead of a link; "
-                    + "move it away, then repeat the command", cause: error.cause)
+                    + "move it away, or let castree fsck --repair put it into quarantine, then repeat the command",
+                cause: error.cause)
         }
     }
 }
