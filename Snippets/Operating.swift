@@ -24,7 +24,7 @@ policy.newestCount = 3
 let plan = try versions.planRetention(policy)
 for verdict in plan.retired { print("retiring \(verdict.version): \(verdict.reason)") }
 _ = try versions.retire(plan)
-print("\(try versions.store.planCollection().byteCount) bytes can be freed")
+print("\(try versions.planCollection().byteCount) bytes can be freed")
 print("\(try versions.collect().byteCount) bytes freed")
 
 // A release that was a mistake is withdrawn; devices go to the one before.

@@ -38,7 +38,7 @@ public struct CollectionPlan: Sendable {
     }
 
     /// The objects that no version and no running writer references.
-    package internal(set) var objects: [Garbage] = []
+    package var objects: [Garbage] = []
     /// Damaged objects in quarantine.
     package internal(set) var quarantined: [Garbage] = []
     /// Partial objects that no version waits for.

@@ -78,13 +78,7 @@ extension Store {
             try index.markDying(batch.map(\.id))
             return batch.last?.id
         }
-        if let first = damaged.first {
-            throw StoreError(
-                .index,
-                "nothing is collected while manifest \(printable(first)) cannot be read or is not the "
-                    + "one that was registered: what it needs is unknown; castree fsck --repair "
-                    + "makes it again from the version's tree, or says what to do")
-        }
+        try Self.refuse(damaged)
         guard let last else { return nil }
         let kept = try keepUnlessProven(after: after, through: last)
         let (gone, copied) = try writing(rows: Self.batch) {
@@ -117,6 +111,16 @@ extension Store {
             collected.diskByteCount += unit.diskBytes(row.byteCount) * fileCount
         }
         return isLast ? nil : last
+    }
+
+    /// Refuses to collect anything while manifests cannot be read.
+    static func refuse(_ manifests: [String]) throws(StoreError) {
+        guard let first = manifests.first else { return }
+        throw StoreError(
+            .index,
+            "nothing is collected while manifest \(printable(first)) cannot be read or is not the "
+                + "one that was registered: what it needs is unknown; castree fsck --repair "
+                + "makes it again from the version's tree, or says what to do")
     }
 
     /// Reads objects that were never read, before they are deleted: an index that was made again knows only their

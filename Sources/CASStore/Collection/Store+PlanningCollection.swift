@@ -6,7 +6,7 @@ extension Store {
     /// Changes nothing. Counts what dead writers left as the collection would find it.
     /// - Parameter names: versions to retire before it, in this order; names that are not registered
     ///   are ignored.
-    /// - Throws: what reading the index throws.
+    /// - Throws: `.index` while a manifest cannot be read; what reading the index throws.
     public func planCollection(
         retiring names: [String] = []
     ) throws(StoreError) -> CollectionPlan {
@@ -20,9 +20,7 @@ extension Store {
                 unrecorded += try self.published(by: name).sound
             }
         }
-        let garbage =
-            leases.dead.isEmpty && unrecorded.isEmpty
-            ? try garbageKnown(names) : try garbage(afterRecording: unrecorded, names)
+        let garbage = try garbage(afterRecording: unrecorded, names)
         plan.objects = garbage.filter { !claimed.contains($0.address) }
         plan.quarantined = try leftovers(
             in: directories.quarantine.raw, .damaged, addressOf: StoreLayout.quarantinedAddress
@@ -86,30 +84,30 @@ extension Store {
         }
     }
 
-    private func garbageKnown(_ retiring: [String]) throws(StoreError) -> [CollectionPlan.Garbage] {
-        try reading { (index) throws(StoreError) in try index.presentGarbage(retiring) }
-    }
-
     /// What will be garbage once the collection has recovered what dead writers left: recovers it in
     /// a transaction that it takes back.
     private func garbage(
         afterRecording unrecorded: [StoredObject], _ retiring: [String]
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         var found: [CollectionPlan.Garbage] = []
+        var damaged: [String] = []
         do throws(StoreError) {
             try writing { (index) throws(StoreError) in
                 for object in unrecorded { try index.setPresent(object) }
-                try index.reconcile(thoroughly: true)
+                damaged = try index.reconcile(thoroughly: true)
                 found = try index.presentGarbage(retiring)
                 throw StoreError(.takenBack, "a plan changes nothing")
             }
         } catch {
             // If nothing can be written, nothing can be recovered either.
             if [.readOnly, .permission, .outOfSpace].contains(error.code) {
-                return try garbageKnown(retiring)
+                return try reading { (index) throws(StoreError) in
+                    try index.presentGarbage(retiring)
+                }
             }
             guard error.code == .takenBack else { throw error }
         }
+        try Self.refuse(damaged)
         return found
     }
 }

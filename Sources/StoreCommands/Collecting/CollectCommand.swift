@@ -57,7 +57,7 @@ extension Command {
             if invocation.flag("dry-run") {
                 let names = retention.map { $0.retired.reversed().map(\.version) } ?? []
                 try invocation.report(
-                    try versions.store.planCollection(retiring: names), retention, policy,
+                    try versions.planCollection(retiring: names), retention, policy,
                     trees: try TreeSizes(of: names, in: versions))
                 return .done
             }

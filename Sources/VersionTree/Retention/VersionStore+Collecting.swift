@@ -1,6 +1,27 @@
 public import CASStore
 
 extension VersionStore {
+    /// Decides what ``collect(progress:)`` would delete; changes nothing.
+    ///
+    /// - Parameter names: versions to retire before it, in this order; names that are not registered are ignored.
+    /// - Throws: what the collection would refuse.
+    public func planCollection(
+        retiring names: [String] = []
+    ) throws(StoreError) -> CollectionPlan {
+        let lost = try lostBeforeCollecting().unknown
+        var plan = try store.planCollection(retiring: names)
+        guard !lost.isEmpty else { return plan }
+        // What such a tree does not show may have been its version's.
+        var kept = Set(try store.objectsOfNobody().map(\.address))
+        for version in lost {
+            let name = version.entry ?? Array(version.name.utf8CString)
+            kept.formUnion(
+                try TreeReading(versions: self, trustsLinks: true).contents(of: name).addresses)
+        }
+        plan.objects.removeAll { kept.contains($0.address) }
+        return plan
+    }
+
     /// Deletes what nothing references, and the pins and locks of dead processes; see ``CASStore/Store/collect(progress:)``.
     ///
     /// Nothing that a tree shows is garbage, even if its version has lost its manifest: such a tree is made a
