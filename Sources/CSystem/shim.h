@@ -13,7 +13,15 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
+
+// Nanoseconds since 1970. Seconds before 1963 and after 2255 count as those ends: 64 bits hold no more, and the difference of
+// two times is one, too.
+static inline int64_t castree_nanoseconds(const struct timespec *t) {
+    int64_t seconds = t->tv_sec < -200000000 ? -200000000 : t->tv_sec > 9000000000 ? 9000000000 : t->tv_sec;
+    return seconds * 1000000000 + t->tv_nsec;
+}
 
 // utimensat(2): sets when an entry was written and leaves when it was read.
 static inline int castree_set_modified(int directory, const char *path, int64_t nanoseconds) {
@@ -97,10 +105,10 @@ static inline int castree_random(void *bytes, size_t count) {
     return getrandom(bytes, count, 0) == (ssize_t)count ? 0 : -1;
 }
 static inline int64_t castree_mtime_ns(const struct stat *s) {
-    return (int64_t)s->st_mtim.tv_sec * 1000000000 + s->st_mtim.tv_nsec;
+    return castree_nanoseconds(&s->st_mtim);
 }
 static inline int64_t castree_ctime_ns(const struct stat *s) {
-    return (int64_t)s->st_ctim.tv_sec * 1000000000 + s->st_ctim.tv_nsec;
+    return castree_nanoseconds(&s->st_ctim);
 }
 #else
 #include <sys/random.h>
@@ -146,10 +154,10 @@ static inline int castree_pipe(int ends[2]) {
 }
 static inline int castree_random(void *bytes, size_t count) { return getentropy(bytes, count); }
 static inline int64_t castree_mtime_ns(const struct stat *s) {
-    return (int64_t)s->st_mtimespec.tv_sec * 1000000000 + s->st_mtimespec.tv_nsec;
+    return castree_nanoseconds(&s->st_mtimespec);
 }
 static inline int64_t castree_ctime_ns(const struct stat *s) {
-    return (int64_t)s->st_ctimespec.tv_sec * 1000000000 + s->st_ctimespec.tv_nsec;
+    return castree_nanoseconds(&s->st_ctimespec);
 }
 #endif
 

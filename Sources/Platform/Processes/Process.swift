@@ -12,11 +12,11 @@ package func processIdentifier() -> Int32 { getpid() }
 /// Seconds since 1970, for people: no decision depends on it.
 package func secondsNow() -> Int64 { nanosecondsNow() / 1_000_000_000 }
 
-/// Nanoseconds since 1970, by the file system's clock.
+/// Nanoseconds since 1970, by the file system's clock; a clock before 1970 stands at 1970.
 package func nanosecondsNow() -> Int64 {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
-    return Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
+    return max(0, castree_nanoseconds(&now))
 }
 
 /// Lets the thread rest, to wait for something for which no system call waits.
