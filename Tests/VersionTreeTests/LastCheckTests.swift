@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import Foundation
 import StorageTestSupport
 import Testing
 
@@ -45,6 +46,31 @@ import Testing
         expect(last.isRepair)
         expect(last.repairedCount, equals: repaired.findings.filter(\.isRepaired).count)
         expect(last.repairedCount > 0)
+    }
+
+    @Test(
+        "counts no stray and no leftover that is gone by now",
+        arguments: [
+            "objects/junk", "leases/directory/f", "versions/stray/",
+            "versions/.1.0123456789abcdef/",
+            "versions/.1.4194000-abababababababab/",
+        ], [false, true])
+    func gone(_ path: String, _ isRepair: Bool) throws {
+        let temporary = try makeStore()
+        let full = temporary.path + "/" + path
+        if path.hasSuffix("/") {
+            expect(mkdir(full, 0o755), equals: 0)
+        } else {
+            try writeFile(full, "somebody's")
+        }
+        let report = try temporary.versions.look(CheckOptions(), repairing: false)
+        expect(report.findings.count, equals: 1, "\(report.findings)")
+        temporary.versions.conclude(report, CheckOptions(), repairing: isRepair, after: nil)
+        let mends = report.findings.allSatisfy(\.mendsItself) && !isRepair
+        try expect(require(temporary.versions.lastCheck()).leftCount, equals: mends ? 0 : 1)
+        let top = path.split(separator: "/").prefix(2).joined(separator: "/")
+        expect(rename("\(temporary.path)/\(top)", temporary.directory.appending("away")), equals: 0)
+        try expect(require(temporary.versions.lastCheck()).leftCount, equals: 0)
     }
 
     @Test("keeps what a look at some objects has not looked at, until it is mended")

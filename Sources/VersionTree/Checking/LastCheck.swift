@@ -65,6 +65,20 @@ package struct LastCheck: Sendable, Hashable {
         }
     }
 
+    /// Takes for mended what stood where it did not belong, and is gone by now.
+    mutating func mend(where isGone: (Finding) -> Bool) {
+        let strays: Set<Finding.Kind> = [.leftover, .strayFile, .strayTree]
+        for position in findings.indices {
+            let finding = findings[position]
+            // What mends itself does not count as left.
+            guard !finding.isRepaired, strays.contains(finding.kind),
+                isRepair || !finding.mendsItself, isGone(finding)
+            else { continue }
+            findings[position].isRepaired = true
+            repairedCount += 1
+        }
+    }
+
     /// Goes on remembering what an earlier check has found, and this one has not looked at.
     mutating func keep(_ earlier: [Finding]) {
         findingCount += earlier.count
@@ -149,7 +163,15 @@ extension VersionStore {
         // Only a memory: a store without it is like one that was never checked.
         let bytes = try? fileSystem.contents(
             directories.root.raw, StoreLayout.lastCheck, limit: LastCheck.fileByteCountMax)
-        return bytes.flatMap { LastCheck(parsing: $0) }
+        var check = bytes.flatMap { LastCheck(parsing: $0) }
+        check?.mend { finding in
+            // What is printed otherwise than it is cannot be looked for.
+            guard let path = finding.path, !path.contains("\\"), !path.contains("\u{FFFD}") else {
+                return false
+            }
+            return !isSomething(at: path)
+        }
+        return check
     }
 
     /// The number of the last event in the log (HotPush writes it); `nil` if nobody can tell.

@@ -54,7 +54,7 @@ extension VersionStore {
     }
 
     /// Whether something stands at a path of the store; also if that cannot be told.
-    private func isSomething(at path: String) -> Bool {
+    func isSomething(at path: String) -> Bool {
         do throws(StoreError) {
             return try fileSystem.status(directories.root.raw, path) != nil
         } catch { return true }
