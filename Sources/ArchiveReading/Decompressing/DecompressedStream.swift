@@ -4,7 +4,8 @@ internal import Platform
 final class DecompressedStream {
     private let source: ArchiveSource
     private let decompressor: any Decompressor
-    private let isCompressed: Bool
+    private let compression: ArchiveFormat.Compression
+    private var isCompressed: Bool { compression != .none }
     private let given = UnsafeMutableRawBufferPointer.allocate(
         byteCount: 64 << 10, alignment: 16)
     private let room = UnsafeMutableRawBufferPointer.allocate(
@@ -14,6 +15,8 @@ final class DecompressedStream {
     private var isSourceOver = false
     /// Whether a compressed stream has ended where the input stands.
     private var isBetween = false
+    /// Whether zeros have followed it.
+    private var isPadded = false
     /// How many bytes have come out.
     private(set) var byteCount: Int64 = 0
     /// Whether the end of the content was asked for and told.
@@ -22,7 +25,7 @@ final class DecompressedStream {
     /// - Throws: `.outOfMemory`.
     init(_ source: ArchiveSource, _ compression: ArchiveFormat.Compression) throws(StoreError) {
         self.source = source
-        isCompressed = compression != .none
+        self.compression = compression
         switch compression {
         case .none: decompressor = Uncompressed()
         case .gzip: decompressor = try DeflateDecompressor(source.name, .gzip)
@@ -49,8 +52,14 @@ final class DecompressedStream {
                 isOver = true
                 return input
             }
+            if isBetween, compression == .gzip, input.first == 0 {
+                // gzip(1) ignores zeros after the last member: they pad what comes from a tape.
+                isPadded = true
+                input = UnsafeRawBufferPointer(rebasing: input.drop { $0 == 0 })
+                continue
+            }
             if isBetween {
-                guard decompressor.restart() else {
+                guard !isPadded, decompressor.restart() else {
                     throw source.name.refusal("something follows its compressed bytes")
                 }
                 isBetween = false

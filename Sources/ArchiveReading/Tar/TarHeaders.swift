@@ -94,8 +94,12 @@ struct TarHeaders {
     }
 
     private static func sparse(_ name: ArraySlice<UInt8>) -> Objection {
-        Objection(entry: text(name), problem: "it is a sparse file; castree reads regular files")
+        Objection(entry: text(name), problem: isSparse)
     }
+
+    /// Why a sparse file is refused.
+    static let isSparse =
+        "it is a sparse file; castree reads regular files: pack it without tar's option --sparse (-S)"
 
     private static func text(_ field: ArraySlice<UInt8>) -> String? {
         let name = field.prefix { $0 != 0 }

@@ -135,7 +135,7 @@ final class TarReading {
                 "it is \(Self.kind(UInt32(type))); castree reads regular files", entry: name)
         }
         guard archive_entry_sparse_count(entry) == 0 else {
-            throw archive.refusal("it is a sparse file; castree reads regular files", entry: name)
+            throw archive.refusal(TarHeaders.isSparse, entry: name)
         }
         let byteCount = archive_entry_size(entry)
         try expansion.add(fileOf: byteCount, named: name)

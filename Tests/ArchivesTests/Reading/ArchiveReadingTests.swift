@@ -69,6 +69,23 @@ import VersionTree
         }
     }
 
+    @Test
+    func `may be padded with zeros after what gzip made, as gzip takes it, and with nothing else`()
+        throws
+    {
+        let gzip = try Compressed.gzip(Self.tar)
+        let none: [UInt8] = []
+        for count in [1, 511, 64 << 10, 200_000] {
+            let padding = [UInt8](repeating: 0, count: count)
+            try expect(reader.files(gzip + padding, "a.tgz"), equals: Self.tree, "\(count)")
+            for more in [[1], gzip, none + padding + [7]] {
+                try expect(
+                    reader.refusal(gzip + padding + more, "a.tgz")?.code, equals: .badArchive,
+                    "\(count), \(more.count)")
+            }
+        }
+    }
+
     @Test func `of no files is an archive, too`() throws {
         try expect(reader.files(ForeignZip().bytes(), "a.zip"), equals: [:])
         try expect(reader.files(ForeignTar().bytes(), "a.tar"), equals: [:])

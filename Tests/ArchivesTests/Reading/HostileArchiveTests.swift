@@ -106,7 +106,8 @@ import VersionTree
             ("GNU.sparse.numblocks", Array("1".utf8)), ("GNU.sparse.name", Array("odd".utf8)),
             ("GNU.sparse.size", Array("70000".utf8)),
             ("GNU.sparse.map", Array("65536,7".utf8)))
-        try expectRefusal([sparse, ForeignTar.Entry("x")], naming: "\"odd\"", "sparse")
+        try expectRefusal(
+            [sparse, ForeignTar.Entry("x")], naming: "\"odd\"", "without tar's option --sparse")
     }
 
     @Test func `that other programs would take for something else`() throws {
