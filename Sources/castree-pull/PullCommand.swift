@@ -33,6 +33,16 @@ extension Invocation {
         let bar = progress("Fetching")
         options.progress = progressReporter(bar)
         if flag("until-input-ends") { options.isInterrupted = { hasInputEnded() } }
+        if flag("json-lines") {
+            options.offered = { version, isMandatory in
+                line { writer in
+                    writer.member("offer") { writer in
+                        writer.member("version", version)
+                        writer.member("mandatory", isMandatory)
+                    }
+                }
+            }
+        }
         options.retried = retryTeller
         options.journal = flag("dry-run") ? nil : Journal(versions)
         if !isJSON { options.notice = { note("\($0)") } }
@@ -46,14 +56,6 @@ extension Invocation {
         do {
             defer { bar.finish() }
             reply = try askedOrigin { () throws(StoreError) in try pull.inquire(origin) }
-            if flag("json-lines"), case .release(let found) = reply.answer {
-                line { writer in
-                    writer.member("offer") { writer in
-                        writer.member("version", found.release.version.description)
-                        writer.member("mandatory", reply.isMandatory)
-                    }
-                }
-            }
             if options.isDryRun { return try plan(pull, reply) }
             if flag("keep"), flag("json-lines"), let withdrawal = try pull.withdrawal(reply) {
                 line { writer in writer.member("withdrawn") { withdrawal.write(to: &$0) } }

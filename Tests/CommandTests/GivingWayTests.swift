@@ -41,6 +41,24 @@ import Testing
         try expect(kiosk.visit(), equals: "<h1>two</h1>")
     }
 
+    @Test(arguments: ["/manifests/", "/deliveries/", "/objects/", "/packs/"])
+    func `to a withdrawal, whatever does not come`(_ part: String) throws {
+        let busy = place.directory.appending(path: "busy")
+        let origin = try WebOrigin(
+            place.directory.appending(path: "site"), environment: ["BUSY": busy.path])
+        let kiosk = try Kiosk(showingFirst: place, origin.url, ["--every", "1s"])
+        let page = try kiosk.page()
+        try Data(part.utf8).write(to: busy)
+        try place.add("slow", ["index.html": "slow", "large": PullTests.large])
+        let packs = part == "/manifests/" || part == "/objects/" ? ["--no-packs"] : []
+        _ = try place.run(.castree, ["publish", "slow", "site", "--no-sync"] + packs)
+        let count = try origin.requests().count
+        while try !origin.requests().dropFirst(count).contains(where: { $0.contains(part) }) {}
+        try place.withdraw("slow")
+        try expect(page.hear("up-to-date", "ready").name, equals: "up-to-date")
+        expect(!kiosk.lines.contains { $0.contains("version slow is here") })
+    }
+
     @Test func `to a withdrawal, and status says since when nothing came`() throws {
         let origin = try place.origin()
         let kiosk = try fetching(origin)

@@ -12,6 +12,8 @@ public struct FoundRelease: Sendable {
     package var origin: OriginURL
     /// The address of its content, by which bans are kept; `nil` if the format does not give it.
     let content: ObjectID?
+    /// When the origin said so.
+    var offeredAt = ContinuousClock.now
     /// The channel's pointer that offers it; `nil` for other formats.
     var sighting: SeenSequences.Sighting?
     /// What the store makes of that pointer.
@@ -95,6 +97,17 @@ package struct OriginReply: Sendable {
             ]))
         reply.isOlderCopy = true
         return reply
+    }
+
+    /// Whether it is of the same release, which is here by now.
+    ///
+    /// - Parameter version: its name here.
+    func stillOffers(_ offer: FoundRelease, as version: String) -> Bool {
+        switch answer {
+        case .known(let name): name == version
+        case .release(let found): found.isSame(as: offer)
+        case .embedded, .nothing: false
+        }
     }
 
     /// Whether its publisher says that the app must not go on without it.

@@ -81,7 +81,9 @@ extension Pull {
             pageType = answer.pageType
             return .absent(status: answer.head.status)
         }
-        let judged = try judged(answer.bytes, of: channel, at: origin)
+        let cameAt = ContinuousClock.now
+        var judged = try judged(answer.bytes, of: channel, at: origin)
+        judged.cameAt = cameAt
         let isCurrent =
             judged.standing.newer == nil && expired(judged.standing) == nil
         // What is the same keeps its age, whether the server says so by a 304 or sends it again.
@@ -171,9 +173,11 @@ extension Pull {
                 reply.answer = .known(version: name)
                 return reply
             }
+            options.offered(published.name.description, offered.isMandatory)
             var found = try release(published, offered, of: pointer, at: origin)
             found.sighting = sighting
             found.standing = judged.standing
+            found.offeredAt = judged.cameAt
             reply.answer = .release(found)
             return reply
         }

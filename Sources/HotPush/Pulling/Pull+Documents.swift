@@ -82,7 +82,9 @@ extension Pull {
                 let offer = FoundRelease(
                     release: release, format: format, location: location, origin: origin,
                     content: try release.contentAddress())
-                return try known(offer, judges) ?? OriginReply(.release(offer))
+                if let reply = try known(offer, judges) { return reply }
+                options.offered(release.version.description, release.isMandatory)
+                return OriginReply(.release(offer))
             }
         }
         if let refusal { throw refusal }

@@ -9,6 +9,8 @@ struct JudgedPointer: Sendable, Hashable {
     var standing: PointerStanding
     /// The versions of the origin's trust that were read to judge it.
     var trustFiles: [Int64: TrustFile] = [:]
+    /// When it came.
+    var cameAt = ContinuousClock.now
 }
 
 extension Pull {

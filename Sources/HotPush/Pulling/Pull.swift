@@ -82,7 +82,18 @@ public final class Pull {
             // What is refused before a byte comes is refused whatever else is offered.
             let plan = offer.isPromise ? nil : try plan(offer)
             do throws(StoreError) {
-                return try take(offer, plan)
+                let report: PullReport
+                if let plan {
+                    report = try fetch(plan, of: offer)
+                } else {
+                    report = try fetch(offer)
+                }
+                if let now = try replySince(offer, origin) {
+                    reply = now
+                    guard now.stillOffers(offer, as: report.version) else { continue }
+                }
+                try show(report.version)
+                return report
             } catch {
                 guard let next = try replyAfter(error, offer, origin) else { throw error }
                 reply = next
@@ -98,7 +109,10 @@ public final class Pull {
             let report = try showKnown(version)
             noteObeyed(reply.sighting)
             return report
-        case .release(let offer): return try take(offer)
+        case .release(let offer):
+            let report = try fetch(offer)
+            try show(report.version)
+            return report
         case .embedded:
             // Asking found one; it may have been retired since.
             guard let embedded = try versions.lifecycle().embedded else { return nil }
@@ -127,13 +141,21 @@ public final class Pull {
     /// If a server switches more often than this during one pull, the rest is left to the next pull.
     private static let switchCountMax = 3
 
-    private func take(
-        _ offer: FoundRelease, _ plan: DownloadPlan? = nil
-    ) throws(StoreError) -> PullReport {
-        let report: PullReport
-        if let plan { report = try fetch(plan, of: offer) } else { report = try fetch(offer) }
-        try show(report.version)
-        return report
+    /// What the origin offers now that a release has been fetched: it may have been withdrawn meanwhile.
+    ///
+    /// - Returns: `nil` if the offer is so young that it still counts, or the origin cannot be asked.
+    func replySince(
+        _ offer: FoundRelease, _ origin: String
+    ) throws(StoreError) -> OriginReply? {
+        guard ContinuousClock.now - offer.offeredAt > options.offerLifetime else { return nil }
+        do throws(StoreError) {
+            let reply = try inquire(origin)
+            // A copy that is older than the offer says nothing of it.
+            return reply.isOlderCopy ? nil : reply
+        } catch {
+            guard error.code == .network else { throw error }
+            return nil
+        }
     }
 
     /// The origin's new offer, if a change of it may be why the pull failed; nil if it still offers

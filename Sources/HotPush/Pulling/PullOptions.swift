@@ -56,6 +56,13 @@ public struct PullOptions: Sendable {
     /// Gets the progress, on the pulling thread, about ten times a second.
     public var progress: @Sendable (UpdateProgress) -> Void = { _ in }
 
+    /// For how long what an origin has offered counts as what it offers; fetching that took longer is followed by another
+    /// look.
+    package var offerLifetime: Duration = .seconds(2)
+
+    /// Gets the version that is offered and not here, and whether it is mandatory, before anything of it is fetched.
+    package var offered: @Sendable (_ version: String, _ isMandatory: Bool) -> Void = { _, _ in }
+
     /// Gets each retry, on the pulling thread; the journal has it, too.
     package var retried: @Sendable (Retry) -> Void = { _ in }
 

@@ -115,7 +115,14 @@ public final class PullSource: UpdateSource {
         var options = options
         options.progress = progress
         return try await onOwnThread(options) { [self] (pull) throws(StoreError) in
-            try pull.fetch(try found(release, pull)).figures
+            let found = try found(release, pull)
+            let report = try pull.fetch(found)
+            if let now = try pull.replySince(found, origin),
+                !now.stillOffers(found, as: report.version)
+            {
+                throw noLongerOffered(release)
+            }
+            return report.figures
         }
     }
 
@@ -134,7 +141,11 @@ public final class PullSource: UpdateSource {
         if case .release(let found) = try pull.ask(origin), found.release.isSame(as: release) {
             return found
         }
-        throw StoreError(
+        throw noLongerOffered(release)
+    }
+
+    private func noLongerOffered(_ release: Release) -> StoreError {
+        StoreError(
             .notOffered,
             "the origin no longer offers version \(release.version) as it was; check again")
     }

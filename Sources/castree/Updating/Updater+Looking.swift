@@ -15,12 +15,20 @@ extension Updater {
     /// Lets a download give way if the origin offers something else by now: it may last for days.
     private func lookAgain() {
         guard let run = try? PullRun(settings, store: store, isPlan: true) else { return }
+        var offered: String?
+        let end = run.finish(warned: { _ in }, stopped: { _ in }) { version in
+            offered = version
+            // What it would cost may take as long to find out as what is fetched.
+            run.end()
+        }
         // What this look does not find out, the next one does.
-        guard case .checked(let checked, _, _) = run.finish(warned: { _ in }, stopped: { _ in }),
-            !checked.isOlderCopy
-        else { return }
+        switch end {
+        case .checked(let checked, _, _) where !checked.isOlderCopy: offered = checked.version
+        case .stopped where offered != nil: break
+        default: return
+        }
         let fetching: PullRun? = state.withLock { state in
-            guard let fetched = state.fetched, fetched != checked.version,
+            guard let fetched = state.fetched, fetched != offered,
                 state.yieldCount < Self.yieldCountMax
             else { return nil }
             state.yieldCount += 1

@@ -18,6 +18,7 @@ final class WebOrigin {
     /// Starts it; it ends with its last owner.
     ///
     /// - Parameter environment: `AUTHORIZATION`: the values of that field with which it answers, with bars between them;
+    ///   `BUSY`: a file; while it is there, paths with its text in them are answered with 503;
     ///   `LEADS`: where it sends those who ask for objects; the requests have a note of the field.
     init(_ directory: URL, environment: [String: String] = [:]) throws {
         log = directory.deletingLastPathComponent()
@@ -80,6 +81,12 @@ final class WebOrigin {
                     log.write(self.path + (" " + asked if asked else "") + note + "\\n")
                 if wanted and who not in wanted.split("|"):
                     return self.send_error(401)
+                busy = os.environ.get("BUSY")
+                if busy and os.path.exists(busy) and open(busy).read() in self.path:
+                    self.send_response(503)
+                    self.send_header("Retry-After", "100")
+                    self.send_header("Content-Length", "0")
+                    return self.end_headers()
                 if leads and "/objects/" in self.path:
                     self.send_response(302)
                     self.send_header("Location", leads + self.path)

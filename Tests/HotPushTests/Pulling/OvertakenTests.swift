@@ -1,4 +1,5 @@
 import CASStore
+import CurlTransport
 import Expectations
 import Foundation
 import StorageTestSupport
@@ -80,6 +81,88 @@ import VersionTree
         }
         expect(failure, equals: .notFound)
         expect(fixture.origin.requests(for: "/" + OriginLayout.pointer(.stable)).count, equals: 2)
+    }
+
+    /// Options with which what was offered is looked at again, however soon.
+    private static var looking: PullOptions {
+        var options = PullingFixture.options
+        options.offerLifetime = .zero
+        return options
+    }
+
+    /// Publishes 2, and changes what is offered just before the answer to a request that fails once before.
+    private func changing(
+        _ asked: Gone, _ fixture: PullingFixture,
+        _ change: @escaping @Sendable (PublishingPlace) throws -> Void
+    ) throws {
+        let packs = [.delivery, .pack].contains(asked)
+        try fixture.place.publisher(packs: packs ? .before : .never).publish(
+            "2", of: fixture.place.versions)
+        try fixture.serve()
+        let path = try path(asked, fixture)
+        fixture.origin.play([.status(503)], on: path)
+        let isFirst = Atomic<Bool>(true)
+        fixture.origin.before(path) { _ in
+            guard isFirst.exchange(false, ordering: .relaxed) else { return }
+            do {
+                fixture.place.clock.advance(by: 10)
+                try change(fixture.place)
+                try fixture.serve()
+            } catch { Issue.record("\(error)") }
+        }
+    }
+
+    @Test(
+        "takes nothing that is withdrawn while any part of it is fetched", arguments: Gone.allCases)
+    func withdrawn(asked: Gone) throws {
+        let fixture = try PullingFixture()
+        try changing(asked, fixture) { _ = try $0.publisher().withdraw(VersionName("2")) }
+        try expect(fixture.pull(Self.looking).run(fixture.origin.url) == nil)
+        let lifecycle = try fixture.device.reopened().lifecycle()
+        expect(lifecycle.pending == nil && lifecycle.current == nil)
+    }
+
+    @Test("takes what replaces it while it is fetched", arguments: Gone.allCases)
+    func replaced(asked: Gone) throws {
+        let fixture = try PullingFixture()
+        try changing(asked, fixture) { try $0.publish("1") }
+        try expect(fixture.run(Self.looking).version, equals: "1")
+        try expect(fixture.device.reopened().lifecycle().pending, equals: "1")
+    }
+
+    @Test("takes what was offered where the origin says nothing more, or something older")
+    func silent() throws {
+        for isOlder in [false, true] {
+            let fixture = try PullingFixture()
+            let pointer = "/" + OriginLayout.pointer(.stable)
+            try fixture.publish("1")
+            let before = try require(fixture.place.published()[String(pointer.dropFirst())])
+            try changing(.objects, fixture) { _ in }
+            fixture.origin.before(try fixture.path(of: "<h1>two</h1>")) { _ in
+                if isOlder {
+                    fixture.origin.put(Content(before, type: "application/json"), at: pointer)
+                } else {
+                    fixture.origin.always(.status(503), on: pointer)
+                }
+            }
+            try expect(fixture.run(Self.looking).version, equals: "2", "\(isOlder)")
+        }
+    }
+
+    @Test(
+        "that an app makes by itself leaves what is withdrawn meanwhile", arguments: Gone.allCases)
+    func inApp(asked: Gone) async throws {
+        let fixture = try PullingFixture()
+        try changing(asked, fixture) { _ = try $0.publisher().withdraw(VersionName("2")) }
+        let versions = try fixture.device.reopened()
+        let source = PullSource(
+            fixture.origin.url, into: versions, for: UpdateOptions(), Self.looking
+        ) { () throws(StoreError) in try CurlTransport() }
+        let manager = UpdateManager(
+            versions, source: source, options: UpdateOptions(), clock: ManualClock())
+        let outcome = try? await manager.update()
+        if case .ready = outcome { Issue.record("it is ready") }
+        try expect(versions.lifecycle().pending == nil)
     }
 
     @Test("ends where releases are overtaken for ever")

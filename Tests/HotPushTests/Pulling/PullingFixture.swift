@@ -58,6 +58,8 @@ struct PullingFixture {
         options.retries.delayMax = .milliseconds(5)
         options.retries.retryAfterMax = .milliseconds(5)
         options.retries.failureCountMax = 3
+        // However slow the machine is, the tests count requests.
+        options.offerLifetime = .seconds(3600)
         return options
     }
 
