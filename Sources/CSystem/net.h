@@ -196,6 +196,11 @@ static inline void castree_block_sigpipe(void) {
 static inline ssize_t castree_receive(int fd, void *bytes, size_t count) {
     return recv(fd, bytes, count, 0);
 }
+// Whether bytes have come that were not received yet.
+static inline int castree_has_unread(int fd) {
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
 static inline int castree_no_delay(int fd) {
     int on = 1;
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

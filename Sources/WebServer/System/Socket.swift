@@ -158,6 +158,9 @@ enum Socket {
         max(0, Int(castree_unacknowledged(socket)))
     }
 
+    /// Whether something has come that was not received yet.
+    static func hasUnread(_ socket: Int32) -> Bool { castree_has_unread(socket) != 0 }
+
     /// Makes `close` reset the connection; if this fails, the connection is already broken.
     static func resetOnClose(_ socket: Int32) { _ = castree_reset_on_close(socket) }
 

@@ -62,8 +62,12 @@ package final class HTTPServer: Sendable {
         loopOptions.minimumProgress = options.connection.minimumProgress
         let (isUnbound, forwarded) = (loopOptions.isUnbound, options.forwarded)
         loopOptions.isUnbound = { isUnbound($0) || forwarded.isProxy($0) }
+        let count = min(max(1, options.loops), 256)
+        // The other half of the files that the process may open is for what it serves.
+        loopOptions.maximumConnections = min(
+            loopOptions.maximumConnections, max(2, (FileLimit.current / 2 - 16) / count))
         do throws(StoreError) {
-            for number in 0..<min(max(1, options.loops), 256) {
+            for number in 0..<count {
                 loops.append(
                     try EventLoop(
                         options: loopOptions, number: number, onDamage: options.onDamage))

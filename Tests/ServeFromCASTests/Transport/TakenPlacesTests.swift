@@ -1,3 +1,4 @@
+import Dispatch
 import Expectations
 import Testing
 
@@ -57,6 +58,24 @@ import Testing
         expect(next.response()?.has(server.objects["/small"]), equals: true)
         // Who came first has waited longest.
         if deed.givesWay { expect(holders[0].isAtEnd()) }
+    }
+
+    @Test(arguments: [0, 3_600_000] as [Int64])
+    func `no request is lost, however many come at once`(patience: Int64) throws {
+        let server = try server {
+            $0.loop.maximumConnections = 3
+            $0.loop.patience = patience
+        }
+        // So that all wait when the first is accepted.
+        let hold = DispatchSemaphore(value: 0)
+        server.server.loops[0].submit { _ in hold.wait() }
+        let clients = try (0..<40).map { _ in
+            let client = try server.client()
+            client.send("GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            return client
+        }
+        hold.signal()
+        for client in clients { expect(client.response()?.status, equals: 200) }
     }
 
     @Test func `half a head gives way before a page that has been answered, whoever came first`()

@@ -19,16 +19,21 @@ extension EventLoop {
     /// Ends a connection that waits for its client; returns whether one was there.
     ///
     /// First that which has waited longest for its first request, then that which has been silent longest after an
-    /// answer, each if that is a while: a request takes a moment to come. Then, whatever it has waited, the first.
+    /// answer, each if that is a while: a request takes a moment to come, and one that has come is answered. Then the
+    /// first after a moment. Where none has waited so long, new ones wait in the system's queue.
     func makeRoom() -> Bool {
         let first = longestAwaited()
-        if let first, now - first.beganAt >= options.patience {
-            first.close()
-            return true
+        func gives(after patience: Int64) -> Stream? {
+            first.flatMap { self.gives($0, since: $0.beganAt, after: patience) ? $0 : nil }
         }
-        guard let stream = longestSilent() ?? first else { return false }
-        stream.close()
-        return true
+        let giving =
+            gives(after: options.patience) ?? longestSilent() ?? gives(after: options.patience / 4)
+        giving?.close()
+        return giving != nil
+    }
+
+    private func gives(_ stream: Stream, since: Int64, after patience: Int64) -> Bool {
+        now - since >= patience && !stream.hasUnread
     }
 
     /// The connection that has waited longest for its first request; forgets those before it in line, whose has come.
@@ -53,7 +58,7 @@ extension EventLoop {
         var longest: (stream: Stream, since: Int64)?
         for case let stream? in streams {
             guard case .between(let since) = stream.handler?.silence(of: stream) ?? .no,
-                now - since >= options.patience, since < longest?.since ?? .max
+                since < longest?.since ?? .max, gives(stream, since: since, after: options.patience)
             else { continue }
             longest = (stream, since)
         }

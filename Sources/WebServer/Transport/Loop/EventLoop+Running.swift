@@ -10,7 +10,12 @@ extension EventLoop {
         while !isStopping || streamCount > 0 {
             let count = poller.wait(milliseconds: patience())
             look()
-            for index in 0..<count { handle(poller[index]) }
+            // What has come is read before a new connection takes the place of one that seems to be silent.
+            for isListener in [false, true] {
+                for index in 0..<count where Self.isListener(poller[index]) == isListener {
+                    handle(poller[index])
+                }
+            }
             workThroughSubmitted()
             takeTurns()
             expire()
@@ -60,7 +65,7 @@ extension EventLoop {
         }
         let slot = Int(truncatingIfNeeded: event.token & 0xFFFF_FFFF)
         let generation = UInt32(truncatingIfNeeded: event.token >> 32)
-        if generation == Self.listenerGeneration {
+        if Self.isListener(event) {
             accept(slot)
             return
         }
@@ -113,6 +118,10 @@ extension EventLoop {
     ) -> Bool {
         acceptors.append(Acceptor(listener: listener, tls: tls, begin: begin))
         return poller.add(listener: listener, token: Self.token(acceptors.count - 1))
+    }
+
+    private static func isListener(_ event: Poller.Event) -> Bool {
+        event.token != Poller.wakeToken && event.token >> 32 == listenerGeneration
     }
 
     private static func token(_ acceptor: Int) -> UInt64 {

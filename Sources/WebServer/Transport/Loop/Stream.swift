@@ -112,6 +112,8 @@ package final class Stream {
     private func setDirect() { isDirect = !isConnecting && channel.session == nil }
 
     var socket: Int32 { channel.socket }
+    /// Whether the peer has sent something that was not received yet.
+    var hasUnread: Bool { Socket.hasUnread(socket) }
     /// Bytes in memory waiting to be sent.
     package var queuedByteCount: Int { output.byteCount }
     /// Whether anything is waiting to be sent.
