@@ -67,7 +67,44 @@ def checks(suite):
         "worker-by-address",
         "A worker that asks by addresses gets the open page's files, or refusals, while the next worker waits.",
         by_address)
+    suite.check(
+        "worker-by-address-only",
+        "A worker that asks for pages by their addresses, and never changes, shows an update at once.",
+        by_address_only)
     strategy_checks(suite)
+
+
+# A worker that sends everything on by its address, and keeps nothing.
+SENDING = """
+addEventListener('install', () => skipWaiting());
+addEventListener('activate', event => event.waitUntil(clients.claim()));
+addEventListener('fetch', event => {
+  if (new URL(event.request.url).pathname.startsWith('/_castree')) return;
+  event.respondWith(fetch(event.request.url));
+});
+"""
+
+
+def by_address_only(suite):
+    store = suite.store()
+    for version in ("v1", "v2"):
+        store.add(
+            version, {
+                "index.html": EAGER.replace("</script>", "</script><script src=\"/app.js\"></script>", 1)
+                % (version, version),
+                "app.js": f"window.app = '{version}'", "worker.js": SENDING},
+            activate=version == "v1")
+    with store.serve("--confirm-within", "20s") as server, suite.browser() as browser:
+        tab = browser.tab()
+        register(tab, server.url)
+        tab.reload()
+        tab.wait("window.isGood")
+        store("activate", "v2", "--at-next-boot")
+        tab.wait("window.version === 'v2' && window.app === 'v2' && window.isGood")
+        seen = lifecycle(store)
+        demand(seen["knownGood"] == ["v2", "v1"] and not seen["bad"], f"the lifecycle is {seen}")
+        suite.say(f"updated after {tab.run('+sessionStorage.loads')} loads")
+        demand(not server.said("a service worker shows", within=1), "the worker is blamed")
 
 
 # A worker that passes on what pages want by its address, and navigations not at all.
@@ -198,6 +235,14 @@ SILENT = EAGER.replace(
     "addEventListener('load', () => castree.confirm().then(good => { window.isGood = good; }));", "")
 
 
+# A page that registers its worker as early as it can, and again and again.
+REGISTERING = """<script>
+const again = () => navigator.serviceWorker.register('/worker.js').catch(() => {});
+again();
+setInterval(again, 50);
+</script>"""
+
+
 def strategic(version, strategy, page=EAGER):
     worker = HEAD % version + STRATEGIES[strategy]
     return {"index.html": page % (version, version), "worker.js": worker}
@@ -275,7 +320,8 @@ def stuck(suite):
     store = suite.store()
     for version in ("v1", "v2"):
         store.add(version, {
-            "index.html": EAGER % (version, version), "worker.js": HEAD % "all" + STRATEGIES["precache"]},
+            "index.html": EAGER % (version, version) + REGISTERING,
+            "worker.js": HEAD % "all" + STRATEGIES["precache"]},
             activate=version == "v1")
     options = ("--confirm-within", "20s", "--app-id", str(store.path), "--next-port")
     with suite.browser() as browser:

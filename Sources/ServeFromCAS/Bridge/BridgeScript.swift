@@ -158,7 +158,8 @@ package enum BridgeScript {
             }, { once: true });
             const ask = async () => {
               try {
-                await post('stale-page');
+                // 205: the worker asks for pages by their addresses, and now gets the next page's.
+                if ((await post('stale-page')).status === 205) again();
                 const own = await worker.getRegistration();
                 if (own) await own.update();
               } catch (error) {}
@@ -370,16 +371,23 @@ package enum BridgeScript {
           const check = () => ask('check', ['available', 'ready', 'up-to-date', 'update-failed']);
           const update = () => ask('update', ['ready', 'up-to-date', 'update-failed']);
 
-          // What a worker has shown is loaded once more without it.
+          // What a worker has shown is loaded again without it. Until the page has gone, a worker that is removed comes
+          // back if it is registered again: not by this page, and if another does, a few times more.
           const refuses = false;
           if (refuses && worker) {
-            worker.getRegistrations().then(all => Promise.all(all.map(each => each.unregister()))).then(all => {
-              const tab = sessionStorage;
-              if (all.length && workerStart && !frameElement && !tab.castreeFreed) {
-                tab.castreeFreed = 1;
+            worker.register = async () => { throw new TypeError('This server refuses service workers.'); };
+            const free = async () => {
+              const all = await worker.getRegistrations(), tab = sessionStorage;
+              await Promise.all(all.map(each => each.unregister()));
+              if (frameElement) return;
+              if (!worker.controller && !workerStart) tab.removeItem('castreeFreed');
+              else if (!(tab.castreeFreed > 4)) {
+                tab.castreeFreed = 1 + +(tab.castreeFreed || 0);
                 location.reload();
               }
-            }).catch(() => {});
+            };
+            worker.addEventListener('controllerchange', () => free().catch(() => {}));
+            free().catch(() => {});
           }
 
           window.castree = { bridge, confirm, check, update };

@@ -36,7 +36,7 @@ extension AppHandler {
         let (head, seen) = asked(head, exchange)
         var request = seen
         let begins =
-            request.load == .page
+            request.load == .page || head.isPageOfWorker
             || request.isWorkerScript && pins.withLock { $0.keepsPages(request) }
         if begins, !fetched.hasBegun, isPageNews(head) {
             let method = head.method
@@ -58,10 +58,6 @@ extension AppHandler {
         if request.load == .page {
             request.leadsToPage =
                 head.mayBeginPage && Responder(site: current.site).leadsToPage(head)
-        } else if let referrer = request.referrer, Responder.isAsset(referrer[...]) {
-            request.asksForPage =
-                !Responder.isAsset(request.path[...])
-                && Responder(site: current.site).leadsToPage(head)
         }
         var unknown: [VersionName] = []
         let decision = decide(request, current) { version, path in
@@ -92,6 +88,12 @@ extension AppHandler {
             head.isEmbeddedPage = true
             request.load = .page
             request.isEmbedded = true
+        }
+        if request.load != .page, let current = shelf.current, let referrer = request.referrer,
+            Responder.isAsset(referrer[...]), !Responder.isAsset(request.path[...])
+        {
+            request.asksForPage = Responder(site: current.site).leadsToPage(head)
+            head.isPageOfWorker = pins.withLock { $0.isPageOfWorker(request) }
         }
         if head.isEmbeddedPage, head.isFromAnotherSite, startup != nil,
             let pending = shelf.lifecycle.pending

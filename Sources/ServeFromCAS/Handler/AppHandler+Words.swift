@@ -69,7 +69,7 @@ extension AppHandler {
         guard let startup, startup.ask({ $0.isWatching(answered) }), !isShown(answered) else {
             return
         }
-        pins.withLock {
+        _ = pins.withLock {
             $0.noteKeeping(session: witness.session.description, browser: witness.browser)
         }
         recordStalePage(insteadOf: answered, witness.word)

@@ -14,7 +14,10 @@ extension AppHandler {
         case .refused(let answer): return answer
         case .page(let session):
             let browser = browser(of: head, exchange)
-            pins.withLock { $0.noteKeeping(session: session.description, browser: browser) }
+            // Loaded again, the page is what the next page gets.
+            if pins.withLock({ $0.noteKeeping(session: session.description, browser: browser) }) {
+                return Self.empty(205)
+            }
             let word = BridgeQuery(head).word
             _ = storeWork.add {
                 guard let next = self.nextVersion, word?.version?.description != next else {

@@ -8,9 +8,11 @@ import VersionTree
 enum StartRule {
     /// Whether a request may be a start, whatever its answer.
     ///
-    /// Where a service worker keeps pages, no navigation comes, and the worker's script takes its place.
+    /// Where a service worker keeps pages, no navigation comes, and the worker's script takes its place, or what the
+    /// worker asks for by the page's address.
     static func mayStart(_ head: borrowing RequestHead) -> Bool {
-        (head.mayBeginPage || head.method == .get && head.isWorkerScript) && !head.isFromAnotherSite
+        (head.mayBeginPage || head.method == .get && (head.isWorkerScript || head.isPageOfWorker))
+            && !head.isFromAnotherSite
     }
 
     /// The request to answer if this one starts a version; otherwise `nil`.
@@ -27,7 +29,7 @@ enum StartRule {
         }
         guard Responder(site: site).leadsToPage(head) else { return nil }
         if isPage(Responder.respond(to: head, site: site)) { return head }
-        guard head.isBrowserNavigation else { return nil }
+        guard head.isBrowserNavigation || head.isPageOfWorker else { return nil }
         let whole = head.withoutRevalidation
         guard whole.fields.count < head.fields.count,
             isPage(Responder.respond(to: whole, site: site))

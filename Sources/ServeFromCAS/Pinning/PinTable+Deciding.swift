@@ -32,13 +32,14 @@ extension PinTable {
             return beginPage(request, request.cookie?.browser ?? newBrowser(), current, now)
         }
         if request.isWorkerScript {
-            return beginWorker(request, request.cookie?.browser ?? newBrowser(), current, now)
+            return beginWorker(
+                request, at: request.path, request.cookie?.browser ?? newBrowser(), current, now)
         }
         guard let cookie = request.cookie else {
             return withoutCookie(request, current, now, contains)
         }
         recall(cookie, isMarking: false, now)
-        if let decision = byWorker(request, cookie, now) { return decision }
+        if let decision = byWorker(request, cookie, current, now) { return decision }
         if let decision = byMark(request, cookie, now) ?? bySharedWorker(request, cookie, now) {
             return decision
         }

@@ -12,16 +12,19 @@ extension PinTable {
     /// what they keep.
     private static let workersMax = 8
 
-    /// A browser loads a worker's script: it gets the current version, as a page does.
+    /// A browser loads a worker's script, or the worker a page that comes without a navigation: it gets the current
+    /// version, as a page does.
+    ///
+    /// - Parameter path: the script's.
     mutating func beginWorker(
-        _ request: PinRequest, _ name: String, _ current: VersionName, _ now: Duration
+        _ request: PinRequest, at path: [UInt8], _ name: String, _ current: VersionName,
+        _ now: Duration
     ) -> Decision {
         var browser = browsers[name] ?? Browser(usedAt: now)
         browser.usedAt = now
         browser.told = current
-        browser.workers.removeAll { $0.path == request.path && $0.version == current }
-        browser.workers.append(
-            Worker(path: request.path, version: current, givenAt: now, askedAt: now))
+        browser.workers.removeAll { $0.path == path && $0.version == current }
+        browser.workers.append(Worker(path: path, version: current, givenAt: now, askedAt: now))
         if browser.workers.count > Self.workersMax { browser.workers.removeFirst() }
         browsers[name] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
@@ -42,7 +45,7 @@ extension PinTable {
 
     /// What a worker gets that asks in its own name; `nil` if a page asks, or it does so for one of the open pages.
     mutating func byWorker(
-        _ request: PinRequest, _ cookie: PinCookie, _ now: Duration
+        _ request: PinRequest, _ cookie: PinCookie, _ current: VersionName, _ now: Duration
     ) -> Decision? {
         guard request.load == .subresource, let referrer = request.referrer,
             let browser = browsers[cookie.browser],
@@ -53,6 +56,10 @@ extension PinTable {
         doubts[request.connection] = cookie.browser
         let worker = browser.workers[index]
         let pages = browser.loads.filter { $0.parent == nil && isLive($0, now) }
+        if request.asksForPage { browsers[cookie.browser]?.asksByAddress = true }
+        if request.asksForPage, browser.keepsPages, worker.version != current {
+            return beginWorker(request, at: referrer, cookie.browser, current, now)
+        }
         // A page that it asks for is for its cache, or for a navigation: the next page gets its version.
         if request.asksForPage || pages.allSatisfy({ $0.version == worker.version }) {
             return .serve(worker.version, cookie: nil, mark: nil)
@@ -103,9 +110,21 @@ extension PinTable {
     }
 
     /// Notes that a worker of a session's browser keeps pages.
-    mutating func noteKeeping(session: String, browser: String?) {
-        guard let name = self.browser(ofSession: session) ?? browser else { return }
+    ///
+    /// - Returns: whether that is news, and may be the server's doing: the worker has asked for a page by its address, which
+    ///   got the worker's version. From now on it gets the next page's.
+    @discardableResult mutating func noteKeeping(session: String, browser: String?) -> Bool {
+        guard let name = self.browser(ofSession: session) ?? browser, let known = browsers[name]
+        else { return false }
         browsers[name]?.keepsPages = true
+        return !known.keepsPages && known.asksByAddress
+    }
+
+    /// Whether a worker that shows pages asks for one by its address: that is its navigation.
+    func isPageOfWorker(_ request: PinRequest) -> Bool {
+        guard request.asksForPage, let browser = request.cookie.flatMap({ browsers[$0.browser] })
+        else { return false }
+        return browser.keepsPages && browser.workers.contains { $0.path == request.referrer }
     }
 
     /// Whether a worker of a request's browser has kept pages: then the next page comes with the worker's script.

@@ -129,6 +129,8 @@ struct PinTable: Sendable {
         var workers: [Worker] = []
         // Whether one of its workers has shown a page that it kept.
         var keepsPages = false
+        // Whether one of them has asked for a page by its address.
+        var asksByAddress = false
     }
 
     /// The page of a session of the bridge.

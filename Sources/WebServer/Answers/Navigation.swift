@@ -118,6 +118,7 @@ extension RequestHead {
 
     /// Whether a service worker sends a navigation on: what comes need not be what is shown.
     package var isNavigationOfWorker: Bool {
+        if isPageOfWorker { return true }
         guard let mode = value(of: "sec-fetch-mode"), let destination = value(of: "sec-fetch-dest")
         else { return false }
         return matches(mode, "navigate") && matches(destination, "empty")

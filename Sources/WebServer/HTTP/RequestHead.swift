@@ -39,6 +39,8 @@ package struct RequestHead: Sendable {
     package var isEmbeddedPage = false
     /// Whether a person loads a page again that this server has shown to the browser.
     package var isShownAgain = false
+    /// Whether a service worker that shows pages asks for one by its address, in place of a navigation.
+    package var isPageOfWorker = false
     /// What it has taken of the budget for bodies, if its cookies make it long.
     var held: HeldHead?
     /// A bit for each length of a field's name: most fields that we look for are absent.

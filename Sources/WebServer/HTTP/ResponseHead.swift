@@ -93,6 +93,7 @@ package struct ResponseHead: Sendable, Hashable {
         case 101: "Switching Protocols"
         case 200: "OK"
         case 204: "No Content"
+        case 205: "Reset Content"
         case 206: "Partial Content"
         case 301: "Moved Permanently"
         case 303: "See Other"

@@ -131,7 +131,7 @@ struct ServiceWorkerTests {
     }
 
     /// How a worker makes a start while an older page is shown.
-    enum Way: CaseIterable { case script, navigation }
+    enum Way: CaseIterable { case script, navigation, address }
 
     @Test(
         "that shows an older page for longer than a start may take counts nothing",
@@ -151,6 +151,13 @@ struct ServiceWorkerTests {
                 ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty"),
                 ("Accept", "text/html,*/*;q=0.8"),
             ]
+            try expect(browser.ask("GET", "/", sent).text.contains("2"))
+        case .address:
+            let sent = [
+                ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
+                ("Referer", browser.origin + "/same.js"),
+            ]
+            _ = try script(browser, "/same.js")
             try expect(browser.ask("GET", "/", sent).text.contains("2"))
         }
         app.look(after: .seconds(2001))
@@ -240,6 +247,39 @@ struct ServiceWorkerTests {
         try expect(get("/", after: 0).contains("2"))
         try expect(get("/app.js", after: 61), equals: "run(1)")
         try expect(get("/", after: 0).contains("2"))
+    }
+
+    @Test("that sends navigations on by their addresses, and never changes, brings what waits")
+    func unchangedByAddress() throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        _ = try script(browser, "/same.js")
+        let fields = [
+            ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
+            ("Referer", browser.origin + "/same.js"),
+        ]
+        try store.versions.activateAtNextBoot("2")
+        // It may be for its cache: until a page says that it is shown, nothing starts.
+        try expect(browser.ask("GET", "/", fields).text.contains("1"))
+        try expect(store.reopened().lifecycle().pending, equals: "2")
+        let old = try browser.beginSession()
+        let stale = "/_castree/stale-page?session=\(old)&version=1"
+        // Once, and it is no fault of the worker's yet.
+        try expect(browser.post(stale).status, equals: 205)
+        try expect(browser.ask("GET", "/app.js", fields).text, equals: "run(1)")
+        try expect(browser.ask("HEAD", "/", fields).status, equals: 200)
+        try expect(store.reopened().lifecycle().pending, equals: "2")
+        try expect(browser.ask("GET", "/", fields).text.contains("2"))
+        try expect(store.reopened().lifecycle().unconfirmed?.version, equals: "2")
+        try expect(browser.ask("GET", "/app.js", fields).text, equals: "run(2)")
+        try expect(browser.post(stale).status, equals: 204)
+        try browser.post("/_castree/bridge?session=\(old)", "1\nC")
+        let session = try browser.beginSession()
+        let confirm = "/_castree/confirm?session=\(session)&version=2"
+        try expect(browser.post(confirm).status, equals: 204)
+        try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
 
     @Test("that keeps the page of each of several tabs starts what waits with its script")
