@@ -55,6 +55,6 @@ struct URLParts: Equatable {
 
     /// A URL as messages show it: without user and password, values of a query, or control characters.
     static func shown(_ url: String) -> String {
-        printable(withoutQueries(withoutCredentials(url, mark: nil), ofAddressesOnly: false))
+        printable(withoutSecrets(url, mark: nil, ofAddressesOnly: false))
     }
 }

@@ -32,7 +32,7 @@ extension Meteor {
             && !keys.contains(where: { $0.utf8.elementsEqual(requirement.value.utf8) })
         {
             objections.refuse(
-                "Meteor's clients compare what its manifest says (\(keys.map(printable).joined(separator: ", "))), and "
+                "Meteor's clients compare what its manifest says (\(keys.map { printable($0) }.joined(separator: ", "))), and "
                     + "the release requires \(printable(requirement.value)): publish without that")
         }
         return objections

@@ -80,7 +80,7 @@ package struct Diagnostics: Sendable {
 
     /// A message without the secrets that addresses may carry.
     private func shown(_ message: String) -> String {
-        withoutQueries(withoutCredentials(message, mark: "…"), ofAddressesOnly: true)
+        withoutSecrets(message, mark: "…", ofAddressesOnly: true)
     }
 
     private func deliver() {

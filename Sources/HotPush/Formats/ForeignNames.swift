@@ -84,13 +84,7 @@ extension TreePath {
 }
 
 /// A stranger's text in quotes, fit for a message: printable, and cut if it is long.
-func quoted(_ text: String) -> String { "\"\(shortened(text, 200))\"" }
-
-/// A stranger's text, printable, and cut if it has more than this many bytes.
-func shortened(_ text: String, _ byteCount: Int = 1024) -> String {
-    guard text.utf8.count > byteCount else { return printable(text) }
-    return printable(String(decoding: text.utf8.prefix(byteCount), as: UTF8.self)) + "…"
-}
+func quoted(_ text: String) -> String { "\"\(printable(text, 200))\"" }
 
 extension Release {
     /// The key of ``foreign`` for the publisher's name of the version if the store cannot use it.

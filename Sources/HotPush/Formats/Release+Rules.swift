@@ -25,7 +25,7 @@ extension Release {
     func refuseBeyond(_ limits: DeviceLimits) throws(StoreError) {
         if let objection = limits.objection(toFiles: files.count, directories: directoryCount) {
             throw StoreError(
-                .tooLarge, "release \(shortened(publisherVersion)) is refused: \(objection)")
+                .tooLarge, "release \(printable(publisherVersion)) is refused: \(objection)")
         }
     }
 
@@ -195,6 +195,6 @@ extension Release {
 
     private func refuse(_ problem: String) -> StoreError {
         StoreError(
-            .badRelease, "release \(shortened(publisherVersion)) is refused: \(problem)")
+            .badRelease, "release \(printable(publisherVersion)) is refused: \(problem)")
     }
 }

@@ -6,7 +6,7 @@ import Platform
 ///
 /// Removes names and passwords. In every word, replaces the values of a query with `*` and removes a fragment after it.
 func redacted(_ text: String) -> String {
-    withoutQueries(withoutCredentials(text, mark: nil), ofAddressesOnly: false)
+    withoutSecrets(text, mark: nil, ofAddressesOnly: false)
 }
 
 /// Returns the sentence of an error without the names of files that it may contain.

@@ -154,7 +154,7 @@ public struct DownloadPlan: Sendable {
             let forms = file.sources.map { $0.steps.map(\.name).joined(separator: ", ") }
             throw StoreError(
                 .unsuitableRelease,
-                "release \(shortened(release.publisherVersion)) offers "
+                "release \(printable(release.publisherVersion)) offers "
                     + "\(quoted(file.path.description)) only as \(forms.joined(separator: " or ")), "
                     + "which castree does not read; publish the plain file as well")
         }

@@ -103,7 +103,7 @@ extension Pull {
         guard let reason = reasons.first else { return }
         throw StoreError(
             .unsuitableRelease,
-            "release \(shortened(release.publisherVersion)) is not for this device: \(reason)")
+            "release \(printable(release.publisherVersion)) is not for this device: \(reason)")
     }
 
     /// A whole version of the store that is what a release says, as far as can be told without its

@@ -58,7 +58,7 @@ struct StoredDigests {
             if let label = file.labels.firstContradicted(by: digests) {
                 throw StoreError(
                     .badRelease,
-                    "release \(shortened(release.publisherVersion)) is refused: the content of "
+                    "release \(printable(release.publisherVersion)) is refused: the content of "
                         + "\(quoted(file.path.description)) at its address is here, and has another "
                         + "\(label.algorithm.rawValue) than the release says")
             }

@@ -1,8 +1,15 @@
 /// Returns `text` with control characters, bidirectional overrides and backslashes escaped, so that
-/// a name from a network cannot rewrite a terminal or hide in a message.
-package func printable(_ text: String) -> String {
+/// a name from a network cannot rewrite a terminal or hide in a message, and cut, so that it cannot fill one.
+///
+/// - Parameter byteCountMax: the most bytes that stay, but for those of the last character and of the dots.
+package func printable(_ text: String, _ byteCountMax: Int = 1024) -> String {
+    // A cut must not part a secret from what shows that it is one.
+    let text =
+        text.utf8.count > byteCountMax
+        ? withoutSecrets(text, mark: "…", ofAddressesOnly: true) : text
     var result = ""
     for scalar in text.unicodeScalars {
+        guard result.utf8.count < byteCountMax else { return result + "…" }
         switch scalar.value {
         case 0x20...0x5B, 0x5D...0x7E: result.unicodeScalars.append(scalar)
         case 0...0x1F, 0x5C, 0x7F...0x9F, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x2069, 0xFEFF:

@@ -47,7 +47,7 @@ struct S3Call {
     /// What it does, for messages: `PUT of log/0000000043.json`.
     var deed: String {
         let operation = query.first.map { " (\($0.name))" } ?? ""
-        return "\(method)\(operation) of \(key.map(printable) ?? "the bucket")"
+        return "\(method)\(operation) of \(key.map { printable($0) } ?? "the bucket")"
     }
 }
 

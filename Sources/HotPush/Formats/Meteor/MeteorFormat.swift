@@ -75,7 +75,7 @@ package struct MeteorFormat: ReleaseFormat {
             let id = early.appID, !id.utf8.elementsEqual(wanted.utf8)
         else { return }
         let server = early.rootURL ?? context.origin?.description ?? ""
-        throw StoreError(.unsuitableRelease, MeteorMessages.wrongAppID(shortened(server)))
+        throw StoreError(.unsuitableRelease, MeteorMessages.wrongAppID(printable(server)))
     }
 
     /// Checks the index page: its version, its server and its app, in this order.
@@ -90,7 +90,7 @@ package struct MeteorFormat: ReleaseFormat {
         let expected = release.publisherVersion
         for actual in config.versions where !actual.utf8.elementsEqual(expected.utf8) {
             throw unsuitable(
-                MeteorMessages.versionMismatch(expected: expected, actual: shortened(actual)))
+                MeteorMessages.versionMismatch(expected: expected, actual: printable(actual)))
         }
         guard let rootURL = config.rootURL, let host = Self.host(rootURL) else {
             throw unsuitable(MeteorMessages.noRootURL)
@@ -101,7 +101,7 @@ package struct MeteorFormat: ReleaseFormat {
         }
         guard let id = config.appID else { throw unsuitable(MeteorMessages.noAppID) }
         if let wanted = context.app.id, !wanted.utf8.elementsEqual(id.utf8) {
-            throw unsuitable(MeteorMessages.wrongAppID(shortened(rootURL)))
+            throw unsuitable(MeteorMessages.wrongAppID(printable(rootURL)))
         }
         return AppIdentity(id: id, rootURL: rootURL)
     }

@@ -98,7 +98,7 @@ struct MeteorReading {
     mutating func release(family: String, platform: String?) throws(StoreError) -> Release {
         if !isCompatible {
             throw StoreError(
-                .badRelease, MeteorMessages.incompatibleFormat(shortened(format ?? "")))
+                .badRelease, MeteorMessages.incompatibleFormat(printable(format ?? "")))
         }
         guard let version, !version.isEmpty else {
             throw StoreError(.badRelease, MeteorMessages.noVersion)
