@@ -79,7 +79,7 @@ extension Store {
         else { return nil }
         if repairing { try fileSystem.setMode(directory, name, status.mode | mode) }
         return Finding(
-            .wrongMode, path: printable(path),
+            .wrongMode, path: printable(path, .max),
             "\(printable(path)) in the store is closed to its owner (mode \(octal(status.mode)))"
                 + (repairing ? "" : "; castree fsck --repair opens it"),
             isRepaired: repairing)

@@ -1,7 +1,8 @@
 /// Returns `text` with control characters, bidirectional overrides and backslashes escaped, so that
 /// a name from a network cannot rewrite a terminal or hide in a message, and cut, so that it cannot fill one.
 ///
-/// - Parameter byteCountMax: the most bytes that stay, but for those of the last character and of the dots.
+/// - Parameter byteCountMax: the most bytes that stay, but for those of the last character and of the dots; for what
+///   programs read, as logs and the paths of findings, `.max`.
 package func printable(_ text: String, _ byteCountMax: Int = 1024) -> String {
     // A cut must not part a secret from what shows that it is one.
     let text =

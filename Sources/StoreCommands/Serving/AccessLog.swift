@@ -90,7 +90,7 @@ package struct RequestLine: Sendable {
         let digits = String(microseconds % 1000)
         let fraction = String(repeating: "0", count: 3 - digits.count) + digits
         let line =
-            "\(timestamp(secondsNow())) \(printable(method)) \(printable(target)) \(status) \(byteCount) "
+            "\(timestamp(secondsNow())) \(printable(method)) \(printable(target, .max)) \(status) \(byteCount) "
             + "\(microseconds / 1000).\(fraction) \(printable(client))\n"
         bytes = Array(line.utf8)
     }
