@@ -31,7 +31,7 @@ extension Store {
         let whose =
             "\(printable(path)) in the store belongs to \(userDescription(status.owner)), and the store to "
             + userDescription(owner.user)
-        let found = Finding(.wrongOwner, path: printable(path), whose)
+        let found = Finding(.wrongOwner, path: printable(path, .max), whose)
         return try found.repaired { () throws(StoreError) in
             let deed: String? =
                 if let quarantine {

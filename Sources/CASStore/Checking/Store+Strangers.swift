@@ -143,7 +143,7 @@ extension Store {
     private static func finding(_ kind: FileStatus.Kind, _ path: String) -> Finding {
         Finding(
             path.hasPrefix(StoreLayout.versions + "/") ? .strayTree : .strayFile,
-            path: printable(path),
+            path: printable(path, .max),
             "\(kind.noun) stands at \(printable(path)) in the store, and is not castree's")
     }
 }
