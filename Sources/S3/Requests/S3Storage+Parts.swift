@@ -67,7 +67,7 @@ extension S3Storage {
             if options.isStopped() { throw StoreError(.interrupted, "interrupted") }
         }
         guard whole.finish({ ObjectID(unchecked: $0) }) == body.address else {
-            throw .damaged(body)
+            throw .damaged(body.address)
         }
         return parts
     }

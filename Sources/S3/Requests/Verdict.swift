@@ -182,7 +182,7 @@ struct Refusal {
         _ call: S3Call, _ endpoint: BucketEndpoint, _ said: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> StoreError {
         if let body = call.body, try body.digest(fileSystem) != call.digest {
-            return .damaged(body.body)
+            return .damaged(body.body.address)
         }
         return StoreError(
             .bucketAnswer,

@@ -51,22 +51,65 @@ extension DirectoryStorage {
         } ?? refusal
     }
 
+    /// Writes a file whose bytes come one after the other, whatever stands there.
+    ///
+    /// - Parameters:
+    ///   - address: the SHA-256 of the bytes; whatever has another one is not written.
+    ///   - fill: passes the bytes on.
+    ///   - settle: called with what gives the finished file its name.
+    /// - Throws: `.damagedObject` if the bytes are other ones; what `fill` and `settle` throw.
+    package func receive(
+        _ key: String, _ address: ObjectID,
+        from fill: (Sink) throws(StoreError) -> Void,
+        settle: (() throws(StoreError) -> Void) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        _ = try write(key) { (staged) throws(StoreError) in
+            try stage(address, as: staged, isDurable: isDurable) {
+                (file, digest) throws(StoreError) in
+                try fill { (part) throws(StoreError) in
+                    digest.update(part)
+                    try fileSystem.write(file, part)
+                }
+            }
+        } naming: { (staged, directory, name) throws(StoreError) in
+            try settle { () throws(StoreError) in
+                try fileSystem.rename(staged.directory, staged.name, to: directory, name)
+            }
+            return true
+        }
+    }
+
+    /// Takes bytes, one piece after the other.
+    package typealias Sink = (UnsafeRawBufferPointer) throws(StoreError) -> Void
+
     /// A finished file that has no key yet.
     typealias Staged = (directory: Int32, name: String)
+    /// Gives a finished file its name, and says whether it did.
+    private typealias Naming = (Staged, _ directory: Int32, _ name: String) throws(StoreError) ->
+        Bool
+
+    private func write(
+        _ key: String, _ body: StorageBody, _ naming: Naming
+    ) throws(StoreError) -> WriteOutcome? {
+        count { $0.sentByteCount += body.byteCount }
+        return try write(
+            key,
+            staging: { (staged) throws(StoreError) in
+                try stage(body, as: staged, isDurable: isDurable)
+            }, naming: naming)
+    }
 
     /// Writes a file aside, and lets `naming` give it its name.
     ///
     /// - Returns: `nil` if `naming` did not.
     private func write(
-        _ key: String, _ body: StorageBody,
-        _ naming: (_ staged: Staged, _ directory: Int32, _ name: String) throws(StoreError) -> Bool
+        _ key: String, staging: (Staged) throws(StoreError) -> FileStatus, naming: Naming
     ) throws(StoreError) -> WriteOutcome? {
-        count { $0.sentByteCount += body.byteCount }
         try check(key)
         let aside = try makeDirectory(scratch, in: root.raw)
         let staged = Staged(aside.raw, "put-\(try randomToken())")
         do throws(StoreError) {
-            let status = try stage(body, as: staged, isDurable: isDurable)
+            let status = try staging(staged)
             let isNamed = try inDirectory(of: key) { (directory, name) throws(StoreError) in
                 let isNamed = try naming(staged, directory, name)
                 if isNamed, !hasBarrier { try sync(directory) }
@@ -95,33 +138,43 @@ extension DirectoryStorage {
     func stage(
         _ body: StorageBody, as staged: Staged, isDurable: Bool
     ) throws(StoreError) -> FileStatus {
+        try stage(body.address, as: staged, isDurable: isDurable) {
+            (file, digest) throws(StoreError) in
+            var source = body
+            let isCloned = try clone(body, to: file)
+            // The blocks are shared; whether their bytes are the right ones is not known yet.
+            if isCloned {
+                source = StorageBody(file: file, byteCount: body.byteCount, address: body.address)
+            }
+            let buffer = UnsafeMutableRawBufferPointer.allocate(
+                byteCount: Int(min(max(body.byteCount, 1), 256 << 10)), alignment: 16)
+            defer { buffer.deallocate() }
+            var offset: Int64 = 0
+            while offset < body.byteCount {
+                let count = try source.read(into: buffer, at: offset, fileSystem)
+                let part = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+                digest.update(part)
+                if !isCloned { try fileSystem.write(file, part) }
+                offset += Int64(count)
+            }
+        }
+    }
+
+    /// Lets `fill` write a file, and holds the bytes that it had digested against their address.
+    private func stage(
+        _ address: ObjectID, as staged: Staged, isDurable: Bool,
+        _ fill: (_ file: Int32, _ digest: StreamDigest) throws(StoreError) -> Void
+    ) throws(StoreError) -> FileStatus {
         let file = try fileSystem.open(staged.directory, staged.name, .creating, mode: 0o644)
         try fileSystem.share(file.raw, rights)
-        var body = body
-        let isCloned = try clone(body, to: file.raw)
-        // The blocks are shared; whether their bytes are the right ones is not known yet.
-        if isCloned {
-            body = StorageBody(
-                file: file.raw, byteCount: body.byteCount, address: body.address)
-        }
-        var digester = try Digester(.sha256)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: Int(min(max(body.byteCount, 1), 256 << 10)), alignment: 16)
-        defer { buffer.deallocate() }
-        var offset: Int64 = 0
-        while offset < body.byteCount {
-            let count = try body.read(into: buffer, at: offset, fileSystem)
-            let part = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            digester.update(part)
-            if !isCloned { try fileSystem.write(file.raw, part) }
-            offset += Int64(count)
-        }
-        guard digester.finish({ ObjectID(unchecked: $0) }) == body.address else {
-            throw StoreError.damaged(body)
+        let digest = StreamDigest(try Digester(.sha256))
+        try fill(file.raw, digest)
+        guard digest.finish() == address else {
+            throw StoreError.damaged(address)
         }
         // Two writes within a tick of the kernel's clock have one time, and perhaps one inode: their tags must differ.
         let second: Int64 = 1_000_000_000
-        let seal = 1 + Int64(body.address.w1 % UInt64(second - 1))
+        let seal = 1 + Int64(address.w1 % UInt64(second - 1))
         try fileSystem.setModified(
             staged.directory, staged.name, secondsNow() * second + seal)
         if isDurable { try fileSystem.sync(file.raw) }
@@ -213,7 +266,7 @@ extension DirectoryStorage {
     /// Removes a file; nothing happens if there is none.
     ///
     /// Its directory stays: somebody may be about to write there.
-    private func remove(_ key: String) throws(StoreError) {
+    package func remove(_ key: String) throws(StoreError) {
         guard try status(of: key) != nil else { return }
         try inDirectory(of: key) { (directory, name) throws(StoreError) in
             try fileSystem.removeIfPresent(directory, name)
@@ -236,4 +289,16 @@ extension DirectoryStorage {
             throw error
         }
     }
+}
+
+/// The SHA-256 of bytes that come one after the other.
+///
+/// Belongs to one thread.
+private final class StreamDigest {
+    private var digester: Digester
+
+    init(_ digester: consuming Digester) { self.digester = digester }
+
+    func update(_ bytes: UnsafeRawBufferPointer) { digester.update(bytes) }
+    func finish() -> ObjectID { digester.finish { ObjectID(unchecked: $0) } }
 }

@@ -52,6 +52,9 @@ package final class DirectoryStorage: ObjectStorage {
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
     }
 
+    /// The directory, open.
+    package var directory: Int32 { root.raw }
+
     package var parallelCount: Int { Parallel.workerCount }
     package var figures: StorageFigures { counts.withLock { $0 } }
 

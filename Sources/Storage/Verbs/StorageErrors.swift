@@ -20,12 +20,12 @@ extension StoreError.Code {
 }
 
 extension StoreError {
-    /// The error if a body has other bytes than its address says.
-    package static func damaged(_ body: StorageBody) -> StoreError {
+    /// The error if bytes have another address than they should.
+    package static func damaged(_ address: ObjectID) -> StoreError {
         StoreError(
             .damagedObject,
-            "the bytes of object \(body.address) do not match its address; "
+            "the bytes of object \(address) do not match its address; "
                 + "run castree fsck --repair, then repeat the command",
-            object: body.address)
+            object: address)
     }
 }
