@@ -13,17 +13,20 @@ extension Invocation {
     /// `origin answer`.
     func answerOrigin() throws -> ExitStatus {
         let (head, body) = try givenRequest()
-        var scratch: TemporaryCache?
-        // The directory goes with the command.
-        defer { scratch?.remove() }
+        var scratch: String?
+        defer {
+            // At worst some files stay among other temporary ones.
+            if let scratch {
+                try? POSIXFileSystem().removeTree(POSIXFileSystem.workingDirectory, scratch)
+            }
+        }
         let served = try servedOrigin { bucket in
             let cache: String
             if let given = try value("cache") {
                 cache = given
             } else {
-                let made = try TemporaryCache(environment("TMPDIR") ?? "/tmp")
-                scratch = made
-                cache = made.path
+                cache = "\(environment("TMPDIR") ?? "/tmp")/castree-origin-\(try randomToken())"
+                scratch = cache
             }
             return try mirror(of: bucket, at: cache) { [diagnostics] in
                 diagnostics.warn(code: "notice", $0)

@@ -72,31 +72,3 @@ extension OriginResponder {
         return response
     }
 }
-
-/// A directory that lasts as long as a command.
-struct TemporaryCache {
-    /// Where it is.
-    let path: String
-    private let parent: String
-    private let name: String
-
-    /// Names a directory that is not there yet.
-    /// - Parameter parent: the directory for it.
-    init(_ parent: String) throws(StoreError) {
-        self.parent = parent
-        name = "castree-origin-\(try randomToken())"
-        path = "\(parent)/\(name)"
-    }
-
-    /// Removes the directory and all that is in it.
-    func remove() {
-        let fileSystem = POSIXFileSystem()
-        // What cannot be removed is in a directory whose files do not last.
-        guard
-            let directory = try? fileSystem.open(
-                POSIXFileSystem.workingDirectory, parent, .directoryFollowingLinks, mode: 0)
-        else { return }
-        // As above.
-        try? fileSystem.removeTree(directory.raw, name)
-    }
-}

@@ -162,5 +162,13 @@ import Testing
             let bytes = try Data(contentsOf: place.directory.appending(path: "a.zip"))
             expect(bytes.starts(with: [0x50, 0x4b, 3, 4]))
         }
+        // What came without a cache goes with the command.
+        let scratch = place.directory.appending(path: "scratch")
+        try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: false)
+        let outcome = try place.run(
+            .castree, ["origin", "answer"] + bucket + ["GET", path, "--output", "b.zip"],
+            environment: ["TMPDIR": scratch.path])
+        expect(outcome.status, equals: 0, "\(outcome)")
+        try expect(FileManager.default.contentsOfDirectory(atPath: scratch.path), equals: [])
     }
 }
