@@ -18,7 +18,7 @@ extension OriginHandler {
         return mirror.hold(source).map { made(response, $0) }
     }
 
-    /// Compares files with their names: all of a new archive, and what a mirror had before this process began.
+    /// Compares the files of a new archive with their names.
     ///
     /// - Returns: the hold, or one that others have, too.
     /// - Throws: what is wrong with a file, and cannot be had anew.
@@ -26,9 +26,7 @@ extension OriginHandler {
         _ response: PlannedResponse, _ hold: MirrorHold?
     ) throws(StoreError) -> MirrorHold? {
         guard let source = response.source else { return hold }
-        let files = source.files
-        for file in files {
-            if response.plan == nil, mirror?.isProven(file.name) ?? true { continue }
+        for file in response.plan == nil ? [] : source.files {
             do throws(StoreError) {
                 try contents.verify(file.name.address, size: file.byteCount)
             } catch {
@@ -39,7 +37,6 @@ extension OriginHandler {
                 try contents.verify(file.name.address, size: file.byteCount)
             }
         }
-        mirror?.prove(files)
         return mirror?.hold(source) ?? hold
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import ClientSystems
 import HotPush
 import ServeFromCAS
 
@@ -8,12 +9,11 @@ struct OriginObjects: ObjectFiles {
 
     func open(_ address: ObjectID) throws(StoreError) -> ObjectReader? {
         // Nearly everything is an object or a twin; equal addresses are equal bytes, so any of the places will do.
-        if let file = try origin.open(address, at: OriginLayout.object(address)) { return file }
-        if let file = try origin.open(address, at: OriginLayout.twin(address)) { return file }
-        if let file = try origin.open(address, at: OriginLayout.pack(address)) { return file }
-        if let file = try origin.open(address, at: OriginLayout.manifest(address)) { return file }
-        if let file = try origin.open(address, at: OriginLayout.delivery(address)) { return file }
-        return try origin.open(address, at: OriginLayout.places(address, in: 0))
+        for kind in [PlacedFile.Kind.object, .twin, .pack, .manifest, .delivery, .places] {
+            let path = PlacedFile.Name(kind, address).path(in: 0)
+            if let file = try origin.open(address, at: path) { return file }
+        }
+        return nil
     }
 
     func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]? {

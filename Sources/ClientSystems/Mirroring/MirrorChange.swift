@@ -30,12 +30,17 @@ extension OriginMirror {
         of channel: ChannelName, _ systems: [ClientSystem]
     ) throws(StoreError) -> MirrorChange {
         var change = MirrorChange()
-        switch try find(OriginLayout.pointer(channel), limit: ChannelPointer.byteCountMax) {
+        let path = OriginLayout.pointer(channel)
+        switch try find(path, limit: ChannelPointer.byteCountMax) {
         case .same: break
         case .gone:
             change.isGone = true
             return change
-        case .changed(let bytes, let tag): try judge(bytes, tag, of: channel, &change)
+        case .changed(let bytes, let tag):
+            (change.pointer, change.complaint) = try judge(
+                path, bytes, tag, before: state.withLock { $0.pointers[channel] },
+                isOlder: { $0.sequence < $1.sequence && !self.isRunaway($1) }
+            ) { (bytes) throws(StoreError) in try ChannelPointer(parsing: bytes, of: channel) }
         }
         for system in systems {
             let path = OriginLayout.clientHistory(of: channel, system.rawValue)
@@ -43,32 +48,39 @@ extension OriginMirror {
             case .same: break
             case .gone: change.histories[path] = .some(nil)
             case .changed(let bytes, let tag):
-                try judge(bytes, tag, of: channel, system, path, &change)
+                let (file, complaint) = try judge(
+                    path, bytes, tag, before: try mirroredHistory(of: channel, system),
+                    isOlder: { $0.log ?? 0 < $1.log ?? 0 }
+                ) { (bytes) throws(StoreError) in
+                    try ClientHistory(parsing: bytes, of: channel, system)
+                }
+                if let file { change.histories[path] = file }
+                change.complaint = complaint ?? change.complaint
             }
         }
         return change
     }
 
-    private func judge(
-        _ bytes: [UInt8], _ tag: EntityTag, of channel: ChannelName, _ change: inout MirrorChange
-    ) throws(StoreError) {
-        let before = state.withLock { $0.pointers[channel] }
-        do throws(StoreError) {
-            let pointer = try ChannelPointer(parsing: bytes, of: channel)
-            if let before, pointer.sequence < before.sequence, !isRunaway(before),
-                let objection = try objection(toOlder: OriginLayout.pointer(channel))
-            {
-                change.complaint = objection
-                return
-            }
-            change.pointer = MirrorChange.File(bytes: bytes, tag: tag, value: pointer)
-        } catch {
-            guard !MirrorReach.isLoss(error), error.code != .interrupted else { throw error }
-            change.complaint = error.message
-            if before == nil {
-                change.pointer = MirrorChange.File(bytes: bytes, tag: tag, value: nil)
-            }
+    /// Holds what the bucket says of a file against what is here of it.
+    ///
+    /// - Parameters:
+    ///   - before: what is here; `nil` if that is nothing, or cannot be understood.
+    ///   - kept: what follows the complaint if that stays because the new one cannot be understood.
+    /// - Returns: what is to be taken, and what is wrong with what the bucket says.
+    func judge<Value>(
+        _ path: String, _ bytes: [UInt8], _ tag: EntityTag, before: Value?, kept: String = "",
+        isOlder: (Value, Value) -> Bool, _ parse: ([UInt8]) throws(StoreError) -> Value
+    ) throws(StoreError) -> (file: MirrorChange.File<Value>?, complaint: String?) {
+        let value: Value
+        do throws(StoreError) { value = try parse(bytes) } catch {
+            // It says why to those who ask, unless there is something better to answer from.
+            if before != nil { return (nil, error.message + kept) }
+            return (MirrorChange.File(bytes: bytes, tag: tag), error.message)
         }
+        if let before, isOlder(value, before), let objection = try objection(toOlder: path) {
+            return (nil, objection)
+        }
+        return (MirrorChange.File(bytes: bytes, tag: tag, value: value), nil)
     }
 
     /// Whether a sequence cannot have been reached by counting: then the next one is smaller.
@@ -76,32 +88,11 @@ extension OriginMirror {
         pointer.sequence > options.now() + 365 * 86_400
     }
 
-    private func judge(
-        _ bytes: [UInt8], _ tag: EntityTag, of channel: ChannelName, _ system: ClientSystem,
-        _ path: String, _ change: inout MirrorChange
-    ) throws(StoreError) {
-        let before = try mirroredHistory(of: channel, system)
-        do throws(StoreError) {
-            let history = try ClientHistory(parsing: bytes, of: channel, system)
-            if history.log ?? 0 < before?.log ?? 0, let objection = try objection(toOlder: path) {
-                change.complaint = objection
-                return
-            }
-            change.histories[path] = MirrorChange.File(bytes: bytes, tag: tag, value: history)
-        } catch {
-            guard [.badClients, .unsupportedFormat].contains(error.code) else { throw error }
-            change.complaint = error.message
-            if before == nil {
-                change.histories[path] = MirrorChange.File(bytes: bytes, tag: tag, value: nil)
-            }
-        }
-    }
-
     private func mirroredHistory(
         of channel: ChannelName, _ system: ClientSystem
     ) throws(StoreError) -> ClientHistory? {
         let path = OriginLayout.clientHistory(of: channel, system.rawValue)
-        let bytes = try directory.contents(path, limit: ClientHistory.byteCountMax)
+        let bytes = try cache.contents(path, limit: ClientHistory.byteCountMax)
         // One that cannot be read tells nothing; whoever answers from it says so.
         return bytes.flatMap { try? ClientHistory(parsing: $0, of: channel, system) }
     }
@@ -115,7 +106,7 @@ extension OriginMirror {
         let pointer = change?.pointer?.value ?? state.withLock { $0.pointers[channel] }
         guard let pointer, !systems.isEmpty else { return [] }
         var needs: [PlacedFile.Name: PlacedFile] = [:]
-        for release in pointer.releases.compactMap(ListedRelease.init) {
+        for release in pointer.releases.compactMap(ListedRelease.init) where release.facts != nil {
             for file in release.documents { needs[file.name] = file }
         }
         for system in systems {

@@ -1,8 +1,10 @@
 /// Which immutable files a mirror has, who needs them now, and which go first when room is needed.
 ///
-/// A value; what it says of the disk its owner makes true. A file is counted with the room that it takes: whole units
+/// A value; what it says of the disk its owner makes true. A copy is counted with the room that it takes: whole units
 /// of 4 KiB.
 struct MirrorIndex: Sendable {
+    typealias Name = PlacedFile.Name
+
     /// How much a mirror may take on the disk.
     struct Limit: Sendable, Hashable {
         var byteCount: Int64
@@ -15,117 +17,106 @@ struct MirrorIndex: Sendable {
         /// Grows from use to use.
         var usedAt: UInt64 = 0
         /// How many need it now; what they wait for has an entry, too.
-        var holdCount: Int32 = 0
-        var isPresent = false
-        /// Whether its bytes were compared with its name since this process began.
-        var isProven = false
+        var pinCount: Int32 = 0
+        var state = State.absent
+
+        var mayGo: Bool { state != .absent && pinCount == 0 }
     }
 
-    private var entries: [PlacedFile.Name: Entry] = [:]
+    /// What is known of a copy.
+    enum State: Sendable {
+        /// It is not there.
+        case absent
+        /// An earlier process has left it: whether it is what its name says is not known.
+        case left
+        /// It was compared with its name.
+        case whole
+    }
+
+    private var entries: [Name: Entry] = [:]
     private var clock: UInt64 = 0
-    /// What files take that are there, in bytes, with those that change.
-    var room: Int64 { taken + besides }
     private var taken: Int64 = 0
-    /// What the files take that change: pointers, histories, configurations.
-    private var besides: Int64 = 0
-    /// How many are there.
+    /// What the files take that change, in bytes.
+    var besides: Int64 = 0
+    /// How many copies are there.
     private(set) var count = 0
-    /// What answers depend on as long as the pointers are what they are.
-    private var needed: Set<PlacedFile.Name> = []
 
-    private static let unit: Int64 = 4096
+    /// What all files take, in bytes.
+    var room: Int64 { taken + besides }
 
-    /// Whether a file is there.
-    func has(_ name: PlacedFile.Name) -> Bool { entries[name]?.isPresent ?? false }
+    /// What is known of a copy.
+    func state(of name: Name) -> State { entries[name]?.state ?? .absent }
 
-    /// Whether a file is there, and its bytes were compared with its name.
-    func isProven(_ name: PlacedFile.Name) -> Bool {
-        guard let entry = entries[name] else { return false }
-        return entry.isPresent && entry.isProven
-    }
-
-    /// Takes a file that is there, or has just come.
-    mutating func add(_ name: PlacedFile.Name, byteCount: Int64, isProven: Bool) {
+    /// Takes a copy that is there, or has just come.
+    mutating func add(_ name: Name, byteCount: Int64, _ state: State) {
         remove(name)
         clock += 1
         var entry = entries[name] ?? Entry()
-        entry.room = (byteCount + Self.unit - 1) / Self.unit * Self.unit
+        entry.room = (byteCount + 4095) / 4096 * 4096
         entry.usedAt = clock
-        entry.isPresent = true
-        entry.isProven = isProven
+        entry.state = state
         entries[name] = entry
         taken += entry.room
         count += 1
     }
 
-    /// Notes that a file's bytes were found to be what its name says.
-    mutating func prove(_ name: PlacedFile.Name) { entries[name]?.isProven = true }
-
-    /// Takes a file that is gone.
-    mutating func remove(_ name: PlacedFile.Name) {
-        guard var entry = entries[name], entry.isPresent else { return }
-        taken -= entry.room
-        count -= 1
-        (entry.isPresent, entry.isProven) = (false, false)
-        entries[name] = entry.holdCount > 0 ? entry : nil
+    /// Notes that a copy is what its name says, unless it has gone since.
+    mutating func prove(_ name: Name) {
+        if state(of: name) == .left { entries[name]?.state = .whole }
     }
 
-    // MARK: Holds
+    /// Takes a copy that is gone.
+    mutating func remove(_ name: Name) {
+        guard var entry = entries[name], entry.state != .absent else { return }
+        taken -= entry.room
+        count -= 1
+        entry.state = .absent
+        entries[name] = entry.pinCount > 0 ? entry : nil
+    }
 
-    /// Keeps files, whether they are there or still come.
-    mutating func hold(_ names: some Sequence<PlacedFile.Name>) {
+    // MARK: Who needs them
+
+    /// Keeps copies, whether they are there or still come.
+    mutating func pin(_ names: some Sequence<Name>) {
         clock += 1
         for name in names {
-            entries[name, default: Entry()].holdCount += 1
+            entries[name, default: Entry()].pinCount += 1
             entries[name]?.usedAt = clock
         }
     }
 
-    /// Ends a hold.
-    mutating func release(_ names: some Sequence<PlacedFile.Name>) {
+    /// Ends that.
+    mutating func unpin(_ names: some Sequence<Name>) {
         clock += 1
         for name in names {
             guard var entry = entries[name] else { continue }
-            entry.holdCount -= 1
+            entry.pinCount -= 1
             entry.usedAt = clock
-            entries[name] = entry.holdCount > 0 || entry.isPresent ? entry : nil
+            entries[name] = entry.pinCount > 0 || entry.state != .absent ? entry : nil
         }
     }
-
-    /// Says what must stay as long as the pointers are what they are.
-    /// - Parameter besides: what the files take that change, in bytes.
-    mutating func need(_ names: Set<PlacedFile.Name>, besides: Int64 = 0) {
-        needed = names
-        self.besides = besides
-    }
-
-    /// Says what must stay besides, until that is said anew.
-    mutating func need(also names: some Sequence<PlacedFile.Name>) { needed.formUnion(names) }
 
     // MARK: Room
 
     /// Whether something has to go.
     func isOver(_ limit: Limit) -> Bool { room > limit.byteCount || count > limit.fileCount }
 
-    /// Whether a file may go: it is there, nobody sends or needs it.
-    func mayGo(_ name: PlacedFile.Name) -> Bool {
-        guard let entry = entries[name] else { return false }
-        return entry.isPresent && entry.holdCount == 0 && !needed.contains(name)
-    }
+    /// Whether a copy may go: it is there, and nobody needs it.
+    func mayGo(_ name: Name) -> Bool { entries[name]?.mayGo ?? false }
 
     /// What has to go so that a tenth of the limit becomes free, used longest ago first.
-    func leaving(_ limit: Limit) -> [PlacedFile.Name] {
-        let candidates = entries.filter {
-            $0.value.isPresent && $0.value.holdCount == 0 && !needed.contains($0.key)
-        }.sorted { $0.value.usedAt < $1.value.usedAt }
+    func leaving(_ limit: Limit) -> [Name] {
+        guard isOver(limit) else { return [] }
+        let candidates = entries.filter { $0.value.mayGo }
+            .sorted { $0.value.usedAt < $1.value.usedAt }
         var (room, count) = (room, count)
-        var leaving: [PlacedFile.Name] = []
-        for (name, entry) in candidates {
-            guard room > limit.byteCount / 10 * 9 || count > limit.fileCount * 9 / 10 else { break }
+        return candidates.prefix { _, entry in
+            guard room > limit.byteCount / 10 * 9 || count > limit.fileCount * 9 / 10 else {
+                return false
+            }
             room -= entry.room
             count -= 1
-            leaving.append(name)
-        }
-        return leaving
+            return true
+        }.map(\.key)
     }
 }

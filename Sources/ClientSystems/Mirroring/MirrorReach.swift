@@ -90,26 +90,21 @@ final class MirrorReach: Sendable {
         return isFresh ? StoreError(.network, "\(place) cannot be reached") : nil
     }
 
-    /// Says something about a part of the origin, once as long as it stays so; `nil`: it is well.
-    func tell(_ sentence: String?, of part: String) { tell(sentence, known: sentence, of: part) }
-
     /// Says what is wrong with a part of the origin, in a sentence with the error's message.
     func tell(_ error: StoreError, of part: String, _ sentence: (String) -> String) {
         // How an answer fails to come differs from one try to the next.
-        let known = Self.isLoss(error) ? error.code.description : error.message
-        tell(sentence(error.message), known: known, of: part)
+        let known = Self.isLoss(error) ? error.code.description : nil
+        tell(sentence(error.message), of: part, known: known)
     }
 
-    /// Says a sentence about a part while something is so, once; `nil`: it is so no more.
-    func tell(_ known: String?, of part: String, saying sentence: String) {
-        tell(sentence, known: known, of: part)
-    }
-
-    private func tell(_ sentence: String?, known: String?, of part: String) {
+    /// Says something about a part of the origin, once as long as it stays so; `nil`: it is well.
+    /// - Parameter known: what stays, where the sentence does not.
+    func tell(_ sentence: String?, of part: String, known: String? = nil) {
+        let known = sentence.map { known ?? $0 }
         let isNews = state.withLock { state in
             if state.told.count >= Self.toldMax { state.told = [:] }
             defer { state.told[part] = known }
-            return known != nil && state.told[part] != known
+            return state.told[part] != known
         }
         if isNews, let sentence { notice(sentence) }
     }

@@ -10,49 +10,41 @@ extension OriginMirror {
 
     // MARK: What is here
 
-    /// Keeps what a body is read from, if all is here and was compared with its names since this process began.
+    /// Keeps what a body is read from, if all is here.
     ///
     /// Those who send the same archive share one hold: it names up to 65,535 files. The newest ones stay until something
     /// is fetched, so what is sent over and over is not looked through each time.
     package func hold(_ body: AnswerBody) -> MirrorHold? {
-        guard case .archive = body.source else {
-            return shelf.holdProven(body.files.map(\.name))
-        }
-        let shared = state.withLock { $0.idle.value(of: body.tag) ?? $0.holds[body.tag]?.hold }
-        if let shared { return shared }
+        guard case .archive = body.source else { return cache.pin(allOf: body.files.map(\.name)) }
+        if let shared = state.withLock({ $0.holds[body.tag]?.hold }) { return shared }
         let names = body.files.map(\.name)
-        guard let hold = shelf.holdProven(names) else { return nil }
+        guard let hold = cache.pin(allOf: names) else { return nil }
         state.withLock { state in
-            if state.holds.count >= Self.holdMax {
-                state.holds = state.holds.filter { $0.value.hold != nil }
+            if state.holds.values.reduce(names.count, { $0 + $1.idleCount }) > Self.idleMax {
+                state.forgetIdle()
             }
-            state.holds[body.tag] = SharedHold(hold: hold)
-            state.idle.insert(body.tag, hold, cost: names.count)
+            state.holds[body.tag] = SharedHold(hold: hold, idle: hold, fileCount: names.count)
         }
         return hold
     }
 
-    private static var holdMax: Int { 256 }
+    private static var idleMax: Int { 65_536 }
 
-    /// A hold, as long as somebody else has it.
+    /// A hold, as long as somebody has it.
     struct SharedHold: Sendable {
         weak var hold: MirrorHold?
+        /// The same, as long as its files need not go.
+        var idle: MirrorHold?
+        let fileCount: Int
+
+        var idleCount: Int { idle == nil ? 0 : fileCount }
     }
-
-    /// Whether the bytes of a file were compared with its name since this process began.
-    package func isProven(_ name: PlacedFile.Name) -> Bool { shelf.isProven(name) }
-
-    /// Notes that files are what their names say.
-    package func prove(_ pieces: [Piece]) { shelf.prove(pieces.map(\.name)) }
 
     /// Removes a file that is not what its name says: it comes anew when it is asked for.
     package func drop(_ name: PlacedFile.Name) throws(StoreError) {
-        try shelf.drop(name)
+        try cache.drop(name)
         // Whoever asks for an archive from now on has to be told that this file lacks.
-        state.withLock { state in
-            state.holds = [:]
-            state.forgetIdle()
-        }
+        state.withLock { $0.holds = [:] }
     }
 
     /// What a device's request needs that is not here.
@@ -66,8 +58,8 @@ extension OriginMirror {
     /// What the request for a file of the origin needs that is not here; `nil` if it can be answered.
     package func lack(_ file: ServedFile) -> Lack? {
         if let channel = file.channel { return isUnwatched(channel) ? .pointer(channel) : nil }
-        guard let placed = PlacedFile(file), !shelf.has(placed.name) else { return nil }
-        return absences.has(placed.key) ? nil : .file(placed)
+        guard let placed = PlacedFile(file), !cache.has(placed.name) else { return nil }
+        return cache.isAbsent(placed.key) ? nil : .file(placed)
     }
 
     // MARK: Bringing
@@ -78,13 +70,10 @@ extension OriginMirror {
     package func bring(
         _ pieces: [Piece], then: @escaping @Sendable (Result<MirrorHold, StoreError>) -> Void
     ) {
-        let hold = shelf.hold(pieces.map(\.name))
+        let hold = cache.pin(pieces.map(\.name))
         do throws(StoreError) {
-            let files = try placed(pieces.filter { !shelf.has($0.name) })
-            fetch(files, areListed: true) { failure in
-                if let failure { return then(.failure(failure)) }
-                then(.success(hold))
-            }
+            let files = try placed(pieces.filter { !cache.has($0.name) })
+            fetch(files, areKnown: true) { then($0.map(Result.failure) ?? .success(hold)) }
         } catch {
             then(.failure(error))
         }
@@ -97,47 +86,51 @@ extension OriginMirror {
         _ file: PlacedFile, then: @escaping @Sendable (StoreError?) -> Void
     ) {
         // Where the documents of a release are damaged, a device may know its files from elsewhere.
-        let listed =
-            (try? find([file.name])[file.name])
-            ?? (absences.areTooMany ? deviceFile(file.name) : nil)
-        fetch([listed ?? file], areListed: listed != nil) { [self] failure in
-            guard let failure, MirrorFetch.isAbsence(failure) else { return then(failure) }
+        let listed = try? find([file.name])[file.name]
+        fetch([listed ?? file], areKnown: listed != nil) { [cache] failure in
             // What a release lists is there: a refusal may pass.
-            guard listed == nil || failure.code != .accessDenied else { return then(failure) }
-            absences.note(file.key)
+            guard let failure,
+                failure.code == .missingFromBucket
+                    || listed == nil && failure.code == .accessDenied
+            else { return then(failure) }
+            cache.noteAbsence(file.key)
             then(nil)
         }
     }
 
     /// Fetches what lacks of the pieces of an answer, keeps them, and returns when all are here.
     package func bringNow(_ pieces: [Piece]) throws(StoreError) -> MirrorHold {
-        let outcome = Mutex<Result<MirrorHold, StoreError>?>(nil)
-        let bell = ThreadBell()
-        bring(pieces) { result in
-            outcome.withLock { $0 = result }
-            bell.ring()
+        let hold = cache.pin(pieces.map(\.name))
+        try Self.waiting { then in
+            bring(pieces) { result in
+                if case .failure(let error) = result { then(error) } else { then(nil) }
+            }
         }
-        bell.wait()
-        guard let result = outcome.withLock({ $0 }) else {
-            throw StoreError(.interrupted, "nothing was fetched")
-        }
-        return try result.get()
+        return hold
     }
 
     /// Fetches a file that a device asks for by its path, and returns when it is here, or is known not to be there.
     package func bringNow(_ file: PlacedFile) throws(StoreError) {
-        try waiting { then in bring(file, then: then) }
+        try Self.waiting { bring(file, then: $0) }
     }
 
     /// Fetches the documents that lack.
     func bringNow(_ files: [PlacedFile]) throws(StoreError) {
-        for file in files { try proveDocument(file) }
-        let lacking = files.filter { !shelf.has($0.name) }
+        var lacking: [PlacedFile] = []
+        for file in files where try !cache.proves(file.name) { lacking.append(file) }
         for file in lacking { if let failure = laggards.failure(of: file.key) { throw failure } }
-        try waiting { then in fetch(lacking, areListed: true, then: then) }
+        try Self.waiting { fetch(lacking, areKnown: true, then: $0) }
     }
 
-    private func waiting(
+    private func fetch(
+        _ files: [PlacedFile], areKnown: Bool, then: @escaping @Sendable (StoreError?) -> Void
+    ) {
+        // What comes may need the room of what nobody sends.
+        if !files.isEmpty { state.withLock { $0.forgetIdle() } }
+        cache.fetch(files, areKnown: areKnown, then: then)
+    }
+
+    private static func waiting(
         _ begin: (@escaping @Sendable (StoreError?) -> Void) -> Void
     ) throws(StoreError) {
         let outcome = Mutex<StoreError?>(nil)
@@ -150,33 +143,18 @@ extension OriginMirror {
         if let failure = outcome.withLock({ $0 }) { throw failure }
     }
 
-    private func fetch(
-        _ files: [PlacedFile], areListed: Bool, then: @escaping @Sendable (StoreError?) -> Void
-    ) {
-        guard !files.isEmpty else { return then(nil) }
-        // What comes may need the room of what nobody sends.
-        state.withLock { $0.forgetIdle() }
-        let errand = MirrorErrand(files.count, then: then)
-        guard fetching.add(files, areListed: areListed, for: errand) else {
-            return then(
-                StoreError(.tooLarge, "more files are asked for than \(bucket.place) gives"))
-        }
-    }
-
     // MARK: Where files stand
 
     /// Where pieces stand in the bucket.
     /// - Throws: `.missingFromBucket` if no release lists one of them any more.
     private func placed(_ pieces: [Piece]) throws(StoreError) -> [PlacedFile] {
-        guard !pieces.isEmpty else { return [] }
-        var unique: [PlacedFile.Name: Int64] = [:]
-        for piece in pieces { unique[piece.name] = piece.byteCount }
-        let found = try find(Set(unique.keys), isThorough: true)
-        return try unique.map { (name, byteCount) throws(StoreError) in
-            guard let file = found[name], file.byteCount == byteCount else {
+        let sizes = Dictionary(pieces.map { ($0.name, $0.byteCount) }) { first, _ in first }
+        let found = try find(Set(sizes.keys), isThorough: true)
+        return try sizes.map { (name, byteCount) throws(StoreError) in
+            guard let file = found[name], file.byteCount ?? byteCount == byteCount else {
                 throw StoreError(
                     .missingFromBucket,
-                    "\(name.path(in: 0)) belongs to a release that \(bucket.place) offers no more",
+                    "\(name.path) belongs to a release that \(bucket.place) offers no more",
                     object: name.address)
             }
             return file
@@ -188,148 +166,40 @@ extension OriginMirror {
     private func find(
         _ names: Set<PlacedFile.Name>, isThorough: Bool = false
     ) throws(StoreError) -> [PlacedFile.Name: PlacedFile] {
-        var found = state.withLock { state in
-            names.reduce(into: [:]) { found, name in found[name] = state.documents[name] }
+        var listed = state.withLock { $0.listed }
+        var found: [PlacedFile.Name: PlacedFile] = [:]
+        func look(in files: ListedFiles) -> Bool {
+            for name in names where found[name] == nil { found[name] = files.file(name) }
+            return found.count == names.count
         }
-        guard found.count < names.count else { return found }
-        let places = places()
-        for name in names where found[name] == nil { found[name] = places.file(name) }
-        var failure = places.failure
-        for release in isThorough ? places.beyond : [] where found.count < names.count {
-            var own = PlaceTable()
-            add(release, to: &own)
-            for name in names where found[name] == nil { found[name] = own.file(name) }
+        if look(in: listed) { return found }
+        let known = listed.releases
+        let beyond = listed.read(in: cache, upTo: options.tableCountMax)
+        state.withLock { state in if state.listed.releases == known { state.listed = listed } }
+        if look(in: listed) { return found }
+        var failure = listed.failure
+        for release in isThorough ? beyond : [] {
+            var own = ListedFiles([release])
+            _ = own.read(in: cache)
+            if look(in: own) { return found }
             failure = failure ?? own.failure
         }
-        if let failure, found.count < names.count { throw failure }
+        if let failure { throw failure }
         return found
-    }
-
-    /// Where the files stand of all that is listed; what came since the last time is added.
-    private func places() -> PlaceTable {
-        let (listed, known) = state.withLock { ($0.listed, $0.places) }
-        if known.releases.count == listed.count, known.releases == listed { return known }
-        let before = Set(known.releases)
-        let isGrown = before.isSubset(of: listed)
-        var table = isGrown ? known : PlaceTable()
-        for release in listed where !(isGrown && before.contains(release)) {
-            if table.count < options.tableCountMax {
-                add(release, to: &table)
-            } else {
-                table.beyond.append(release)
-            }
-        }
-        table.releases = listed
-        state.withLock { $0.places = table }
-        return table
-    }
-
-    private func add(_ release: ListedRelease, to table: inout PlaceTable) {
-        table.add(release) { () throws(StoreError) in
-            let name = PlacedFile.Name(.facts, release.facts)
-            return try ContentFacts(
-                document(name, limit: ContentFacts.byteCountMax), named: release.facts)
-        } _: { (address) throws(StoreError) in
-            try document(PlacedFile.Name(.places, address), limit: Int(Places.byteCountMax))
-        }
-    }
-
-    /// Where a file stands that the documents list which devices fetch first: strangers who ask for what nobody offers keep
-    /// no device from it.
-    private func deviceFile(_ name: PlacedFile.Name) -> PlacedFile? {
-        guard name.kind == .object || name.kind == .pack else { return nil }
-        let known = state.withLock { $0.devices }
-        var devices = known
-        devices.read(has: shelf.has) { (name) throws(StoreError) in
-            try document(name, limit: Int(name.byteCountMax))
-        }
-        if !devices.isSame(as: known) {
-            state.withLock { state in
-                if state.devices.isOfSameReleases(as: devices) { state.devices = devices }
-            }
-        }
-        return devices.file(name)
-    }
-
-    private func document(
-        _ name: PlacedFile.Name, limit: Int
-    ) throws(StoreError) -> [UInt8] {
-        let path = name.path(in: 0)
-        // Fetched by the next look, if it has been lost.
-        guard let bytes = try directory.contents(path, limit: limit) else {
-            throw StoreError(.missingFromBucket, "\(path) is not in \(printable(self.path))")
-        }
-        return bytes
-    }
-
-    /// Says where the files stand that a pointer lists which is about to be here.
-    func list(also pointer: ChannelPointer, _ systems: [ClientSystem]) {
-        state.withLock { state in
-            let known = Set(state.listed)
-            let news = pointer.releases.compactMap(ListedRelease.init).filter {
-                !known.contains($0)
-            }
-            if !systems.isEmpty { state.listed = news + state.listed }
-            state.documents.merge(pointer.placedDocuments) { known, _ in known }
-        }
     }
 
     /// Takes stock after a look: what the pointers list, and what must stay for it.
     func settleNeeds() {
-        let (needed, byteCount) = state.withLock { state -> (Set<PlacedFile.Name>, Int64) in
-            var seen: Set<ListedRelease> = []
-            let pointers = state.pointers.sorted { $0.key < $1.key }.map(\.value)
-            // Of a channel that no system's clients get, the facts are not here.
-            let listed = pointers.filter { state.needs[$0.channel]?.systems.isEmpty == false }
-                .flatMap(\.releases).compactMap(ListedRelease.init)
-                .filter { seen.insert($0).inserted }
-            if listed != state.listed {
-                state.listed = listed
-                absences.forgetKeys()
-            }
-            state.documents = pointers.reduce(into: [:]) { documents, pointer in
-                documents.merge(pointer.placedDocuments) { known, _ in known }
-            }
-            state.devices.offer(pointers)
-            // What lacked may be here now.
-            if state.places.failure != nil { state.places = PlaceTable() }
-            return (
-                Set(state.needs.values.flatMap(\.files).map(\.name)),
-                state.byteCounts.values.reduce(0, +)
-            )
+        let needed = state.withLock { state in
+            let before = state.listed.releases
+            state.listed.offer(state.pointers.sorted { $0.key < $1.key }.map(\.value))
+            if state.listed.releases != before { cache.forgetAbsences() }
+            return Set(state.needs.values.flatMap(\.files).map(\.name))
         }
-        do throws(StoreError) {
-            try shelf.need(needed, besides: byteCount)
-        } catch {
-            reach.tell(error.message, of: Self.roomPart)
+        let hold = cache.pin(Array(needed))
+        state.withLock { $0.needed = [hold] }
+        do throws(StoreError) { try cache.trim(to: cache.limit) } catch {
+            reach.tell(error.message, of: "the room of the cache")
         }
-    }
-
-    private static var roomPart: String { "the room of the cache" }
-}
-
-extension ChannelPointer {
-    /// The documents that it names, and where they stand.
-    fileprivate var placedDocuments: [PlacedFile.Name: PlacedFile] {
-        var documents: [PlacedFile.Name: PlacedFile] = [:]
-        for release in releases {
-            var files = ListedRelease(release)?.documents ?? []
-            if let version = release.version {
-                let name = PlacedFile.Name(.manifest, version.manifest)
-                files.append(
-                    PlacedFile(name, in: version.epoch, byteCount: version.manifestByteCount))
-                if let places = version.places {
-                    files.append(PlacedFile(PlacedFile.Name(.places, places), in: version.epoch))
-                }
-            }
-            if let delivery = release.delivery {
-                files.append(
-                    PlacedFile(
-                        PlacedFile.Name(.delivery, delivery.address), in: delivery.epoch,
-                        byteCount: delivery.byteCount))
-            }
-            for file in files where documents[file.name] == nil { documents[file.name] = file }
-        }
-        return documents
     }
 }

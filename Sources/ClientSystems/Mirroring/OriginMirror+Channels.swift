@@ -46,18 +46,24 @@ extension OriginMirror {
                     systems: systems, files: try self.needs(of: channel, systems, after: change))
             }
         // What the channel needed until now is needed until the pointer is here.
-        shelf.need(also: needs.files.map(\.name))
+        let hold = cache.pin(needs.files.map(\.name))
+        state.withLock { $0.needed.append(hold) }
         try bringNow(needs.files)
         if let pointer = change.pointer?.value {
             try bringTrust(of: pointer)
             // Whoever sees the pointer may ask for what it lists at once.
-            list(also: pointer, systems)
+            state.withLock { $0.listed.offer(also: pointer) }
+            cache.forgetAbsences()
         }
         for (path, history) in change.histories.sorted(by: { $0.key < $1.key }) {
-            if let history { try take(path, history.bytes, history.tag) } else { try forget(path) }
+            if let history {
+                try cache.keep(path, history.bytes, history.tag)
+            } else {
+                try forget(path)
+            }
         }
         if let pointer = change.pointer {
-            try take(OriginLayout.pointer(channel), pointer.bytes, pointer.tag)
+            try cache.keep(OriginLayout.pointer(channel), pointer.bytes, pointer.tag)
         }
         state.withLock { state in
             state.needs[channel] = needs
@@ -96,7 +102,7 @@ extension OriginMirror {
     /// The versions of the trust up to that of a pointer: who verifies it reads them.
     private func bringTrust(of pointer: ChannelPointer) throws(StoreError) {
         try lookAtTrust(upTo: pointer.trustVersion) { path in
-            state.withLock { $0.tags[path] } == nil
+            cache.digest(of: path) == nil
         }
     }
 
@@ -115,12 +121,12 @@ extension OriginMirror {
             let path = OriginLayout.trust(version)
             guard isWanted(path) else { continue }
             switch try findPart(path, limit: TrustFile.byteCountMax) {
-            case .changed(let bytes, let tag): try take(path, bytes, tag)
+            case .changed(let bytes, let tag): try cache.keep(path, bytes, tag)
             // What is here proves itself.
             case .same, .gone: break
             }
             // Each is held against the one before.
-            if state.withLock({ $0.tags[path] }) == nil { return }
+            if cache.digest(of: path) == nil { return }
         }
     }
 
@@ -141,32 +147,21 @@ extension OriginMirror {
         for system in ClientSystem.allCases {
             wanted.insert(OriginLayout.clientConfiguration(of: system.rawValue))
         }
-        let paths = state.withLock { state in
+        let listed = state.withLock { state in
             state.needs = state.needs.filter { channels[$0.key] != nil }
             state.unseen = state.unseen.filter { channels[$0.key] != nil }
             let listed = state.channels
             state.pointers = state.pointers.filter {
                 channels[$0.key] != nil || listed.contains($0.key)
             }
-            return state.byteCounts.keys.filter { path in
-                if let channel = OriginLayout.channel(ofPointer: path) {
-                    return channels[channel] == nil && !listed.contains(channel)
-                }
-                return path.hasPrefix("\(OriginLayout.clients)/") && !wanted.contains(path)
+            return listed
+        }
+        for path in cache.documents {
+            if let channel = OriginLayout.channel(ofPointer: path) {
+                if channels[channel] == nil, !listed.contains(channel) { try forget(path) }
+            } else if path.hasPrefix("\(OriginLayout.clients)/"), !wanted.contains(path) {
+                try forget(path)
             }
         }
-        for path in paths { try forget(path) }
-    }
-
-    /// Counts the files that change, as earlier processes have left them.
-    func countChangingFiles() throws(StoreError) {
-        let systems = ClientSystem.allCases.map { "\(OriginLayout.clients)/\($0.rawValue)" }
-        var byteCounts: [String: Int64] = [:]
-        for folder in [OriginLayout.channels, OriginLayout.trust] + systems {
-            try directory.forEachEntry(of: folder) { (name, status) in
-                if status.kind == .regular { byteCounts["\(folder)/\(name)"] = status.byteCount }
-            }
-        }
-        state.withLock { $0.byteCounts = byteCounts }
     }
 }

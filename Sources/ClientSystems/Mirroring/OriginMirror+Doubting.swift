@@ -13,10 +13,10 @@ extension OriginMirror {
     func objection(toOlder path: String) throws(StoreError) -> String? {
         let older = "\(path) in \(bucket.place) is an older copy than the one here, which counts"
         let mended = "\(older); the next publish there mends it"
-        let digest = state.withLock { $0.tags[path]?.digest }
+        let digest = cache.digest(of: path)
         if let digest, state.withLock({ $0.proved[path] }) == digest { return mended }
         do throws(StoreError) {
-            guard let bytes = try directory.contents(path, limit: ClientHistory.byteCountMax),
+            guard let bytes = try cache.contents(path, limit: ClientHistory.byteCountMax),
                 try LoggedCopies.prove(bytes, at: path, in: bucket)
             else { return nil }
         } catch {

@@ -6,14 +6,6 @@ import Synchronization
 
 // The files that change: what the bucket says now, in the order that keeps answers whole.
 extension OriginMirror {
-    /// What a look at a file has found.
-    enum Finding {
-        /// What is here, or nothing as before.
-        case same
-        case gone
-        case changed([UInt8], EntityTag)
-    }
-
     /// Looks at all files that change; throws what concerns the bucket as a whole.
     func lookOnce() throws(StoreError) {
         turn.enter()
@@ -75,42 +67,29 @@ extension OriginMirror {
     // MARK: One file
 
     /// What the bucket says of a file that changes.
-    func find(_ path: String, limit: Int) throws(StoreError) -> Finding {
+    func find(_ path: String, limit: Int) throws(StoreError) -> DocumentNews {
         if let failure = laggards.failure(of: path) { throw failure }
         let began = SystemClock.milliseconds
-        let known = state.withLock { $0.tags[path] }
-        var request = ReadRequest(byteCountMax: Int64(limit))
-        if let tag = known?.tag, !tag.isEmpty { request.unlessTag = EntityTag(tag) }
-        let read: (outcome: ReadOutcome, bytes: [UInt8])
         do throws(StoreError) {
-            read = try bucket.bytes(path, request)
+            let news = try cache.news(of: path, limit: limit)
             reach.noteAnswer()
+            return news
         } catch {
             laggards.note(path, error, since: began)
             // Who may not list is refused what is not there.
-            guard error.code == .accessDenied, known == nil, path != OriginLayout.marker else {
-                throw error
-            }
-            return .same
-        }
-        switch read.outcome {
-        case .notModified: return .same
-        case .missing, .beyondEnd: return known == nil ? .same : .gone
-        case .found(let file):
-            guard let known, try ObjectID(of: read.bytes) == known.digest else {
-                return .changed(read.bytes, file.tag)
-            }
-            note(path, file.tag, known.digest)
+            guard error.code == .accessDenied, cache.digest(of: path) == nil,
+                path != OriginLayout.marker
+            else { throw error }
             return .same
         }
     }
 
     /// What the bucket says of a file that concerns a part of the origin: one that is too large, that may not be read
     /// any more, or that alone is not answered must not keep the mirror from the other parts.
-    func findPart(_ path: String, limit: Int) throws(StoreError) -> Finding {
+    func findPart(_ path: String, limit: Int) throws(StoreError) -> DocumentNews {
         let part = "reading \(path)"
         // What has no marker is no origin: there is nothing that could stay.
-        let mayStay = path != OriginLayout.marker || state.withLock { $0.tags[path] != nil }
+        let mayStay = path != OriginLayout.marker || cache.digest(of: path) != nil
         do throws(StoreError) {
             let finding = try find(path, limit: limit)
             reach.tell(nil, of: part)
@@ -136,64 +115,28 @@ extension OriginMirror {
         }
     }
 
-    /// Puts a file here, in one step.
-    func take(_ path: String, _ bytes: [UInt8], _ tag: EntityTag) throws(StoreError) {
-        do throws(StoreError) {
-            try directory.replace(path, with: bytes)
-        } catch {
-            guard error.code == .outOfSpace else { throw error }
-            try shelf.makeRoom()
-            try directory.replace(path, with: bytes)
-        }
-        state.withLock { $0.byteCounts[path] = Int64(bytes.count) }
-        note(path, tag, try ObjectID(of: bytes))
-    }
-
-    private func note(_ path: String, _ tag: EntityTag, _ digest: ObjectID) {
-        state.withLock { state in
-            let tag = MirroredTag(tag: tag.bare, digest: digest)
-            guard state.tags.updateValue(tag, forKey: path) != tag else { return }
-            state.areTagsNoted = false
-        }
-    }
-
     /// Removes a file that the bucket has no more.
     func forget(_ path: String) throws(StoreError) {
-        try directory.remove(path)
-        state.withLock { state in
-            state.byteCounts[path] = nil
-            state.proved[path] = nil
-            if state.tags.removeValue(forKey: path) != nil { state.areTagsNoted = false }
-        }
+        try cache.forget(path)
+        state.withLock { $0.proved[path] = nil }
     }
 
     private func noteTags() {
-        let tags = state.withLock { state -> [String: MirroredTag]? in
-            defer { state.areTagsNoted = true }
-            return state.areTagsNoted ? nil : state.tags
-        }
-        guard let tags else { return }
-        do throws(StoreError) {
-            try directory.note(tags)
-        } catch {
-            // They save some bytes at the next start.
-            state.withLock { $0.areTagsNoted = false }
-            reach.tell(error.message, of: OriginMirror.tagsPart)
+        do throws(StoreError) { try cache.noteTags() } catch {
+            reach.tell(error.message, of: "the tags")
         }
     }
-
-    private static var tagsPart: String { "the tags" }
 
     // MARK: The origin
 
     private func lookAtMarker() throws(StoreError) {
         switch try findPart(OriginLayout.marker, limit: Int(OriginMarker.byteCountMax)) {
         case .same:
-            guard state.withLock({ $0.tags[OriginLayout.marker] }) != nil else { throw absent }
+            guard cache.digest(of: OriginLayout.marker) != nil else { throw absent }
         case .gone: throw absent
         case .changed(let bytes, let tag):
             try OriginMarker.check(bytes, of: bucket.place)
-            try take(OriginLayout.marker, bytes, tag)
+            try cache.keep(OriginLayout.marker, bytes, tag)
         }
     }
 
@@ -206,7 +149,7 @@ extension OriginMirror {
         switch try findPart(path, limit: Int(ChannelList.byteCountMax)) {
         case .same:
             guard state.withLock({ $0.channels.isEmpty }),
-                let bytes = try directory.contents(path, limit: Int(ChannelList.byteCountMax))
+                let bytes = try cache.contents(path, limit: Int(ChannelList.byteCountMax))
             else { return }
             try takeChannels(bytes)
         case .gone: try forget(path)
@@ -217,7 +160,7 @@ extension OriginMirror {
                 // It only says which pointers devices may ask for.
                 return reach.tell(error.message, of: path)
             }
-            try take(path, bytes, tag)
+            try cache.keep(path, bytes, tag)
             reach.tell(nil, of: path)
         }
     }
@@ -243,29 +186,15 @@ extension OriginMirror {
         case .same: break
         case .gone: try forget(path)
         case .changed(let bytes, let tag):
-            let before = try mirroredConfiguration(of: system)
-            do throws(StoreError) {
-                let next = try ClientConfiguration(parsing: bytes, of: system)
-                if next.log ?? 0 < before?.log ?? 0, let objection = try objection(toOlder: path) {
-                    return reach.tell(objection, of: path)
-                }
-                try take(path, bytes, tag)
-                reach.tell(nil, of: path)
-            } catch {
-                guard error.code == .badClients || error.code == .unsupportedFormat else {
-                    throw error
-                }
-                try takeUnread(path, bytes, tag, isFirst: before == nil, error)
+            let (file, complaint) = try judge(
+                path, bytes, tag, before: try mirroredConfiguration(of: system),
+                kept: "; what it said before counts", isOlder: { $0.log ?? 0 < $1.log ?? 0 }
+            ) { (bytes) throws(StoreError) in
+                try ClientConfiguration(parsing: bytes, of: system)
             }
+            if let file { try cache.keep(path, file.bytes, file.tag) }
+            reach.tell(complaint, of: path)
         }
-    }
-
-    /// What cannot be understood says why to those who ask, unless there is something better to answer from.
-    private func takeUnread(
-        _ path: String, _ bytes: [UInt8], _ tag: EntityTag, isFirst: Bool, _ error: StoreError
-    ) throws(StoreError) {
-        if isFirst { try take(path, bytes, tag) }
-        reach.tell(error.message + (isFirst ? "" : "; what it said before counts"), of: path)
     }
 
     /// The configurations that are here and can be read.
@@ -281,7 +210,7 @@ extension OriginMirror {
         of system: ClientSystem
     ) throws(StoreError) -> ClientConfiguration? {
         let path = OriginLayout.clientConfiguration(of: system.rawValue)
-        let bytes = try directory.contents(path, limit: ClientConfiguration.byteCountMax)
+        let bytes = try cache.contents(path, limit: ClientConfiguration.byteCountMax)
         // One that cannot be read sets nothing; whoever answers from it says so.
         return bytes.flatMap { try? ClientConfiguration(parsing: $0, of: system) }
     }

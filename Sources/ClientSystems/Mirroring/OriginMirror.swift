@@ -36,45 +36,33 @@ package final class OriginMirror: Sendable {
     }
 
     struct State: Sendable {
-        /// Of the files that change and are here.
-        var tags: [String: MirroredTag] = [:]
-        var areTagsNoted = true
-        /// How many bytes the files have that change and are here.
-        var byteCounts: [String: Int64] = [:]
         /// The digests of copies here that the log has proved, by their paths.
         var proved: [String: ObjectID] = [:]
         /// The pointers that are here.
         var pointers: [ChannelName: ChannelPointer] = [:]
         /// What answers about a channel depend on.
         var needs: [ChannelName: ChannelNeeds] = [:]
+        /// Keeps all that.
+        var needed: [MirrorHold] = []
         /// The channels that were looked at: what they offer is here.
         var seen: Set<ChannelName> = []
         /// Why nothing is known yet of what other channels offer.
         var unseen: [ChannelName: StoreError] = [:]
-        /// What the pointers list, each once.
-        var listed: [ListedRelease] = []
-        /// The documents that the pointers name.
-        var documents: [PlacedFile.Name: PlacedFile] = [:]
-        /// Where the files stand of what is listed; made when somebody asks.
-        var places = PlaceTable()
-        /// What castree's own devices are offered; read when strangers ask for too much.
-        var devices = DeviceFiles()
+        /// What the pointers list.
+        var listed = ListedFiles()
         /// The origin's channels, as it lists them.
         var channels: Set<ChannelName> = []
         /// Those whose pointers castree's own devices have asked for.
         var others: Set<ChannelName> = []
         /// When the last look ended, by the monotonic clock, and how long it took.
         var looked = (at: SystemClock.milliseconds, time: Int64(0))
-        /// What is being sent, by the tags of archives.
+        /// Archives that are being sent, or were sent last, by their tags.
         var holds: [ObjectID: SharedHold] = [:]
-        /// The holds of archives that were sent last, whether or not somebody sends them now; counted by their files.
-        var idle = State.idleHolds
 
         /// Lets those files go that nobody sends.
-        mutating func forgetIdle() { idle = Self.idleHolds }
-
-        private static var idleHolds: BoundedCache<ObjectID, MirrorHold> {
-            BoundedCache(limit: 65_536)
+        mutating func forgetIdle() {
+            for tag in holds.keys { holds[tag]?.idle = nil }
+            holds = holds.filter { $0.value.hold != nil }
         }
     }
 
@@ -84,17 +72,15 @@ package final class OriginMirror: Sendable {
         var files: [PlacedFile]
     }
 
-    let bucket: any ObjectStorage
-    let directory: MirrorDirectory
-    let shelf: MirrorShelf
+    let cache: MirrorCache
     let reach: MirrorReach
-    let fetching: MirrorFetching
-    let absences = MirrorAbsences()
     let laggards: MirrorLaggards
     let options: Options
     let state = Mutex(State())
     /// One look at a time.
     let turn = ThreadGate(limit: 1)
+
+    var bucket: any ObjectStorage { cache.bucket }
 
     /// Opens the directory of a mirror, and makes it if need be; nothing is asked of the bucket.
     ///
@@ -102,39 +88,26 @@ package final class OriginMirror: Sendable {
     package init(
         _ bucket: any ObjectStorage, at path: String, _ options: Options = Options()
     ) throws(StoreError) {
-        self.bucket = bucket
         self.options = options
         let directory: MirrorDirectory
         do throws(StoreError) {
-            directory = try MirrorDirectory(
-                path, of: bucket.place, fileSystem: options.fileSystem)
+            directory = try MirrorDirectory(path, of: bucket.place, options.fileSystem)
         } catch {
-            throw MirrorDirectory.advised(error)
+            throw MirrorDirectory.advised(error, path)
         }
-        let shelf = MirrorShelf(directory, MirrorIndex.Limit(byteCount: options.byteCount))
         let laggards = MirrorLaggards(patience: options.patience) { (key) throws(StoreError) in
             _ = try bucket.get(key, ReadRequest(byteCountMax: Self.askedMax)) { _ in }
         }
-        let reach = MirrorReach(bucket.place) { () throws(StoreError) in
+        reach = MirrorReach(bucket.place) { () throws(StoreError) in
             try Self.probe(bucket, laggards)
         } notice: {
             options.notice($0)
         }
-        let fetch = MirrorFetch(
-            bucket: bucket, directory: directory, shelf: shelf, reach: reach, absences: absences,
-            laggards: laggards)
+        let limit = MirrorIndex.Limit(byteCount: options.byteCount)
+        cache = MirrorCache(bucket, directory, limit, reach, laggards)
         self.laggards = laggards
-        self.directory = directory
-        self.shelf = shelf
-        self.reach = reach
-        fetching = MirrorFetching(threadMax: bucket.parallelCount - Self.lookingCount) {
-            (file, isListed) in
-            isListed ? fetch.fetch(file) : fetch.fetchStray(file)
-        }
     }
 
-    /// So many requests at once are kept for what looks ask for: clients' files that hang must not keep news away.
-    static let lookingCount = 4
     /// More than any of those files has.
     private static let askedMax: Int64 = 1 << 30
 
@@ -162,7 +135,7 @@ package final class OriginMirror: Sendable {
     }
 
     /// The directory.
-    package var path: String { directory.path }
+    package var path: String { cache.directory.path }
 
     /// Takes what is in the directory, and looks at the bucket for the first time.
     ///
@@ -170,8 +143,9 @@ package final class OriginMirror: Sendable {
     /// - Throws: `.noOrigin`; what the bucket throws if there is nothing here to answer from.
     package func begin() throws(StoreError) -> DirectoryOrigin {
         defer { noteLook(since: SystemClock.milliseconds) }
-        try directory.replace(OriginLayout.logMark, with: [])
-        try shelf.scan()
+        try cache.scan()
+        // Whoever would publish here is told that the origin is in a bucket.
+        try cache.keep(OriginLayout.logMark, [], EntityTag(""))
         let isWarm = try takeOver()
         do throws(StoreError) {
             try lookOnce()
@@ -182,7 +156,7 @@ package final class OriginMirror: Sendable {
             }
             tell(error)
         }
-        return try DirectoryOrigin(directory.path, fileSystem: options.fileSystem)
+        return try DirectoryOrigin(path, fileSystem: options.fileSystem)
     }
 
     /// Looks whether something has changed in the bucket, and says what keeps it from that.
@@ -206,10 +180,10 @@ package final class OriginMirror: Sendable {
         let time = SystemClock.milliseconds - looked.at
         // One that took very long is no sign of the next one's end.
         guard time >= limit || looked.time < limit else { return }
-        reach.tell(
-            time >= limit ? "late" : nil, of: "the time of looks",
-            saying: "\(bucket.place) answers too slowly: no look for changes has ended for "
-                + "\(time / 1_000) s; what is in the cache goes on being answered")
+        let late =
+            "\(bucket.place) answers too slowly: no look for changes has ended for "
+            + "\(time / 1_000) s; what is in the cache goes on being answered"
+        reach.tell(time >= limit ? late : nil, of: "the time of looks", known: "late")
     }
 
     private func noteLook(since began: Int64) {
@@ -228,53 +202,33 @@ package final class OriginMirror: Sendable {
 
     // MARK: At the start
 
-    /// Believes of the files that change those that are what was noted of them; forgets the others.
+    /// Takes what earlier processes have left.
     /// - Returns: whether there is an origin.
     private func takeOver() throws(StoreError) -> Bool {
-        var tags = directory.notedTags()
-        for (path, tag) in tags {
-            let bytes = try directory.contents(path, limit: ClientHistory.byteCountMax)
-            if let bytes, try ObjectID(of: bytes) == tag.digest { continue }
-            tags[path] = nil
-            // One that came just before a kill is whole; one that a power cut has torn is no JSON.
-            if let bytes, (try? JSONValue.parse(bytes)) != nil { continue }
-            try directory.remove(path)
-        }
-        state.withLock { $0.tags = tags }
-        try countChangingFiles()
         for (channel, systems) in Self.channels(of: try mirroredConfigurations()) {
             try takeOverPointer(of: channel)
             let files = try needs(of: channel, systems)
             state.withLock { $0.needs[channel] = ChannelNeeds(systems: systems, files: files) }
-            for file in files { try proveDocument(file) }
+            for file in files { _ = try cache.proves(file.name) }
         }
         settleNeeds()
-        return tags[OriginLayout.marker] != nil
+        return cache.digest(of: OriginLayout.marker) != nil
     }
 
     private func takeOverPointer(of channel: ChannelName) throws(StoreError) {
-        let bytes = try directory.contents(
+        let bytes = try cache.contents(
             OriginLayout.pointer(channel), limit: ChannelPointer.byteCountMax)
         // What cannot be read is answered with its reason, until another one comes.
         let pointer = bytes.flatMap { try? ChannelPointer(parsing: $0, of: channel) }
         state.withLock { $0.pointers[channel] = pointer }
     }
+}
 
-    /// Compares a document that an earlier process has left with its name.
-    func proveDocument(_ file: PlacedFile) throws(StoreError) {
-        guard shelf.has(file.name), !shelf.isProven(file.name) else { return }
-        let path = file.name.path(in: 0)
-        let bytes: [UInt8]?
-        do throws(StoreError) {
-            bytes = try directory.contents(path, limit: Int(file.name.byteCountMax))
-        } catch {
-            // Too large, or unreadable: fetched anew like one with other bytes.
-            bytes = nil
-        }
-        if let bytes, try ObjectID(of: bytes) == file.name.address {
-            shelf.prove([file.name])
-        } else {
-            try shelf.drop(file.name)
-        }
-    }
+extension StoreError.Code {
+    /// The directory is no cache of this origin: it holds something else, or that of another one.
+    package static let foreignCache = Self("foreignCache")
+    /// A file that should be in the bucket is not, or has other bytes than its name says.
+    package static let missingFromBucket = Self("missingFromBucket")
+    /// Nobody knows what a channel offers: its pointer has not come from the bucket yet.
+    package static let unseenChannel = Self("unseenChannel")
 }

@@ -7,6 +7,10 @@ package struct PlacedFile: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case object, twin, manifest, facts, places, pack, delivery
         case document(ClientSystem)
+
+        static let all: [Self] =
+            [.object, .twin, .manifest, .facts, .places, .pack, .delivery]
+            + ClientSystem.allCases.map { .document($0) }
     }
 
     /// Which file: in a directory this alone is its path.
@@ -35,6 +39,9 @@ package struct PlacedFile: Sendable, Hashable {
                 OriginLayout.clientDocument(address, of: system.rawValue, in: epoch)
             }
         }
+
+        /// Its path in a directory.
+        var path: String { path(in: 0) }
 
         /// The largest file of its kind that is read, in bytes.
         var byteCountMax: Int64 {
@@ -68,25 +75,19 @@ package struct PlacedFile: Sendable, Hashable {
     /// Where it stands below the bucket's prefix.
     package var key: String { name.path(in: epoch) }
 
-    /// The most bytes that are taken for it.
-    var byteCountMax: Int64 { byteCount ?? name.byteCountMax }
+    /// The file that stands at a path in a bucket; `nil` for one that is not named by its bytes.
+    init?(key: String) {
+        guard let (epoch, path) = OriginLayout.epoch(of: key) else { return nil }
+        let digits = path.split(separator: "/").suffix(2).joined().prefix { $0 != "." }.suffix(64)
+        guard let address = ObjectID(String(digits)),
+            let kind = Kind.all.first(where: { Name($0, address).path == path })
+        else { return nil }
+        self.init(Name(kind, address), in: epoch)
+    }
 
     /// The file that a path leads to; `nil` for one that is not named by its bytes.
     package init?(_ file: ServedFile) {
-        guard case .addressed(let address) = file.identity, let kind = Self.kind(of: file) else {
-            return nil
-        }
-        self.init(Name(kind, address), in: file.epoch)
-    }
-
-    private static func kind(of file: ServedFile) -> Kind? {
-        switch file.folder {
-        case .objects: .object
-        case .packs: .pack
-        case .deliveries: .delivery
-        case .manifests: .manifest
-        case .places: .places
-        case nil: nil
-        }
+        guard case .addressed = file.identity else { return nil }
+        self.init(key: file.path)
     }
 }

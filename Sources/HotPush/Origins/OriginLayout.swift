@@ -98,7 +98,7 @@ package enum OriginLayout {
     static func twinsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(twins)/" }
 
     /// The epoch of a path, and the rest of it; `nil` for an epoch that nobody writes.
-    static func epoch(of path: String) -> (epoch: Int64, path: String)? {
+    package static func epoch(of path: String) -> (epoch: Int64, path: String)? {
         guard path.hasPrefix("\(epochs)/") else { return (0, path) }
         let parts = path.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let epoch = Int64(parts[1]), epoch > 0, String(epoch) == parts[1]

@@ -8,13 +8,6 @@ package struct ServedFile: Sendable, Hashable {
     package let identity: Identity
     /// The epoch in which it stands: above 0 only in a bucket, and in a copy of one.
     package let epoch: Int64
-    /// Where files of its kind stand in each epoch; `nil` for what stands in none.
-    package let folder: Folder?
-
-    /// Where the files stand that are named by the SHA-256 of their bytes.
-    package enum Folder: Sendable, Hashable {
-        case objects, packs, deliveries, manifests, places
-    }
 
     /// What never changes about a file.
     package enum Identity: Sendable, Hashable {
@@ -39,18 +32,7 @@ package struct ServedFile: Sendable, Hashable {
         self.path = path
         self.identity = identity
         self.epoch = epoch
-        if case .addressed = identity {
-            folder = Self.folders[plain.prefix { $0 != "/" }]
-        } else {
-            folder = nil
-        }
     }
-
-    private static let folders: [Substring: Folder] = [
-        OriginLayout.objects[...]: .objects, OriginLayout.packs[...]: .packs,
-        OriginLayout.deliveries[...]: .deliveries, OriginLayout.manifests[...]: .manifests,
-        OriginLayout.places[...]: .places,
-    ]
 
     /// The channel whose pointer it is; `nil` for all other files.
     package var channel: ChannelName? { OriginLayout.channel(ofPointer: path) }

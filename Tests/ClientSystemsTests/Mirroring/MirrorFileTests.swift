@@ -41,8 +41,10 @@ import VersionTree
             expect(error?.code, equals: .missingFromBucket, "\(fault)")
             expect(!FileManager.default.fileExists(atPath: file(piece.name).path), "\(fault)")
         }
-        let coming = place.directory.appending("cache/.mirror/new")
-        try expect(FileManager.default.contentsOfDirectory(atPath: coming).isEmpty)
+        let coming = place.directory.appending("cache/.mirror")
+        try expect(
+            FileManager.default.contentsOfDirectory(atPath: coming)
+                .allSatisfy { !$0.hasPrefix("put-") })
         place.store.set(OriginLayout.object(address), right)
         _ = try mirror.bringNow([piece])
         try expect(Array(Data(contentsOf: file(piece.name))), equals: right)
@@ -62,14 +64,14 @@ import VersionTree
     {
         try place.publish("1", ["a": "one"])
         let (mirror, _) = try place.mirror(place.bucket(), byteCount: 64 << 10)
-        let fetch = MirrorFetch(
-            bucket: place.bucket(), directory: mirror.directory, shelf: mirror.shelf,
-            reach: mirror.reach, absences: mirror.absences, laggards: mirror.laggards)
         for (byteCount, isTaken) in [(64 << 10, true), ((64 << 10) + 1, false)] {
             let bytes = [UInt8](repeating: 7, count: byteCount)
             let name = PlacedFile.Name(.object, try ServedPlace.address(of: bytes))
             place.store.set(name.path(in: 0), bytes)
-            let failure = fetch.fetch(PlacedFile(name))
+            var failure: StoreError?
+            do throws(StoreError) { try mirror.bringNow([PlacedFile(name)]) } catch {
+                failure = error
+            }
             expect(failure == nil, equals: isTaken)
             expect(failure?.message.contains("--cache-size") ?? isTaken)
         }
@@ -102,29 +104,28 @@ import VersionTree
         let names = try (0..<12).map { number in
             PlacedFile.Name(.object, try ServedPlace.address(of: [UInt8(number)]))
         }
-        for name in names { index.add(name, byteCount: 1, isProven: true) }
+        for name in names { index.add(name, byteCount: 1, .whole) }
         expect(index.isOver(limit) && index.room == 12 * 4096 && index.count == 12)
-        // 0 is being sent, 1 was used last, 2 is needed by a pointer.
-        index.hold([names[0]])
-        index.hold([names[1]])
-        index.release([names[1]])
-        index.need([names[2]])
+        // 0 is being sent, 1 was used last.
+        index.pin([names[0]])
+        index.pin([names[1]])
+        index.unpin([names[1]])
         let leaving = index.leaving(limit)
-        expect(leaving, equals: Array(names[3...5]))
+        expect(leaving, equals: Array(names[2...4]))
         for name in leaving {
             expect(index.mayGo(name))
             index.remove(name)
         }
-        expect(!index.isOver(limit) && !index.mayGo(names[0]) && !index.mayGo(names[2]))
+        expect(!index.isOver(limit) && !index.mayGo(names[0]))
         // What is held while it comes is there when it has come, and goes like any other when it is not.
         let new = PlacedFile.Name(.twin, names[0].address)
-        index.hold([new, new])
-        expect(!index.has(new))
-        index.add(new, byteCount: 5000, isProven: true)
-        expect(index.isProven(new) && !index.mayGo(new))
-        index.release([new])
+        index.pin([new, new])
+        expect(index.state(of: new) == .absent)
+        index.add(new, byteCount: 5000, .whole)
+        expect(index.state(of: new) == .whole && !index.mayGo(new))
+        index.unpin([new])
         expect(!index.mayGo(new))
-        index.release([new])
+        index.unpin([new])
         expect(index.mayGo(new) && index.room == 11 * 4096)
         // A limit of files counts as well.
         expect(index.leaving(MirrorIndex.Limit(byteCount: 1 << 30, fileCount: 4)).count, equals: 7)
@@ -188,7 +189,7 @@ import VersionTree
             _ = try mirror.bringNow(files)
         }
         // As a kill between writing and naming leaves it.
-        let torn = place.directory.appending("cache/.mirror/new/0123456789abcdef")
+        let torn = place.directory.appending("cache/.mirror/put-0123456789abcdef")
         try Data("half".utf8).write(to: URL(filePath: torn))
         let asked = Mutex<[String]>([])
         let bucket = place.bucket { request in
@@ -204,10 +205,9 @@ import VersionTree
         expect(Set(asked.withLock { $0 }), equals: mutable)
         expect(asked.withLock { $0.count }, equals: mutable.count)
         expect(bucket.figures.receivedByteCount, equals: 0)
-        // Nobody has compared the pieces yet: who sends them first does.
-        expect(mirror.hold(body) == nil && files.allSatisfy { !mirror.isProven($0.name) })
+        // Nobody has compared the pieces yet: who asks for them first does.
+        expect(mirror.hold(body) == nil && files.allSatisfy { !mirror.cache.has($0.name) })
         _ = try mirror.bringNow(files)
-        mirror.prove(files)
         expect(mirror.hold(body) != nil)
         expect(asked.withLock { $0.count }, equals: mutable.count)
     }
@@ -215,18 +215,58 @@ import VersionTree
     @Test func `what is damaged in the cache is fetched anew`() throws {
         try place.publish("1", ["a": "one"], epoch: 1)
         let version = try needed(place.pointer.releases.first?.version)
-        do { _ = try place.mirror(place.bucket()) }
+        let object = PlacedFile.Name(.object, try ServedPlace.address(of: Array("one".utf8)))
+        do { _ = try place.mirror(place.bucket()).mirror.bringNow([(object, 3)]) }
         let manifest = PlacedFile.Name(.manifest, version.manifest)
         let pointer = URL(filePath: place.directory.appending("cache/" + BucketPlace.pointerKey))
-        for damaged in [file(manifest), pointer] {
+        for damaged in [file(manifest), pointer, file(object)] {
             for bytes in [Data(), Data("{".utf8), Data("{\"a\":1}".utf8)] {
                 try bytes.write(to: damaged)
-                let (_, answers) = try place.mirror(place.bucket())
+                let (mirror, answers) = try place.mirror(place.bucket())
                 try expect(
                     answers.text("/model/KEY/check"), equals: #"https://u.example.org ["1"] of 1"#)
-                #expect(throws: Never.self) { try BucketPlace.archive(answers) }
+                _ = try mirror.bringNow(BucketPlace.archive(answers).files)
+                try expect(Array(Data(contentsOf: file(object))), equals: Array("one".utf8))
             }
         }
+    }
+
+    @Test
+    func `a server that ends at any moment leaves only files that are right, or not believed`()
+        throws
+    {
+        try place.publish("1", ["a": "one", "b": "two"], epoch: 1)
+        let pieces = try ["one", "two"].map { text -> OriginMirror.Piece in
+            let bytes = Array(text.utf8)
+            return (PlacedFile.Name(.object, try ServedPlace.address(of: bytes)), 3)
+        }
+        var number = 0
+        var isOver = false
+        while !isOver {
+            number += 1
+            let disk = FaultyFileSystem()
+            disk.arm(.stop(after: number))
+            do {
+                let (mirror, _) = try place.mirror(place.bucket(), at: "\(number)", on: disk)
+                _ = try mirror.bringNow(pieces)
+            } catch { expect(disk.hasFired, "\(number): \(error)") }
+            isOver = !disk.hasFired
+            let (mirror, answers) = try place.mirror(place.bucket(), at: "\(number)")
+            try expect(
+                answers.text("/model/KEY/check"), equals: #"https://u.example.org ["1"] of 1"#)
+            _ = try mirror.bringNow(BucketPlace.archive(answers).files)
+            for (path, bytes) in try Damage.files(
+                below: place.directory.appending("\(number)"), without: ".mirror/")
+            {
+                guard let name = PlacedFile(key: path)?.name else { continue }
+                try expect(
+                    ServedPlace.address(of: bytes), equals: name.address, "\(number) \(path)")
+            }
+            let left = try FileManager.default.contentsOfDirectory(
+                atPath: place.directory.appending("\(number)/.mirror"))
+            expect(left.allSatisfy { !$0.hasPrefix("put-") }, "\(number): \(left)")
+        }
+        expect(number > 40)
     }
 
     @Test func `a directory that is no cache of this origin, or in use, is refused`() throws {

@@ -99,88 +99,59 @@ import VersionTree
         throws
     {
         let name = PlacedFile.Name(.object, try ServedPlace.address(of: Array("one".utf8)))
-        let gate = ThreadBell()
-        let fetching = MirrorFetching(threadMax: 1) { (file, _) in
-            guard file.epoch == 9 else { return nil }
-            gate.wait()
-            return StoreError(.missingFromBucket, "it is not there")
-        }
+        var fetches = MirrorFetches()
         let failures = Mutex<[Int64: Bool]>([:])
-        let bells = [Int64(9), 3].map { epoch in
-            let bell = ThreadBell()
+        for epoch in [Int64(9), 3] {
             let errand = MirrorErrand(1) { failure in
                 failures.withLock { $0[epoch] = failure != nil }
-                bell.ring()
             }
-            expect(fetching.add([PlacedFile(name, in: epoch)], areListed: false, for: errand))
-            return bell
+            expect(
+                fetches.add([PlacedFile(name, in: epoch)], false, errand, threadMax: 1),
+                equals: epoch == 9 ? 1 : 0)
         }
-        gate.ring()
-        for bell in bells { bell.wait() }
+        while let (file, isKnown) = fetches.next() {
+            let failure =
+                file.epoch == 9 ? StoreError(.missingFromBucket, "it is not there") : nil
+            for errand in fetches.end(file, isKnown) { errand.end(failure) }
+        }
         expect(failures.withLock { $0 }, equals: [9: true, 3: false])
     }
 
-    @Test func `vain requests are forgotten after a minute`() {
-        let time = Atomic<Int64>(1_000)
-        let absences = MirrorAbsences { time.load(ordering: .relaxed) }
-        for number in 0..<MirrorAbsences.strayCountMax {
-            expect(!absences.areTooMany)
-            absences.countStray()
-            absences.note("\(number)")
+    @Test func `what is known to be there comes first, strangers' files two at a time`() throws {
+        var fetches = MirrorFetches()
+        let files = try (0..<6).map { number in
+            PlacedFile(PlacedFile.Name(.object, try ServedPlace.address(of: [UInt8(number)])))
         }
-        expect(absences.areTooMany && absences.has("0") && !absences.has("none"))
-        absences.forgetKeys()
-        expect(absences.areTooMany && !absences.has("0"))
-        absences.note("1")
-        time.add(MirrorAbsences.lifetime - 1, ordering: .relaxed)
-        expect(absences.areTooMany && absences.has("1"))
-        time.add(1, ordering: .relaxed)
-        expect(!absences.areTooMany && !absences.has("1"))
+        let ends = Mutex<[Bool]>([])
+        let errand = MirrorErrand(3) { failure in ends.withLock { $0.append(failure != nil) } }
+        expect(fetches.add(Array(files[..<3]), false, errand, threadMax: 8), equals: 3)
+        expect(
+            fetches.add(Array(files[3...]), true, MirrorErrand(3) { _ in }, threadMax: 8), equals: 3
+        )
+        let begun = (0..<6).map { _ in fetches.next()?.file }
+        expect(begun, equals: Array(files[3...]) + [files[0], files[1], nil])
+        // Who has lost one file hears so at once, and needs no other.
+        for waiting in fetches.end(files[0], false) { waiting.end(StoreError(.network, "no")) }
+        expect(ends.withLock { $0 }, equals: [true])
+        expect(fetches.next() == nil)
+        for waiting in fetches.end(files[1], false) { waiting.end(nil) }
+        expect(ends.withLock { $0 }, equals: [true])
     }
 
-    @Test func `places of many releases are one table`() throws {
-        let names = try (0..<6).map { number in try ServedPlace.address(of: [UInt8(number)]) }
-        func release(_ members: [Int], _ epoch: Int64) throws -> (ListedRelease, ContentFacts) {
-            let facts = ContentFacts(
-                members.map {
-                    ObjectFacts(
-                        address: names[$0], byteCount: Int64($0), crc32: 0,
-                        md5: String(repeating: "0", count: 32), twin: nil)
-                })
-            let version = PublishedVersion(
-                name: try VersionName("\(epoch)"), manifest: names[0], manifestByteCount: 1,
-                content: names[0], epoch: epoch)
-            let offered = OfferedRelease(
-                .version(version), sequence: 1, createdAt: 1, facts: names[1])
-            return (try needed(ListedRelease(offered)), facts)
+    @Test func `vain requests are forgotten after a minute`() {
+        var absences = MirrorAbsences()
+        for number in 0..<MirrorAbsences.strayCountMax {
+            expect(!absences.isFull(at: 1_000))
+            absences.note("\(number)", isStray: true, at: 1_000)
         }
-        var table = PlaceTable()
-        func add(_ members: [Int], _ epoch: Int64) throws {
-            let (release, facts) = try release(members, epoch)
-            table.add(release) { () throws(StoreError) in
-                facts
-            } _: {
-                (address) throws(StoreError) in
-                throw StoreError(.mismatch, "no places: \(address)")
-            }
-        }
-        try add([1, 3, 4], 7)
-        try add([0, 3, 5], 9)
-        try add([], 11)
-        let epochs = names.map { table.file(PlacedFile.Name(.object, $0))?.epoch }
-        expect(epochs, equals: [9, 7, nil, 7, 7, 9])
-        expect(table.file(PlacedFile.Name(.object, names[5]))?.byteCount, equals: 5)
-        expect(table.file(PlacedFile.Name(.twin, names[5])) == nil && table.failure == nil)
-        // One release whose facts are broken hides none of the others'.
-        let (broken, _) = try release([2], 12)
-        table.add(broken) { () throws(StoreError) in
-            throw StoreError(.damagedOrigin, "broken")
-        } _: {
-            (_) throws(StoreError) in
-            []
-        }
-        expect(table.failure?.code, equals: .damagedOrigin)
-        expect(table.file(PlacedFile.Name(.object, names[5]))?.epoch, equals: 9)
+        expect(absences.isFull(at: 1_000) && absences.has("0", at: 1_000))
+        expect(!absences.has("none", at: 1_000))
+        absences.forgetKeys()
+        expect(absences.isFull(at: 1_000) && !absences.has("0", at: 1_000))
+        absences.note("1", isStray: false, at: 1_000)
+        let end = 1_000 + MirrorAbsences.lifetime
+        expect(absences.isFull(at: end - 1) && absences.has("1", at: end - 1))
+        expect(!absences.isFull(at: end) && !absences.has("1", at: end))
     }
 
     @Test func `what the table of places has no room for is answered all the same`() throws {
@@ -199,6 +170,18 @@ import VersionTree
             atPath: place.directory.appending("cache/\(facts)"))
         let error = #expect(throws: StoreError.self) { try mirror.bringNow(files) }
         expect(error?.message.contains("facts/") == true, "\(error?.message ?? "")")
+    }
+
+    @Test func `what was missing is looked for again as soon as a release lists it`() throws {
+        try place.publish("1", ["a": "one"])
+        let (mirror, _) = try place.mirror(place.bucket())
+        let object = PlacedFile.Name(.object, try ServedPlace.address(of: Array("two".utf8)))
+        let asked = try needed(ServedFile(object.path(in: 2)))
+        try mirror.bringNow(PlacedFile(object, in: 2))
+        expect(mirror.lack(asked) == nil)
+        try place.publish("2", ["a": "two"], epoch: 2)
+        mirror.look()
+        expect(mirror.lack(asked), equals: .file(PlacedFile(object, in: 2)))
     }
 
     @Test func `a file of a release that is refused for a moment is not said to be missing`() throws
@@ -257,28 +240,20 @@ import VersionTree
         let files = try BucketPlace.archive(answers).files
         // Once full, it makes room; if that is not enough, it says so.
         try place.publish("2", ["a": "two"], epoch: 2)
-        disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "stable.json"))
+        disk.arm(.fail(ENOSPC, at: 4, of: [.write], path: "/.mirror/put-"))
         mirror.look()
         expect(disk.hasFired)
         try expect(answers.text("/model/KEY/check").contains("\"2\", \"1\""))
-        disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "/.mirror/new/"))
+        disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "/.mirror/put-"))
         _ = try mirror.bringNow(files)
         expect(disk.hasFired)
         // However many files find no room, that is one sentence.
-        var told: Set<String> = []
-        for token in ["one", "two"] {
-            let staged = try mirror.directory.stage(token)
-            let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 9, alignment: 1)
-            defer { bytes.deallocate() }
-            disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "/.mirror/new/"))
-            do throws(StoreError) {
-                try mirror.directory.write(staged, UnsafeRawBufferPointer(bytes))
-            } catch {
-                told.insert(error.message)
-            }
-            mirror.directory.unstage(token)
-        }
-        expect(told.count == 1 && told.first?.contains("/.mirror/new: ") == true, "\(told)")
+        let told = Set(
+            ["one", "two"].map { name in
+                let error = StoreError(systemCall: "write", errno: ENOSPC, path: "/c/\(name)")
+                return MirrorDirectory.advised(error, "/c").message
+            })
+        expect(told.count == 1 && told.first?.contains("/c/.mirror: ") == true, "\(told)")
         disk.arm(.refuseChanges)
         try place.publish("3", ["a": "three"], epoch: 2)
         mirror.look()
