@@ -32,7 +32,7 @@ let publisher = Publisher("origin")
 let pointer = try publisher.withdraw(try VersionName("2.0"))
 print("\(pointer.channel) offers \(pointer.releases.compactMap(\.version?.name))")
 let freed = try publisher.collect(OriginRetention(releaseCount: 5))
-print("\(freed.objects.count) objects of the origin deleted")
+print("\(freed.fileCount) files of the origin deleted")
 
 // What happened lately, as sentences.
 for entry in try Journal(versions).entries() { print(entry.at, entry.sentence) }

@@ -14,7 +14,7 @@ extension Option {
 
     /// What a command declares that means nothing for a directory.
     package static func onlyForBuckets(_ command: Command) -> [Option] {
-        let names = bucket.map(\.name) + ["fetch-bases", "all-of", "take-over"]
+        let names = bucket.map(\.name) + ["fetch-bases"]
         return command.options.filter { names.contains($0.name) }
     }
 }

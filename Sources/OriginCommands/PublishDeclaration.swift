@@ -16,7 +16,7 @@ extension Command {
                 Clients see the previous release or this one, never a mixture. Any web server can \
                 serve the directory, and you can copy it to any CDN (objects, packs and manifests first, \
                 then deliveries, channels last). If the command is interrupted or killed, repeat it; publishing the \
-                same version twice writes nothing. Two publishers take turns.
+                same version twice writes nothing. Any number may publish at once.
 
                     castree publish 42 /srv/www/updates
                     castree publish 42 /srv/www/updates --rollout 5 --channel beta
@@ -35,21 +35,20 @@ extension Command {
                 An origin in a bucket, s3://BUCKET/PREFIX, takes any number of publishers at once, on any \
                 machines; devices read it with plain GETs. Keys and endpoint are found as AWS's \
                 tools find them. Its packs are made in the store's directory packing/, from contents \
-                that the store has; --fetch-bases fetches what lacks. There is no --packs-later: publish \
-                with --no-packs, then castree pack. --verify asks for the size of every file of the \
+                that the store has; --fetch-bases fetches what lacks. --verify asks for the size of every file of the \
                 origin that the release relies on, and sends again what is missing or cut.
 
                     castree publish 42 s3://updates/app --endpoint https://s3.example.org
 
-                To move an origin from a directory or a bucket to a bucket, copy it whole, and from then on \
-                publish only there. An interrupted copy goes on when it is repeated.
+                To move an origin from one place to another, a directory or a bucket, copy it whole, and from \
+                then on publish only there. An interrupted copy goes on when it is repeated.
 
                     castree publish --all-of /srv/www/updates s3://updates/app
-                    castree publish --all-of s3://updates/app s3://elsewhere/app
+                    castree publish --all-of s3://updates/app /srv/www/updates
 
-                Where pointers stand in a bucket and no log is, publish refuses to begin one. --take-over \
-                begins it with these pointers: those of a directory that another tool has copied there, or \
-                of an origin whose log is gone and cannot be restored (docs/buckets.md).
+                Where pointers stand and their log is not, publish refuses to begin one. --take-over \
+                begins it with these pointers: those of a directory that another tool has copied into a \
+                bucket, or of an origin whose log is gone and cannot be restored (docs/buckets.md).
 
                 With --sign-key the channel's pointer is signed, which names all the rest: devices that \
                 trust the key (castree trust add) obey nothing else. What is signed once stays so: who \
@@ -119,11 +118,11 @@ extension Option {
         .flag("dry-run", "print what would be written, and write nothing"),
         .text(
             "all-of", placeholder: "FROM",
-            "copy this origin whole, a directory or s3://BUCKET/PREFIX, into a bucket that has none; without VERSION",
+            "copy this origin whole, a directory or s3://BUCKET/PREFIX, to a place that has none; without VERSION",
             completion: .directories),
         .flag(
             "take-over",
-            "begin the log of a bucket where pointers stand and none is: a directory was copied there, or the log is gone"
+            "begin a log where pointers stand and none is: a directory was copied into a bucket, or the log is gone"
         ),
         .noWait, .withoutSync,
     ]

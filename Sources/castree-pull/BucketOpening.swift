@@ -14,10 +14,14 @@ extension Invocation {
     ///
     /// Nothing is asked of it yet.
     /// - Throws: `usage` for a bad endpoint or region, `.credentials`; the error that keeps libcurl from working.
+    func openBucket(_ location: BucketLocation) throws -> any ObjectStorage {
+        try openBucket(location, connectionOptions())
+    }
+
+    /// The same, reached in a given way.
     func openBucket(
-        _ location: BucketLocation, _ transport: TransportOptions? = nil
+        _ location: BucketLocation, _ transport: TransportOptions
     ) throws -> S3Storage {
-        let transport = if let transport { transport } else { try connectionOptions() }
         let settings = try bucketSettings()
         var options = BucketOptions()
         if isDeclared("jobs") { options.jobCount = try integer("jobs") ?? options.jobCount }

@@ -19,11 +19,18 @@ enum PullProgram {
         commands: [
             Command.pull { pull in try pull.leavingNoEmptyStore { try pull.pull() } },
             Command.channels { try $0.channels() },
-            .publish { try $0.publishToBucket() }, .withdraw { try $0.withdrawFromBucket() },
-            .prune { try $0.pruneBucket() }, .pack { try $0.packInBucket() },
-            .resign { try $0.resignBucket() }, .rotateTrust { try $0.rotateBucket() },
-            .originEnable { try $0.enableClientsInBucket() },
-            .originStatus { try $0.showClientsInBucket() },
+            .publish { invocation in
+                if let from = try invocation.value("all-of") {
+                    return try invocation.copyOrigin(from)
+                }
+                return try invocation.publish(in: invocation.openBucket)
+            },
+            .withdraw { try $0.withdraw(in: $0.openBucket) },
+            .prune { try $0.prune(in: $0.openBucket) }, .pack { try $0.pack(in: $0.openBucket) },
+            .resign { try $0.resign(in: $0.openBucket) },
+            .rotateTrust { try $0.rotateTrust(in: $0.openBucket) },
+            .originEnable { try $0.enableClients(in: $0.openBucket) },
+            .originStatus { try $0.showClients(in: $0.openBucket) },
             .fsck(
                 observed: { $0.recordingEvents() }, fetching: originObjects,
                 origin: { invocation, origin, options in

@@ -37,11 +37,17 @@ import Testing
 
     struct PruneDocument: Decodable {
         let origin: String
+        let entry: Int
+        let epoch: Int
         let releases: Int
-        let manifests: Int
-        let objects: Int
+        let files: Int
         let bytes: Int
         let waiting: Int
+        let waitingBytes: Int
+        let refused: Int
+        let unknown: Int
+        let uploads: Int
+        let requests: Int
         let dryRun: Bool
     }
 
@@ -98,7 +104,7 @@ import Testing
         throws
     {
         let first = try place.castree("publish", "1", "site", "--no-packs")
-        expect(first.errors, equals: "castree: note: made a new origin in site\n")
+        expect(first.errors, equals: "castree: note: made a new origin at site\n")
         try expect(place.castree("publish", "2", "site", "--no-packs").errors.isEmpty)
         let beta = try place.castree("publish", "2", "site", "--no-packs", "--channel", "beta")
         expect(beta.errors, equals: "castree: note: channel beta is new; the origin had stable\n")
@@ -189,7 +195,7 @@ import Testing
         ["publish", "1", "s3://updates/app?endpoint=elsewhere"],
         ["du", "s3://updates/app", "--html", "page.html"],
         ["du", "--endpoint", "http://127.0.0.1:1"], ["du", "site", "--anonymous"],
-        ["publish", "1", "site", "--retries", "1"], ["publish", "1", "site", "--take-over"],
+        ["publish", "1", "site", "--retries", "1"], ["publish", "1", "site", "--jobs", "2"],
         ["channels", "http://127.0.0.1:1/x", "--anonymous", "--retries", "0"],
     ])
     func `what names no bucket, or asks for what is not there for it, is a usage error`(
@@ -214,6 +220,34 @@ import Testing
         expect(answer.status, equals: 1)
         let lines = answer.errors.split(separator: "\n").filter { $0.contains("try 2 of 2") }
         expect(lines.count == 1 && answer.errors.contains("in 2 tries"), "\(answer)")
+    }
+
+    @Test func `a whole origin is copied from one directory to another, and what has come since`()
+        throws
+    {
+        struct CopyDocument: Decodable {
+            let files: Int
+            let found: Int
+            let channels: Int
+        }
+        func copy() throws -> CopyDocument {
+            try place.run(
+                .castree, ["publish", "--all-of", "site", "copy", "--no-sync", "--json"]
+            ).document()
+        }
+        _ = try publish("1")
+        let first = try copy()
+        expect(first.files > 0 && first.found == 0 && first.channels == 1)
+        _ = try publish("2")
+        let second = try copy()
+        expect(second.files > 0 && second.found > 0)
+        try expect(copy().files, equals: 0)
+        try expect(place.castree("fsck", "copy").status, equals: 0)
+        try expect(place.castree("publish", "1", "copy", "--no-sync").status, equals: 0)
+        try expect(place.castree("publish", "--all-of", "site", "copy").status, equals: 1)
+        try expect(place.castree("publish", "--all-of", "site", "site").status, equals: 1)
+        try expect(place.castree("publish", "--all-of", "nowhere", "new").status, equals: 3)
+        expect(!place.exists("new"))
     }
 
     @Test func `publish, withdraw and prune tell what is not there by exit status 3`() throws {
@@ -248,17 +282,19 @@ import Testing
         _ = try publish("2")
         let kept = try place.castree("prune", "site", "--keep", "1", "--json")
             .document(PruneDocument.self)
-        expect(kept.releases == 1 && kept.manifests == 0 && kept.objects == 0 && kept.waiting == 1)
+        expect(kept.releases == 1 && kept.files == 0)
+        let page = try place.address(of: "index.html", in: "1")
+        let object = "site/objects/\(page.prefix(2))/\(page.dropFirst(2))"
+        expect(place.exists(object))
         let planned = try place.castree("prune", "site", "--grace", "0s", "--dry-run", "--json")
             .document(PruneDocument.self)
         let done = try place.castree("prune", "site", "--grace", "0s", "--json")
             .document(PruneDocument.self)
-        expect(done.manifests == 1 && done.waiting == 0)
-        // What only the first release had: its page and the empty file.
-        expect(done.objects == 2 && done.bytes == "<h1>one</h1>".utf8.count)
-        expect(planned.objects == done.objects && planned.dryRun && !done.dryRun)
+        // What only the first release had: its page, the empty file, its manifest and its packs.
+        expect(done.files > 3 && done.bytes > 0 && done.waiting == 0 && !place.exists(object))
+        expect(planned.dryRun && !done.dryRun)
         try expect(place.castree("prune", "site", "--grace", "soon").status, equals: 2)
-        try expect(place.castree("prune", "site").text.hasPrefix("Deleted 0 objects, 0 B, and 0"))
+        try expect(place.castree("prune", "site").text.hasPrefix("Deleted 0 files, 0 B."))
     }
 
     @Test func `two programs that publish at once both succeed, with two numbers`() throws {

@@ -152,3 +152,20 @@ extension Damage {
         try overwrite(path, with: bytes)
     }
 }
+
+extension Damage {
+    /// Leaves an origin in a directory as the publishers of older castrees did, who wrote no log.
+    package static func forgetLog(of origin: String) throws {
+        remove("\(origin)/log")
+        for name in names(origin) where name.hasPrefix("channels/") || name.hasPrefix("for/") {
+            guard name.hasSuffix(".json"), let bytes = try? contents("\(origin)/\(name)") else {
+                continue
+            }
+            let text = String(decoding: bytes, as: UTF8.self)
+                .replacing(/,"log":[0-9]+/, with: "").replacing(/"log":[0-9]+,/, with: "")
+            if text.utf8.count < bytes.count {
+                try overwrite("\(origin)/\(name)", with: Array(text.utf8))
+            }
+        }
+    }
+}

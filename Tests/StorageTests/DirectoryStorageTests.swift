@@ -4,14 +4,18 @@ import Foundation
 import Platform
 import Storage
 import StorageTestSupport
+import Synchronization
 import Testing
 
 /// What a storage in a directory promises besides the contract of all storages.
 @Suite struct DirectoryStorageTests {
     private let directory = TemporaryDirectory()
 
-    private func storage(on disk: any FileSystem = POSIXFileSystem()) throws -> DirectoryStorage {
-        try DirectoryStorage(directory.path, scratch: ".scratch", fileSystem: disk)
+    private func storage(
+        on disk: any FileSystem = POSIXFileSystem(),
+        _ rescue: DirectoryStorage.Rescue = DirectoryStorage.Rescue()
+    ) throws -> DirectoryStorage {
+        try DirectoryStorage(directory.path, scratch: ".scratch", rescue: rescue, fileSystem: disk)
     }
 
     /// What may stand where a file belongs.
@@ -31,10 +35,10 @@ import Testing
     }
 
     @Test(arguments: Stranger.allCases)
-    func `what is no file does not count, and is replaced unless it is a directory`(
+    func `what is no file does not count, and is replaced; a directory only if it may be set aside`(
         _ stranger: Stranger
     ) throws {
-        let storage = try storage()
+        var storage = try storage()
         try storage.write("a/file", "file")
         let path = directory.path + "/a/stranger"
         try stranger.make(at: path)
@@ -42,16 +46,30 @@ import Testing
         let read = try storage.bytes("a/stranger", ReadRequest(byteCountMax: 100))
         expect(read.outcome, equals: .missing)
         try expect(storage.keys(), equals: ["a/file"])
-        try expect(
-            storage.putIfAbsent("a/stranger", body("new"), .object), equals: .conditionFailed)
+        let aside = Mutex<[String]>([])
         if stranger == .directory {
+            try expect(
+                storage.putIfAbsent("a/stranger", body("new"), .object), equals: .conditionFailed)
             #expect(throws: StoreError.self) { try storage.put("a/stranger", body("new"), .object) }
-        } else {
-            try storage.write("a/stranger", "new")
+            storage = try self.storage(
+                DirectoryStorage.Rescue(setAside: { _, name in aside.withLock { $0.append(name) } })
+            )
+        }
+        for isNew in [false, true] {
+            if isNew {
+                try expect(
+                    storage.putIfAbsent("a/stranger", body("new"), .object).isStored)
+            } else {
+                try storage.write("a/stranger", "new")
+            }
             try expect(storage.text("a/stranger"), equals: "new")
+            Damage.remove(path)
+            try stranger.make(at: path)
         }
         try expect(storage.keys(".scratch"), equals: [])
-        expect(Damage.names(directory.path + "/.scratch").filter { $0 != "turn" }, equals: [])
+        let left = Damage.names(directory.path + "/.scratch").filter { $0 != "turn" }
+        expect(left, equals: aside.withLock { $0.sorted() })
+        expect(left.count, equals: stranger == .directory ? 2 : 0)
     }
 
     @Test func `nothing is read or written through a link to a directory`() throws {

@@ -4,7 +4,7 @@ import StrictJSON
 
 /// The files of an origin that say what the clients of other systems are told: `for/…`.
 ///
-/// Whoever writes has the origin's lock, or makes an entry of its log.
+/// Whoever writes makes an entry of the origin's log.
 package struct ClientFiles {
     private let origin: any ToldOrigin
 
@@ -115,7 +115,6 @@ package struct ClientFiles {
 
     /// Replaces a history, durably, and drops its oldest offers if it would be too large to be read.
     ///
-    /// The largest label is noted before, beside the publisher's own files: a history that is lost goes on from there.
     /// - Throws: `.tooLarge` if what the pointer lists alone is too much.
     func write(
         _ history: ClientHistory, of pointer: ChannelPointer
@@ -136,7 +135,6 @@ package struct ClientFiles {
         }
         // Numbers of a history that castree did not write may leave none above them.
         _ = try ClientHistory(parsing: bytes, of: history.channel, history.system)
-        try noteLabels(of: history)
         try origin.replace(
             OriginLayout.clientHistory(of: history.channel, history.system.rawValue), with: bytes)
     }
@@ -168,106 +166,5 @@ package struct ClientFiles {
             OriginLayout.clientDocument(
                 document.address, of: system.rawValue, in: document.epoch),
             limit: Int(ClientDocument.byteCountMax))
-    }
-
-    /// The documents of a directory that no history names, by their paths, sorted.
-    ///
-    /// Of a system that has a history which cannot be read there are none, and a notice says so: nobody knows.
-    package static func leftovers(in origin: OriginPlace) throws(StoreError) -> [String] {
-        try ClientFiles(origin).leftovers(origin)
-    }
-
-    private func leftovers(_ origin: OriginPlace) throws(StoreError) -> [String] {
-        guard try areThere() else { return [] }
-        var leftovers: [String] = []
-        for system in ClientSystem.allCases {
-            do throws(StoreError) {
-                leftovers += try self.leftovers(of: system, origin)
-            } catch {
-                guard error.isOfClients else { throw error }
-                origin.notice(
-                    "no documents of \(system.rawValue) are deleted, since nobody knows which are needed: \(error.message)"
-                )
-            }
-        }
-        return leftovers.sorted()
-    }
-
-    private func leftovers(
-        of system: ClientSystem, _ origin: OriginPlace
-    ) throws(StoreError) -> [String] {
-        let place = OriginLayout.clientDocuments(of: system.rawValue)
-        let files = try origin.files(in: place)
-        if files.isEmpty { return [] }
-        let named = try documents(of: system, origin)
-        return files.filter { ObjectID($0).map { !named.contains($0) } ?? true }
-            .map { "\(place)/\($0)" }
-    }
-
-    /// The documents that the histories of a system name.
-    private func documents(
-        of system: ClientSystem, _ origin: OriginPlace
-    ) throws(StoreError) -> Set<ObjectID> {
-        var named: Set<ObjectID> = []
-        for channel in try Self.channels(of: system, in: origin) {
-            for offer in try history(of: channel, system)?.offers ?? [] {
-                named.formUnion(offer.documents.map(\.address))
-            }
-        }
-        return named
-    }
-
-    /// The channels of which a system has a history in a directory, sorted.
-    package static func channels(
-        of system: ClientSystem, in origin: OriginPlace
-    ) throws(StoreError) -> [ChannelName] {
-        try origin.files(in: OriginLayout.clients(of: system.rawValue))
-            .compactMap(OriginLayout.channel(ofHistoryFile:)).sorted()
-    }
-
-    // MARK: Labels
-
-    private static let labels = "\(OriginLayout.work)/\(OriginLayout.clientLabels)"
-
-    /// The largest label that a channel ever gave to a system's clients, as far as that is known.
-    package func labelCount(
-        of channel: ChannelName, _ system: ClientSystem
-    ) throws(StoreError) -> Int64 {
-        try labels()[Self.name(channel, system)] ?? 0
-    }
-
-    private static func name(_ channel: ChannelName, _ system: ClientSystem) -> String {
-        "\(system.rawValue) \(channel)"
-    }
-
-    private func labels() throws(StoreError) -> [String: Int64] {
-        let bytes: [UInt8]?
-        do throws(StoreError) {
-            bytes = try origin.contents(Self.labels, limit: 1 << 20)
-        } catch {
-            guard error.saysNoFile else { throw error }
-            bytes = nil
-        }
-        // A copy of what histories say: one that is no file, or no JSON, says nothing.
-        let document = bytes.flatMap { try? JSONValue.parse($0) }
-        var labels: [String: Int64] = [:]
-        for member in document?.asObject ?? [] {
-            // Nobody counts further.
-            if let number = member.value.asInt64, 1..<1 << 40 ~= number {
-                labels[member.key] = number
-            }
-        }
-        return labels
-    }
-
-    private func noteLabels(of history: ClientHistory) throws(StoreError) {
-        guard history.labelCount > 0 else { return }
-        var labels = try labels()
-        let name = Self.name(history.channel, history.system)
-        guard labels[name] ?? 0 < history.labelCount else { return }
-        labels[name] = history.labelCount
-        let document = JSONValue.object(
-            labels.map { .init(key: $0.key, value: .integer($0.value)) })
-        try origin.replace(Self.labels, with: document.fileBytes)
     }
 }

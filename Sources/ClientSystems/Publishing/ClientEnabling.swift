@@ -17,14 +17,7 @@ extension ClientTelling {
     package func enable(
         _ configuration: ClientConfiguration, by publisher: Publisher
     ) throws(StoreError) -> [ChannelPointer] {
-        try check(configuration)
-        var publisher = publisher
-        publisher.options.telling = try preparing(
-            configuration, in: DirectoryOrigin(publisher.path).place)
-        return try publisher.beginTelling(of: Set(configuration.deployments.values)) {
-            (origin) throws(StoreError) in
-            _ = try ClientFiles(origin).write(configuration)
-        }
+        try enable(configuration, by: publisher.engine(), with: nil).pointers
     }
 
     /// The same of an origin in a bucket.
@@ -76,13 +69,6 @@ extension ClientTelling {
     /// Ends a system: its clients are told nothing more.
     ///
     /// What they were told stays, so that they know everything again if it is enabled once more.
-    package func disable(_ system: ClientSystem, by publisher: Publisher) throws(StoreError) {
-        try publisher.beginTelling(of: []) { (origin) throws(StoreError) in
-            try ClientFiles(origin).removeConfiguration(of: system)
-        }
-    }
-
-    /// The same of an origin in a bucket.
     /// - Throws: `.noOrigin`; what a bucket throws.
     package func disable(
         _ system: ClientSystem, by publisher: BucketPublisher

@@ -24,16 +24,6 @@ package struct ClientStatus: Sendable {
     }
 
     /// Of all systems that are enabled in an origin, or of one; what is damaged is told with the system.
-    /// - Throws: what reading throws.
-    package static func all(
-        of only: ClientSystem? = nil, in origin: DirectoryOrigin
-    ) throws(StoreError) -> [ClientStatus] {
-        try all(of: only, in: origin.place) { (name) throws(StoreError) in
-            try origin.pointer(name)
-        }
-    }
-
-    /// The same of any origin.
     /// - Parameter pointer: what a channel offers; `nil` for one that is not there.
     package static func all(
         of only: ClientSystem? = nil, in origin: any ToldOrigin,

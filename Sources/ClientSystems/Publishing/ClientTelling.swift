@@ -63,10 +63,6 @@ package struct ClientTelling: OfferTelling {
             .contains { $0.tells(of: channel) }
     }
 
-    package func leftovers(in origin: OriginPlace) throws(StoreError) -> [String] {
-        try ClientFiles.leftovers(in: origin)
-    }
-
     package func tell(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: any ToldOrigin
     ) throws(StoreError) {
@@ -169,11 +165,7 @@ package struct ClientTelling: OfferTelling {
     func history(
         of channel: ChannelName, _ system: ClientSystem, _ files: ClientFiles
     ) throws(StoreError) -> ClientHistory {
-        var history =
-            try files.history(of: channel, system) ?? ClientHistory(system, channel)
-        // Lost, never written, or an older copy: labels go on from what is known to have been given.
-        history.labelCount = max(history.labelCount, try files.labelCount(of: channel, system))
-        return history
+        try files.history(of: channel, system) ?? ClientHistory(system, channel)
     }
 
     /// What becomes of a release: the offer, unless something refuses it.

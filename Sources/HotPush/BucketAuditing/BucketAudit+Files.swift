@@ -106,7 +106,7 @@ extension BucketAudit {
         let (bucket, options, keys) = (bucket, options, unlisted)
         let sizes = Mutex<[BucketKey: Int64]>([:])
         try bucket.inParallel(keys.count) { (position) throws(StoreError) in
-            if options.isInterrupted() { throw OriginWriter.interruption }
+            if options.isInterrupted() { throw .publishingInterrupted }
             guard let file = try bucket.head(keys[position].path) else { return }
             sizes.withLock { $0[keys[position]] = file.byteCount }
         }
@@ -231,7 +231,7 @@ private final class DeepReading: Sendable {
         do throws(StoreError) {
             outcome = try bucket.get(key.path, ReadRequest(byteCountMax: byteCount)) {
                 (bytes) throws(StoreError) in
-                if options.isInterrupted() { throw OriginWriter.interruption }
+                if options.isInterrupted() { throw .publishingInterrupted }
                 digester.update(bytes)
                 take(bytes.count)
             }

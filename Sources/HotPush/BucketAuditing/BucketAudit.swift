@@ -78,7 +78,7 @@ package final class BucketAudit {
     }
 
     func throwIfInterrupted() throws(StoreError) {
-        if options.isInterrupted() { throw OriginWriter.interruption }
+        if options.isInterrupted() { throw .publishingInterrupted }
     }
 
     // MARK: The log

@@ -44,12 +44,15 @@ package struct DirectoryAudit {
             let storage = try DirectoryStorage(path, scratch: OriginLayout.work)
             return try look(storage)
         }
-        let writer = try OriginWriter(path, isCreating: false, publisher, fileSystem)
-        let storage = try DirectoryStorage(
-            path, scratch: OriginLayout.work, rights: writer.rights, fileSystem: writer.fileSystem)
+        let storage = try OriginDirectory(
+            path: path, options: publisher,
+            fileSystem: OwnersFileSystem.around(fileSystem, directory: path)
+        ).open(isCreating: false)
+        // Publishers of older castrees keep out meanwhile.
+        let lock = try OriginLock(storage, publisher)
+        defer { withExtendedLifetime(lock) {} }
         var report = try audit(storage, mender).run()
         try storage.barrier()
-        withExtendedLifetime(writer) {}
         if let mended { report.findings.insert(mended, at: 0) }
         return report
     }
@@ -72,7 +75,7 @@ package struct DirectoryAudit {
         var finding = BucketFinding(
             .missingFile, OriginLayout.marker, "what says that an origin is here is not there")
         try fileSystem.owners(of: root.raw, path).replaceFile(
-            root.raw, OriginLayout.marker, with: marker, mode: OriginWriter.fileMode, token: "new",
+            root.raw, OriginLayout.marker, with: marker, mode: 0o666, token: "new",
             durably: true)
         finding.isRepaired = true
         return finding

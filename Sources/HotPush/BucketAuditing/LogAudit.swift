@@ -81,7 +81,7 @@ struct LogAudit {
         return BucketFinding(
             .missingEntry, OriginLayout.logEntry(first),
             "\(what) not there, and later ones are: somebody has deleted from the log; restore it from an "
-                + "older version of the bucket")
+                + "older copy")
     }
 
     /// So many entries are read before they are compared and forgotten.

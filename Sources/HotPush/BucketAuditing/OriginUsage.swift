@@ -114,7 +114,7 @@ package struct OriginUsage: Sendable {
             if live.contains(key, in: table) { offered.add(byteCount) }
         }
         for file in survey.unneeded(beside: live)
-        where file.key.epoch <= state.entry.garbageEpochMax {
+        where file.key.epoch <= state.entry.garbageEpochMax(in: bucket) {
             garbage[file.key.epoch, default: FileFigures()].add(file.byteCount)
         }
         (strays, scratch) = (survey.strays, survey.scratchFigures)

@@ -59,7 +59,7 @@ struct BaseFetching: Sendable {
         guard let directory = opened else { return nil }
         let (bucket, options, objects) = (bucket, options, objects)
         try bucket.inParallel(objects.count) { (index) throws(StoreError) in
-            if options.isInterrupted() { throw OriginWriter.interruption }
+            if options.isInterrupted() { throw .publishingInterrupted }
             let wanted = objects[index]
             let path = StoreLayout.objectPath(wanted.key.address)
             try fileSystem.makeDirectoryIfAbsent(directory.raw, String(path.prefix(2)))

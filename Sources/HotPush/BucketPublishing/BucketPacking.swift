@@ -16,6 +16,8 @@ final class BucketPacking {
     private var known: [ObjectID: OfferedDelivery.State?] = [:]
     /// What was fetched to make packs from it: how many objects, and their bytes.
     private(set) var fetched = (count: 0, byteCount: Int64(0))
+    /// What is said where nothing is to be made; `nil` if nothing was refused either.
+    private(set) var nothing: PackReport?
     private var home: PackingHome { PackingHome(versions, bucket, options) }
     private var fileSystem: any FileSystem { home.fileSystem }
 
@@ -36,24 +38,33 @@ final class BucketPacking {
     /// Makes nothing.
     func plan(in state: OriginState) throws(StoreError) -> PackReport? {
         let need = try need(in: state)
-        return need.isMet ? nil : try preparation(need, state).planned
+        return need.isMet ? PackReport(nothingFor: need) : try preparation(need, state).planned
     }
 
     /// Makes the packs that the release lacks.
     /// - Returns: `nil` if there is nothing to do.
     func prepare(in state: OriginState) throws(StoreError) -> PreparedPacks? {
         let need = try need(in: state)
-        guard !need.isMet else { return nil }
+        guard !need.isMet else {
+            nothing = PackReport(nothingFor: need)
+            return nil
+        }
         do throws(StoreError) {
             return try prepare(need, in: state)
         } catch {
             if error.code == .outOfSpace {
-                // What was kept of it takes room that others need.
-                try? PackingPlace.dropUnused(
-                    in: try home.makeDirectory().raw, offered: state.deliveries, fileSystem)
+                // Report the first error; the next publisher drops it, too.
+                try? dropUnused(in: state)
             }
             throw error
         }
+    }
+
+    /// Drops what was kept to make packs of: it takes room that others need.
+    private func dropUnused(in state: OriginState) throws(StoreError) {
+        let directory = try home.makeDirectory()
+        try PackingPlace.dropUnused(
+            in: directory.raw, offered: state.deliveries, fileSystem)
     }
 
     private func prepare(
@@ -62,16 +73,16 @@ final class BucketPacking {
         let preparation = try preparation(need, state)
         let place = try home.openPlace()
         let fetching =
-            options.packs.fetchesBases
+            options.packs.fetchesBases || bucket.readsFreely
             ? try BaseFetching(need.lacking, in: state, bucket, versions, options) : nil
         try preparation.checkSpace(
-            in: place.publishing.raw, printable(versions.store.path),
-            "castree gc deletes what no version has", fetching: fetching?.byteCount ?? 0,
+            in: place.publishing.raw, home.disk.path, home.disk.remedy,
+            fetching: fetching?.byteCount ?? 0,
             fileSystem)
         var absence = "not in the store; --fetch-bases fetches it"
         var objects: OpenedDirectory?
         if let fetching {
-            absence = "neither in the store nor in the bucket"
+            absence = "neither in the store nor in the origin"
             objects = try fetching.run(into: place)
             fetched = (fetching.objects.count, fetching.byteCount)
         }
@@ -101,6 +112,22 @@ final class BucketPacking {
 
     // MARK: What there is
 
+    /// Says which packs of a release that keeps them are missing or damaged, where none are made.
+    func checkKept(in state: OriginState) throws(StoreError) {
+        guard let delivery = state.delivery(of: version.manifest, in: channel) else { return }
+        let remedy =
+            "castree pack \(version.name) \(printable(bucket.place)) --channel \(channel) --verify makes again what is wrong"
+        guard let there = try read(delivery) else {
+            return options.notice(
+                "the delivery of version \(version.name) is missing or damaged; \(remedy)")
+        }
+        let (wrong, all) = (there.damaged.count, there.damaged.count + there.packs.count)
+        guard wrong > 0 else { return }
+        options.notice(
+            "\(wrong) of \(all) packs of version \(version.name) \(wrong == 1 ? "is" : "are") missing or damaged; "
+                + remedy)
+    }
+
     /// The contents from which packs are wanted.
     func bases(in state: OriginState) throws(StoreError) -> PackBases {
         try PackBases(
@@ -124,7 +151,7 @@ final class BucketPacking {
         _ bases: PackBases, _ state: OriginState
     ) throws(StoreError) -> OfferedDelivery.State? {
         // Of a base that was asked for by name it is said whether it gave a pack.
-        guard !options.verifiesObjects, options.packs.baseVersions.isEmpty,
+        guard !options.verifiesObjects, !bucket.readsFreely, options.packs.baseVersions.isEmpty,
             let delivery = state.delivery(of: version.manifest, in: channel),
             let work = try home.record()?.works[delivery.address],
             bases.contents.isSubset(of: work.bases)
@@ -153,12 +180,13 @@ final class BucketPacking {
         }
         guard let document else { return nil }
         var state = OfferedDelivery.State(packs: document.packs)
-        if options.verifiesObjects {
+        if options.verifiesObjects || bucket.readsFreely {
             var wanted: [BucketKey: Int64] = [:]
             for pack in document.packs {
                 wanted[BucketKey(.pack, pack.address, in: delivery.epoch)] = pack.byteCount
             }
-            let missing = Set(try StandingFiles(in: bucket).missing(of: wanted).map(\.address))
+            let missing = Set(
+                try StandingFiles(in: bucket, options).missing(of: wanted).map(\.address))
             state.damaged = document.packs.filter { missing.contains($0.address) }
             state.packs.removeAll { missing.contains($0.address) }
         }

@@ -23,9 +23,8 @@ extension BucketPruner {
         if mayAdvance, let kept = try keptFrom(state, log, grace) { entry.keptFrom = kept }
         let live = try survey.live(keptFrom: entry.keptFrom, upTo: state)
         // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
-        if survey.unneeded(beside: live).contains(where: {
-            $0.key.epoch > state.entry.garbageEpochMax
-        }) {
+        let garbageEpochMax = state.entry.garbageEpochMax(in: bucket)
+        if survey.unneeded(beside: live).contains(where: { $0.key.epoch > garbageEpochMax }) {
             entry.epoch += 1
         }
         // What an entry without pointers does not offer counts as read by no device since.
@@ -33,7 +32,10 @@ extension BucketPruner {
         let prunedAt = state.entry.prunedAt
         let comesAfterTrimming =
             prunedAt > 0 ? try !log.pastEntry(prunedAt).pointers.isEmpty : false
-        let isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
+        var isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
+        if !isMark, prunedAt > 0, !bucket.deletesLate {
+            isMark = try age(of: prunedAt, state, log) == nil
+        }
         guard
             !entry.pointers.isEmpty || entry.keptFrom != state.entry.keptFrom
                 || entry.epoch != state.entry.epoch || comesAfterTrimming || isMark
@@ -61,13 +63,28 @@ extension BucketPruner {
             // An entry that would free nothing is none.
             let kept = try log.liveReleases(keptFrom: prune.number, upTo: state)
             guard kept.count < live.count else { return nil }
-            if !prune.hasTrimmed,
-                let file = try bucket.head(OriginLayout.logEntry(prune.number)),
-                file.answeredAt - file.modifiedAt >= grace
-            {
+            if !prune.hasTrimmed, let age = try age(of: prune.number, state, log), age >= grace {
                 return prune.number
             }
         }
         return nil
+    }
+
+    /// How many seconds ago a prune was, by the server's clock; by this machine's, where there is no other.
+    ///
+    /// - Returns: `nil` where that clock has been put back since, or was behind then and is right again: nobody can tell.
+    private func age(
+        of number: Int64, _ state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> Int64? {
+        guard !bucket.deletesLate else {
+            return try bucket.head(OriginLayout.logEntry(number))
+                .map { $0.answeredAt - $0.modifiedAt } ?? 0
+        }
+        let (now, then) = (publisher.now(), try log.pastEntry(number).createdAt)
+        var latest = then
+        for earlier in max(state.entry.keptFrom, 1)..<max(number, state.entry.keptFrom, 1) {
+            latest = max(latest, try log.pastEntry(earlier).createdAt)
+        }
+        return then > now || then < latest && now >= latest ? nil : now - then
     }
 }

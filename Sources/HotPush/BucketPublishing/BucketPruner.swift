@@ -20,28 +20,6 @@ package struct BucketPruner: Sendable {
         self.trimmedByteCountMax = trimmedByteCountMax
     }
 
-    /// What a prune has done, or would do.
-    package struct Report: Sendable {
-        /// The newest entry.
-        package var entry: Int64 = 0
-        /// Where new files are written.
-        package var epoch: Int64 = 0
-        /// How many releases no pointer lists any more.
-        package var trimmedCount = 0
-        /// Files that were, or would be, deleted; their bytes.
-        package var garbage = (count: 0, byteCount: Int64(0))
-        /// Files that no release has, and that wait for a later prune.
-        package var waiting = (count: 0, byteCount: Int64(0))
-        /// Files that the store refused to delete.
-        package var refusedCount = 0
-        /// Files of which nobody knows whether they are deleted: no answer came.
-        package var unknownCount = 0
-        /// Uploads in parts that somebody has left, and that are, or would be, ended.
-        package var uploadCount = 0
-        /// What it took.
-        package var figures = StorageFigures()
-    }
-
     /// Trims the channels, and deletes what no release has for the grace.
     ///
     /// - Parameters:
@@ -50,7 +28,7 @@ package struct BucketPruner: Sendable {
     /// - Throws: `.noOrigin`; `.damagedOrigin` if a pointer or a manifest cannot be read: then nothing is deleted.
     package func prune(
         keeping keepCount: Int, grace: Int64, isDryRun: Bool = false
-    ) throws(StoreError) -> Report {
+    ) throws(StoreError) -> PruneReport {
         let log = publisher.makeLog(isWary: true)
         var state = try publisher.open(PointerCopy(.stable, in: bucket).read(), log)
         if !isDryRun { state = try publisher.finishing(nil, upon: state, log) }
@@ -157,15 +135,20 @@ package struct BucketPruner: Sendable {
     /// - Throws: `.accessDenied` if the store refuses to delete.
     private func sweep(
         _ survey: BucketSurvey, _ state: OriginState, _ trimmedCount: Int, isDryRun: Bool
-    ) throws(StoreError) -> Report {
-        var report = Report(
+    ) throws(StoreError) -> PruneReport {
+        // Nobody uploads meanwhile what nobody needed when it was listed.
+        let lock = try bucket.deletesLate ? nil : OriginLock(bucket, publisher.options)
+        defer { withExtendedLifetime(lock) {} }
+        let state =
+            lock == nil ? state : try publisher.state(of: survey.log, from: state.number)
+        var report = PruneReport(
             entry: state.number, epoch: state.entry.epoch, trimmedCount: trimmedCount)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
         // No power cut brings back a pointer that names what is deleted.
         if !isDryRun { try bucket.barrier() }
         var some = survey.scratch
         for file in survey.unneeded(beside: live) {
-            guard file.key.epoch <= state.entry.garbageEpochMax else {
+            guard file.key.epoch <= state.entry.garbageEpochMax(in: bucket) else {
                 report.waiting.count += 1
                 report.waiting.byteCount += file.byteCount
                 continue
@@ -177,6 +160,11 @@ package struct BucketPruner: Sendable {
         if !isDryRun {
             try listChannels(of: state)
             try bucket.barrier()
+            // Derived; the next one tries again.
+            if let work = bucket.work, work.isWritable, let place = try? work.openIfPresent() {
+                try? PackingPlace.dropUnused(
+                    in: place.raw, offered: state.deliveries, work.fileSystem)
+            }
         }
         report.uploadCount = try endUploads(isDryRun: isDryRun)
         report.figures = bucket.figures
@@ -188,7 +176,8 @@ package struct BucketPruner: Sendable {
 
     /// Deletes the first of these files, and counts them.
     private func sweep(
-        _ files: inout [(path: String, byteCount: Int64)], _ report: inout Report, isDryRun: Bool
+        _ files: inout [(path: String, byteCount: Int64)], _ report: inout PruneReport,
+        isDryRun: Bool
     ) throws(StoreError) {
         let some = files.prefix(Self.deletedCount)
         let spared = isDryRun ? [] : try delete(some.map(\.path), &report)
@@ -202,9 +191,9 @@ package struct BucketPruner: Sendable {
     /// Deletes some files.
     /// - Returns: those that are there still, or may be.
     private func delete(
-        _ paths: [String], _ report: inout Report
+        _ paths: [String], _ report: inout PruneReport
     ) throws(StoreError) -> Set<String> {
-        if publisher.options.isInterrupted() { throw OriginWriter.interruption }
+        if publisher.options.isInterrupted() { throw .publishingInterrupted }
         let outcome = try bucket.delete(paths)
         if let denied = outcome.refused.first(where: { $0.code == "AccessDenied" }) {
             throw StoreError(
@@ -216,4 +205,28 @@ package struct BucketPruner: Sendable {
         report.unknownCount += outcome.unknownCount
         return outcome.unknownCount > 0 ? Set(paths) : Set(outcome.refused.map(\.key))
     }
+}
+
+/// What a prune has done, or would do.
+public struct PruneReport: Sendable {
+    /// The newest entry.
+    package var entry: Int64 = 0
+    /// Where new files are written.
+    package var epoch: Int64 = 0
+    /// How many releases no pointer lists any more.
+    package var trimmedCount = 0
+    /// Files that were, or would be, deleted; their bytes.
+    package var garbage = (count: 0, byteCount: Int64(0))
+    /// How many files were, or would be, deleted.
+    public var fileCount: Int { garbage.count }
+    /// Files that no release has, and that wait for a later prune.
+    package var waiting = (count: 0, byteCount: Int64(0))
+    /// Files that the store refused to delete.
+    package var refusedCount = 0
+    /// Files of which nobody knows whether they are deleted: no answer came.
+    package var unknownCount = 0
+    /// Uploads in parts that somebody has left, and that are, or would be, ended.
+    package var uploadCount = 0
+    /// What it took.
+    package var figures = StorageFigures()
 }

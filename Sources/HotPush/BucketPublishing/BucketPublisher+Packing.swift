@@ -23,18 +23,23 @@ extension BucketPublisher {
         let packing = BucketPacking(
             manifest, version, of: versions, to: bucket, channel, options)
         guard let prepared = try packing.prepare(in: state) else {
-            return try finish(channel, seen, state, log, isUnchanged: true)
+            var commit = try finish(channel, seen, state, log, isUnchanged: true)
+            commit.packing = packing.nothing
+            return commit
         }
+        let lock = try OriginLock(sharing: bucket, options)
+        defer { withExtendedLifetime(lock) {} }
         let packs = PackUpload(
             packing, prepared, SeenFiles(in: bucket), UploadWatch(log, now: now))
         var isWithdrawn = false
         let (done, after) = try committing(to: channel, seen, upon: state, log) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
-            let delivery = try packs.place(in: &state)
-            let pointer = state.pointers[channel]
-            isWithdrawn = pointer?.offers(version.manifest) != true
-            return pointer?.delivering(version.manifest, by: delivery, now: now())
-                .map { ($0, .pack) }
+            func isOffered() -> Bool { state.pointers[channel]?.offers(version.manifest) == true }
+            let delivery = isOffered() ? try packs.place(in: &state) : nil
+            isWithdrawn = !isOffered()
+            if isWithdrawn { return nil }
+            return state.pointers[channel]?
+                .delivering(version.manifest, by: delivery, now: now()).map { ($0, .pack) }
         }
         // The packs are offered; whatever is not noted is made again.
         if !isWithdrawn { try? packs.note(after) }

@@ -18,10 +18,13 @@ extension BucketPublisher {
         let state = try trusted(there, offer.channel, log)
         let packing = BucketPacking(
             manifest, version, of: versions, to: bucket, offer.channel, options)
+        if options.verifiesObjects, options.packs.moment == .never {
+            try packing.checkKept(in: state)
+        }
         let report = options.packs.moment == .never ? nil : try packing.plan(in: state)
         let layout = ReleaseLayout(
             manifest, version, for: offer.channel, of: versions, SeenFiles(in: bucket),
-            isVerifying: options.verifiesObjects)
+            options)
         let plan = try layout.plan(in: state)
         var release = offer.release(.version(plan.standing ?? version))
         release.delivery = state.delivery(of: version.manifest, in: offer.channel)
@@ -61,7 +64,7 @@ extension BucketPublisher {
         return try FactsUpload(
             manifest, version, for: channel,
             TwinMaking(versions, bucket, options, keepsTwins: false), work.source, work.seen,
-            UploadWatch(log, now: now), isVerifying: options.verifiesObjects
+            UploadWatch(log, now: now), options
         ).plan(in: state)
     }
 }

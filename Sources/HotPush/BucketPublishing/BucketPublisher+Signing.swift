@@ -5,7 +5,7 @@ import VersionTree
 // Signatures in a bucket: the pointer in an entry of the log carries them, and nothing else of the entry is signed.
 
 extension BucketPublisher: SigningPlace {
-    var place: String { bucket.place }
+    var place: String { bucket.identity }
 
     /// Refuses what must not be built upon, before anything is sent.
     /// - Throws: `.untrusted`.
@@ -48,7 +48,7 @@ extension BucketPublisher: SigningPlace {
     /// - Throws: why it cannot be noted; nothing may be sent then.
     func prepare(_ pointer: ChannelPointer, upon before: OriginState) throws(StoreError) {
         try options.sealing.prepare(
-            pointer, upon: before.pointers[pointer.channel], at: bucket.place,
+            pointer, upon: before.pointers[pointer.channel], at: place,
             notice: options.notice)
     }
 
@@ -62,7 +62,7 @@ extension BucketPublisher: SigningPlace {
     /// Remembers what was signed, and copies the id of an origin that was not signed before into its marker.
     func signed(_ pointer: ChannelPointer, upon before: OriginState) {
         guard pointer.isSigned, let origin = pointer.origin else { return }
-        options.sealing.remember(pointer, at: bucket.place, notice: options.notice)
+        options.sealing.remember(pointer, at: place, notice: options.notice)
         guard !before.pointers.values.contains(where: { $0.isSigned && $0.origin == origin })
         else { return }
         do throws(StoreError) {
@@ -164,6 +164,8 @@ extension BucketPublisher: SigningPlace {
         let log = makeLog()
         let state = try finishing(
             nil, upon: open(PointerCopy(.stable, in: bucket).read(), log), log)
+        // Channels that a call which was cut short has signed already: devices may not see it yet.
+        writeCopies(of: state, log)
         var step = try self.step(rotation, upon: state, signing: [])
         if !step.isThere { try write(step.file) }
         var commits: [BucketCommit] = []

@@ -54,6 +54,23 @@ extension BucketPublisher {
         return (told(state, log, work), state.pointers)
     }
 
+    /// The files below `for/` that do not say what the log says, and whose they are: their clients get old answers, or none.
+    /// - Throws: `.noOrigin`; what reading throws.
+    package func staleClientFiles() throws(StoreError) -> [(system: String, path: String)] {
+        let log = makeLog()
+        let state = try open(PointerCopy(.stable, in: bucket).read(), log)
+        var stale: [(system: String, path: String)] = []
+        for copy in ClientCopies.all(in: state.entry) {
+            do throws(StoreError) {
+                if try copy.isAsNew(copy.read(log), as: state, log) { continue }
+            } catch {
+                guard OriginLog.saysEntryIsBad(error) || error.isOfPlace else { throw error }
+            }
+            stale.append((copy.system.description, copy.key))
+        }
+        return stale
+    }
+
     /// Begins to tell the clients of a system what channels offer: as ``Publisher/beginTelling(of:_:)``.
     ///
     /// An entry for each channel gives its releases their facts, and tells of them; the last one lets it be seen, upon exactly
@@ -72,13 +89,16 @@ extension BucketPublisher {
         for channel in channels.sorted() where state.pointers[channel] != nil {
             try checkSigning(channel, upon: state, log)
         }
+        if !channels.isEmpty, state.entry.clients.isEmpty { try markToldClients() }
+        let lock = try OriginLock(sharing: bucket, options)
+        defer { withExtendedLifetime(lock) {} }
         let work = ToldWork(SeenFiles(in: bucket), ToldSource(bucket, versions))
-        let making = versions.map { TwinMaking($0, bucket, options) }
+        let making = TwinMaking(versions, bucket, options)
         var places: [ChannelName: Int64] = [:]
         var isChanged = false
         var tryCount = 0
         while true {
-            if options.isInterrupted() { throw OriginWriter.interruption }
+            if options.isInterrupted() { throw .publishingInterrupted }
             for channel in channels.sorted() {
                 guard let place = state.entry.channels[channel], places[channel] != place else {
                     continue
@@ -95,7 +115,6 @@ extension BucketPublisher {
             try configure(origin)
             try origin.write(to: &entry)
             guard !entry.configurations.isEmpty else { break }
-            if state.entry.clients.isEmpty { try markToldClients() }
             if let newer = try commit(entry, upon: state, log) {
                 (state, isChanged) = (newer, true)
                 break
@@ -128,7 +147,7 @@ extension BucketPublisher {
     /// Gives the releases of a channel their facts, and tells of them.
     private func know(
         _ channel: ChannelName, upon state: OriginState, _ log: OriginLog, _ work: ToldWork,
-        _ making: TwinMaking?
+        _ making: TwinMaking
     ) throws(StoreError) -> (commit: BucketCommit, state: OriginState) {
         let seen = try PointerCopy(channel, in: bucket).read()
         let watch = UploadWatch(log, now: now)
@@ -138,7 +157,6 @@ extension BucketPublisher {
                 let number = state.number
                 var facts: [ObjectID: PublishedFacts] = [:]
                 for release in state.pointers[channel]?.liveReleases ?? [] {
-                    guard let making else { throw Self.noStore }
                     facts[release.version.manifest] = try place(
                         release, of: channel, in: &state, work, making, watch)
                 }
@@ -159,15 +177,8 @@ extension BucketPublisher {
         for (object, epoch) in try files.objects() { standing[object.address] = epoch }
         return try FactsUpload(
             manifest, release.version, for: channel, making, work.source, work.seen, watch,
-            isVerifying: options.verifiesObjects
+            options
         ).place(in: &state, standing: standing)
-    }
-
-    private static var noStore: StoreError {
-        StoreError(
-            .noStore,
-            "what the channels offer is compressed for its clients in a store: castree init makes one"
-        )
     }
 
     /// Notes in the marker that clients of other systems update from the origin.

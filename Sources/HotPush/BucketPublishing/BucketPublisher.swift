@@ -22,6 +22,8 @@ package struct BucketPublisher: Sendable {
 
     /// What has been done so far.
     package var figures: StorageFigures { bucket.figures }
+    /// Whether what is made for the origin is made in a store.
+    package var needsStore: Bool { bucket.work == nil }
 
     /// Makes a publisher; nothing is asked of the bucket yet.
     package init(
@@ -43,6 +45,35 @@ package struct BucketPublisher: Sendable {
     package func publish(
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
     ) throws(StoreError) -> BucketCommit {
+        guard options.packs.moment == .after else {
+            return try advising(on: offer.channel, name) { () throws(StoreError) in
+                try publishNow(name, of: versions, as: offer)
+            }
+        }
+        var publisher = self
+        publisher.options.packs.moment = .never
+        var commit = try publisher.publish(name, of: versions, as: offer)
+        options.notice("version \(name) is offered; its packs follow")
+        guard let version = commit.plan?.version else { return commit }
+        let packed = try options.withRoom(for: version, in: bucket.place, offer.channel) {
+            () throws(StoreError) in try pack(name, of: versions, in: offer.channel)
+        }
+        guard let packed else { return commit }
+        (commit.entry, commit.epoch) = (packed.entry, packed.epoch)
+        commit.packing = packed.packing
+        commit.plan?.packing = packed.packing
+        (commit.fetched, commit.figures) = (packed.fetched, packed.figures)
+        if let problem = packed.pointerProblem {
+            options.notice(
+                "the packs of version \(name) are seen after the next command on channel \(offer.channel): "
+                    + problem.message)
+        }
+        return commit
+    }
+
+    private func publishNow(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer
+    ) throws(StoreError) -> BucketCommit {
         let pin = try Publisher.pin(name, of: versions)
         defer { withExtendedLifetime(pin) {} }
         let (manifest, version) = try Publisher.describe(
@@ -50,26 +81,37 @@ package struct BucketPublisher: Sendable {
         let log = makeLog()
         let seen = try PointerCopy(offer.channel, in: bucket).read()
         let state = try openOrCreate(seen, log)
+        if state.pointers[offer.channel] == nil, !state.pointers.isEmpty {
+            let others = state.pointers.keys.sorted().map(\.description).joined(separator: ", ")
+            options.notice("channel \(offer.channel) is new; the origin had \(others)")
+        }
         try Publisher.checkName(version, state.pointers)
         try checkSigning(offer.channel, upon: state, log)
         let packing = BucketPacking(
             manifest, version, of: versions, to: bucket, offer.channel, options)
+        if options.verifiesObjects, options.packs.moment == .never {
+            try packing.checkKept(in: state)
+        }
         let prepared =
             options.packs.moment == .before ? try packing.prepareIfRoom(in: state) : nil
+        let lock = try OriginLock(sharing: bucket, options)
+        defer { withExtendedLifetime(lock) {} }
         let (files, watch) = (SeenFiles(in: bucket), UploadWatch(log, now: now))
         let packs = PackUpload(packing, prepared, files, watch)
         let upload = ReleaseUpload(
             manifest, version, for: offer.channel, of: versions, files, watch, options)
         let work = ToldWork(files, ToldSource(bucket, versions))
+        let making = TwinMaking(versions, bucket, options)
         let facts = try FactsUpload(
-            manifest, version, for: offer.channel, TwinMaking(versions, bucket, options),
-            work.source, files, watch, isVerifying: options.verifiesObjects)
-        let (commit, after) = try committing(to: offer.channel, seen, upon: state, log, work) {
+            manifest, version, for: offer.channel, making, work.source, files, watch, options)
+        var upon: ChannelPointer?
+        var (commit, after) = try committing(to: offer.channel, seen, upon: state, log, work) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             try Publisher.checkName(version, state.pointers)
             let release = try place(offer, upload, packs, facts, log, work, in: &state)
             try Publisher.checkName(version, state.pointers)
-            let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
+            upon = state.pointers[offer.channel]
+            let before = upon ?? .empty(offer.channel, now: now())
             if let after = offering(release, version, upon: before) { return (after, .publish) }
             return options.sealing.renews(before, now: now())
                 ? (before.renewed(now: now()), .resign) : nil
@@ -77,9 +119,13 @@ package struct BucketPublisher: Sendable {
         if options.verifiesObjects, commit.pointer.offersOlder(version) {
             options.notice(Publisher.mending(version, offer.channel))
         }
+        making.close()
         // The release is offered; whatever is not noted is made again.
         try? packs.note(after)
-        return commit.with(upload, facts, packs, packing)
+        commit = commit.with(upload, facts, packs, packing)
+        commit.plan?.before = upon
+        commit.plan?.head = upon?.releases.first?.sequence
+        return commit
     }
 
     /// The pointer with a release at its head, or where it stands if it is older and only verified; `nil` if nothing changes.
@@ -120,9 +166,17 @@ package struct BucketPublisher: Sendable {
     package func withdraw(
         _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
     ) throws(StoreError) -> BucketCommit {
+        try advising { () throws(StoreError) in
+            try takeOut(version, from: channel, toEmbedded: toEmbedded)
+        }
+    }
+
+    private func takeOut(
+        _ version: VersionName, from channel: ChannelName, toEmbedded: Bool
+    ) throws(StoreError) -> BucketCommit {
         let log = makeLog()
         let seen = try PointerCopy(channel, in: bucket).read()
-        let state = try open(seen, log)
+        let state = try open(seen, log, isUrgent: true)
         return try committing(to: channel, seen, upon: state, log) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             guard let before = state.pointers[channel] else {
@@ -163,12 +217,19 @@ package struct BucketPublisher: Sendable {
 
     /// What the origin is now.
     ///
-    /// - Parameter seen: a channel's pointer, which hints at the end of the log.
-    func open(_ seen: PointerCopy.Seen, _ log: OriginLog) throws(StoreError) -> OriginState {
+    /// - Parameters:
+    ///   - seen: a channel's pointer, which hints at the end of the log.
+    ///   - isUrgent: whether nothing that the clients of other systems were told may be in the way.
+    func open(
+        _ seen: PointerCopy.Seen, _ log: OriginLog, isUrgent: Bool = false
+    ) throws(StoreError) -> OriginState {
         if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
         let traces = try OriginTraces(of: bucket)
         // Somebody may just have made it.
         if let state = try log.state(from: 0) { return state }
+        if bucket.listsAll, seen.pointer?.log == nil, !traces.channels.isEmpty {
+            return try OriginFoundation(self, log).lay(seen, isUrgent: isUrgent)
+        }
         throw traces.absence(namedBy: seen.pointer?.log)
     }
 
@@ -209,7 +270,7 @@ package struct BucketPublisher: Sendable {
         var state = isFinishing ? state : try finishing(channel, upon: state, log)
         var tryCount = 0
         while true {
-            if options.isInterrupted() { throw OriginWriter.interruption }
+            if options.isInterrupted() { throw .publishingInterrupted }
             var changed: (ChannelPointer, LogEntry.Kind)?
             do throws(StoreError) {
                 if !isSealed { state = try trusted(state, channel, log) }
@@ -278,6 +339,20 @@ package struct BucketPublisher: Sendable {
         pause(Backoff.log.milliseconds(failureCount: tryCount))
     }
 
+    /// Writes the list of the channels' names, for people and pages, if it is not the log's.
+    /// - Throws: what is wrong with more than its room and its place.
+    private func listChannels(of state: OriginState) throws(StoreError) {
+        do throws(StoreError) {
+            let list = try ChannelListCopy(of: state, in: bucket)
+            if try !list.isRight() { _ = try list.write() }
+        } catch {
+            guard error.code == .outOfSpace || error.isOfPlace else { throw error }
+            options.notice(
+                "\(OriginLayout.channelList) could not be written, which the next command does: \(error.message)"
+            )
+        }
+    }
+
     func finish(
         _ channel: ChannelName, _ seen: PointerCopy.Seen, _ state: OriginState,
         _ log: OriginLog, isUnchanged: Bool
@@ -287,52 +362,16 @@ package struct BucketPublisher: Sendable {
             entry: state.number, epoch: state.entry.epoch, pointer: pointer,
             isUnchanged: isUnchanged)
         do throws(StoreError) {
-            try PointerCopies(log, pause).write(channel, of: state, seen: seen)
-            try bucket.barrier()
+            try advising { () throws(StoreError) in
+                try PointerCopies(log, pause).write(channel, of: state, seen: seen)
+                try bucket.barrier()
+            }
         } catch {
             // The commit stands; devices see it with the next command.
             commit.pointerProblem = error
         }
+        if bucket.readsFreely { try listChannels(of: state) }
         commit.figures = bucket.figures
-        return commit
-    }
-}
-
-/// What a command has made of an origin in a bucket.
-package struct BucketCommit: Sendable {
-    /// The number of the log's newest entry.
-    package var entry: Int64
-    /// Where new files are written.
-    package var epoch: Int64
-    /// What the channel offers.
-    package var pointer: ChannelPointer
-    /// Whether the channel offered exactly this before.
-    package var isUnchanged: Bool
-    /// Why devices see the release before it until the next command on the channel; `nil` if they see this one.
-    package var pointerProblem: StoreError?
-    /// How many objects were sent, and their bytes.
-    package var sent = (count: 0, byteCount: Int64(0))
-    /// How many objects of the version the origin had.
-    package var reusedObjectCount = 0
-    /// What was sent for the clients of other systems; `nil` if none is told of the channel.
-    package var facts: PlannedFacts?
-    /// The packs that were made; `nil` if there were none to be made.
-    package var packing: PackReport?
-    /// What was fetched to make packs from it: how many objects, and their bytes.
-    package var fetched = (count: 0, byteCount: Int64(0))
-    /// What it took.
-    package var figures = StorageFigures()
-
-    fileprivate func with(
-        _ upload: ReleaseUpload, _ facts: FactsUpload, _ packs: PackUpload,
-        _ packing: BucketPacking
-    ) -> BucketCommit {
-        var commit = self
-        commit.sent = upload.sent
-        commit.reusedObjectCount = upload.objectCount - upload.sent.count
-        commit.facts = facts.placed
-        commit.packing = packs.report
-        commit.fetched = packing.fetched
         return commit
     }
 }

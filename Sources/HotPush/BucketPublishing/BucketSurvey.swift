@@ -7,7 +7,9 @@ import VersionTree
 /// A listing is a hint: what it does not show stays, which is all that a prune needs. Belongs to one thread.
 final class BucketSurvey {
     private let bucket: any ObjectStorage
-    private let log: OriginLog
+    let log: OriginLog
+    /// Whether a release must have all that it names, also what can be made again.
+    private let isStrict: Bool
     /// The files that never change, and their sizes.
     private(set) var table = KeyTable()
     /// What was left by looking what the store can do.
@@ -33,8 +35,10 @@ final class BucketSurvey {
     /// What these are numbers of.
     private var lists = ReleaseLists()
 
-    init(_ bucket: any ObjectStorage, _ log: OriginLog) {
+    /// - Parameter isStrict: whether a release must have all that it names, also what can be made again.
+    init(_ bucket: any ObjectStorage, _ log: OriginLog, isStrict: Bool = false) {
         self.bucket = bucket
+        self.isStrict = isStrict
         self.log = log
     }
 
@@ -86,12 +90,20 @@ final class BucketSurvey {
     }
 
     /// The files of all releases that the entries from `keptFrom` to that of the state offer.
-    /// - Throws: `.damagedOrigin` if one of their manifests cannot be read.
+    /// - Throws: `.damagedOrigin` if the manifest of one that is still offered cannot be read.
     func live(keptFrom: Int64, upTo state: OriginState) throws(StoreError) -> KeySet {
         var live = KeySet(of: table)
         var numbers: Set<Int> = []
+        let offered = Set(state.pointers.values.flatMap(\.liveReleases))
         for release in try log.liveReleases(keptFrom: keptFrom, upTo: state) {
-            numbers.formUnion(try self.numbers(of: release))
+            do throws(StoreError) {
+                numbers.formUnion(try self.numbers(of: release))
+            } catch {
+                // What is offered no more, and cannot be read, nobody can use.
+                guard ReleaseFiles.saysReleaseIsBad(error), !offered.contains(release) else {
+                    throw error
+                }
+            }
         }
         lists.insert(numbers, into: &live)
         live.insert(
@@ -148,8 +160,9 @@ final class BucketSurvey {
         do throws(StoreError) {
             return ListedFiles(try reader.told().map(\.key), in: table)
         } catch {
-            guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
+            guard !isStrict, ReleaseFiles.saysReleaseIsBad(error) else { throw error }
             // They are derived, too.
+            log.notice("\(error.message); until then nothing of its kind is deleted")
             return everything([.twin, .facts, .places])
         }
     }
@@ -164,8 +177,9 @@ final class BucketSurvey {
         do throws(StoreError) {
             return ListedFiles(try reader.packed().map(\.key), in: table)
         } catch {
-            guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
+            guard !isStrict, ReleaseFiles.saysReleaseIsBad(error) else { throw error }
             // Packs are derived: one delivery that is lost keeps nobody from pruning.
+            log.notice("\(error.message); until then nothing of its kind is deleted")
             return everything([.pack, .delivery])
         }
     }
@@ -184,7 +198,7 @@ final class BucketSurvey {
     ) -> (garbage: FileFigures, waiting: FileFigures) {
         var (garbage, waiting) = (scratchFigures, FileFigures())
         for file in unneeded(beside: needed) {
-            if file.key.epoch <= entry.garbageEpochMax {
+            if file.key.epoch <= entry.garbageEpochMax(in: bucket) {
                 garbage.add(file.byteCount)
             } else {
                 waiting.add(file.byteCount)

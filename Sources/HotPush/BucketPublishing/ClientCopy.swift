@@ -44,6 +44,13 @@ struct ClientCopy: LogCopy {
         }
     }
 
+    var system: ToldSystem {
+        switch subject {
+        case .configuration(let system): system
+        case .history(let name): name.system
+        }
+    }
+
     /// The entry that it should name; `nil` if the log knows nothing of it.
     func place(in entry: LogEntry) -> Int64? {
         switch subject {

@@ -1,7 +1,8 @@
 import CASStore
+import Storage
 import StrictJSON
 
-/// What an origin in a directory tells the clients of other systems, on its way into the log of a bucket.
+/// What an origin without a log tells the clients of other systems, on its way into one.
 struct CopiedClients {
     private var histories: [HistoryFile] = []
     private var configurations: [(system: ToldSystem, value: JSONValue)] = []
@@ -10,30 +11,62 @@ struct CopiedClients {
     private static let rowsByteCountMax = 512 << 10
 
     /// Reads `for/`.
-    /// - Throws: `.damagedOrigin` for a file that castree has not written.
+    ///
+    /// - Parameter passOver: gets what is said of a file that castree has not written, and is left out; `nil` to throw it.
+    /// - Throws: `.damagedOrigin` for such a file.
     init(
-        _ root: Int32, _ path: String, _ fileSystem: any FileSystem
+        in storage: any ObjectStorage, passingOver passOver: ((String) -> Void)? = nil
     ) throws(StoreError) {
-        guard let place = try fileSystem.openIfPresent(root, OriginLayout.clients, .directory)
-        else { return }
-        for name in try fileSystem.names(in: place.raw).sorted() {
-            guard let system = ToldSystem(name),
-                let directory = try fileSystem.openIfPresent(place.raw, name, .directory)
-            else { continue }
-            for file in try fileSystem.names(in: directory.raw).sorted() {
-                let key = "\(OriginLayout.clients)/\(name)/\(file)"
-                guard let copy = ClientCopy(path: key) else { continue }
-                let bytes = try fileSystem.contents(
-                    directory.raw, file, limit: HistoryFile.byteCountMax)
-                guard try add(bytes, copy, system) else {
-                    throw OriginFileList.damaged(path, "\(key) is not as castree writes it")
+        var keys: [String] = []
+        try storage.listAll(OriginLayout.clients + "/") { (page) throws(StoreError) in
+            keys += page.files.map(\.key)
+            return true
+        }
+        for key in keys {
+            guard let copy = ClientCopy(path: key) else { continue }
+            let request = ReadRequest(byteCountMax: Int64(HistoryFile.byteCountMax))
+            let (outcome, bytes) = try storage.bytes(key, request)
+            guard case .found = outcome else { continue }
+            guard try add(bytes, copy) else {
+                if let passOver {
+                    passOver(
+                        "\(key) in \(storage.place) is not as castree writes it, and is left out of the log: what is "
+                            + "offered is told anew; castree origin enable tells clients whose config.json it was"
+                    )
+                    continue
                 }
+                throw StoreError(
+                    .damagedOrigin,
+                    "\(key) in \(storage.place) is not as castree writes it; put back what stood there, or delete it"
+                )
+            }
+        }
+        if let work = storage.readableWork { try addLabels(notedIn: work) }
+    }
+
+    /// Goes on from the labels that a publisher without a log has noted: a history may be lost, or an older copy.
+    private mutating func addLabels(notedIn work: WorkDirectory) throws(StoreError) {
+        let path = "\(work.name)/\(OriginLayout.clientLabels)"
+        let bytes = try work.fileSystem.derived(work.root, path, limit: 1 << 20)
+        // One that is no JSON says nothing.
+        let document = bytes.flatMap { try? JSONValue.parse($0) }
+        for member in document?.asObject ?? [] {
+            let words = member.key.split(separator: " ").map(String.init)
+            // Nobody counts further.
+            guard words.count == 2, let count = member.value.asInt64, 1..<1 << 40 ~= count,
+                let system = ToldSystem(words[0]), let channel = try? ChannelName(words[1])
+            else { continue }
+            let name = HistoryName(system: system, channel: channel)
+            if let known = histories.firstIndex(where: { $0.name == name }) {
+                histories[known].labelCount = max(histories[known].labelCount, count)
+            } else {
+                histories.append(HistoryFile(name, labelCount: count))
             }
         }
     }
 
     private mutating func add(
-        _ bytes: [UInt8], _ copy: ClientCopy, _ system: ToldSystem
+        _ bytes: [UInt8], _ copy: ClientCopy
     ) throws(StoreError) -> Bool {
         switch copy.subject {
         case .history(let name):
@@ -41,7 +74,7 @@ struct CopiedClients {
                 history.serialized() == bytes
             else { return false }
             histories.append(history)
-        case .configuration:
+        case .configuration(let system):
             // People may have written it in any spelling; what it says is the system's own affair.
             guard let value = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 8)),
                 value.asObject != nil

@@ -14,7 +14,8 @@ final class FactsUpload {
     private let source: ToldSource
     private let seen: SeenFiles
     private let watch: UploadWatch
-    private let isVerifying: Bool
+    private let options: PublisherOptions
+    private var isLooking: Bool { options.verifiesObjects || seen.bucket.readsFreely }
     private var listed: Set<Int64> = []
     /// The facts that were placed, and the twins that were sent for them; `nil` if none were.
     private(set) var placed: PlannedFacts?
@@ -24,7 +25,7 @@ final class FactsUpload {
     init(
         _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
         _ making: TwinMaking, _ source: ToldSource, _ seen: SeenFiles, _ watch: UploadWatch,
-        isVerifying: Bool
+        _ options: PublisherOptions
     ) throws(StoreError) {
         objects = Array(manifest.references)
         guard objects.count <= ContentFacts.objectCountMax else {
@@ -36,7 +37,7 @@ final class FactsUpload {
         self.source = source
         self.seen = seen
         self.watch = watch
-        self.isVerifying = isVerifying
+        self.options = options
     }
 
     /// The facts, and which twins are to be sent.
@@ -68,7 +69,7 @@ final class FactsUpload {
     ) throws(StoreError) -> Plan {
         if let plan = try self.standing(in: state) { return plan }
         let known = try StandingFacts(
-            of: objects, in: state, for: channel, source, seen.bucket, isVerifying: isVerifying)
+            of: objects, in: state, for: channel, source, seen.bucket, options)
         let others = objects.filter { known.objects[$0.address] == nil }
         try making.make(others, standing: standing)
         var plan = try Plan(
@@ -76,7 +77,9 @@ final class FactsUpload {
                 Array(known.objects.values) + others.compactMap { making.made[$0.address] }))
         let epoch = state.entry.epoch
         let twins = plan.facts.twins
-        let unknown = twins.filter { known.epoch(of: $0.address) == nil }
+        let unknown = twins.filter {
+            known.epoch(of: $0.address) == nil && !known.missing.contains($0.address)
+        }
         try seen.look(
             for: unknown.map { ($0.address, $0.byteCount) }, .twin, upon: epoch, besides: &listed)
         let made = Set(others.compactMap { making.made[$0.address]?.twin?.address })
@@ -138,7 +141,7 @@ final class FactsUpload {
         where release.facts != nil && release.version?.manifest == version.manifest {
             guard let live = LiveRelease(release), let facts = try source.facts(of: live)
             else { continue }
-            if isVerifying, try !stands(live) { continue }
+            if isLooking, try !stands(live) { continue }
             return try Plan(facts, standing: release.published)
         }
         return nil
@@ -146,7 +149,7 @@ final class FactsUpload {
 
     private func stands(_ release: LiveRelease) throws(StoreError) -> Bool {
         guard let twins = try source.twins(of: release) else { return false }
-        return try StandingFiles(in: seen.bucket).have(
+        return try StandingFiles(in: seen.bucket, options).have(
             twins.map { twin, epoch in
                 SizedKey(
                     key: BucketKey(.twin, twin.address, in: epoch), byteCount: twin.byteCount)

@@ -46,7 +46,7 @@ final class FileSending {
             try bucket.putAll(
                 outgoing,
                 open: { (index) throws(StoreError) -> Descriptor? in
-                    if options.isInterrupted() { throw OriginWriter.interruption }
+                    if options.isInterrupted() { throw .publishingInterrupted }
                     return isDue() ? nil : try open(files[index])
                 },
                 done: { (index, outcome) throws(StoreError) in

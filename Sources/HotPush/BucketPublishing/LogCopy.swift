@@ -101,6 +101,8 @@ struct CopyWriting {
 
     /// How the store may take a tag: as it did when the origin was made, and otherwise, if it has become another since.
     private func spellings() throws(StoreError) -> [TagSpelling] {
+        // A withdrawal must not need what the first entry says.
+        if let known = log.bucket.knownTags { return [known] }
         guard let first = try log.pastEntry(1).pointerCondition?.spelling else { return [] }
         return [first] + TagSpelling.allCases.filter { $0 != first }
     }

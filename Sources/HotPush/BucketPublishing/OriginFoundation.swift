@@ -2,10 +2,10 @@ import CASStore
 import Storage
 import VersionTree
 
-/// Makes an origin in a bucket that has no log: looks what the store can do, then writes entry 1.
+/// Makes an origin that has no log: looks what the store can do, then writes entry 1.
 ///
-/// What the recipe for directories has copied there is taken over: the pointers that stand there become those of
-/// entry 1.
+/// The pointers that stand there become those of entry 1, with what the clients of other systems were told. Where a listing
+/// shows all that is there, that happens by itself: the publishers of older castrees wrote no log to a directory.
 struct OriginFoundation {
     private let publisher: BucketPublisher
     private let log: OriginLog
@@ -16,36 +16,64 @@ struct OriginFoundation {
         self.log = log
     }
 
-    /// - Parameter seen: a pointer that stands there.
+    /// - Parameters:
+    ///   - seen: a pointer that stands there.
+    ///   - isUrgent: whether nothing that the clients of other systems were told may be in the way.
     /// - Returns: what the origin is then; somebody else may have been faster.
     /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; `.damagedOrigin` if a log was there, or
     ///   pointers are to be taken over and the options do not say so; what reading and writing throws.
-    func lay(_ seen: PointerCopy.Seen) throws(StoreError) -> OriginState {
-        try checkMarker()
+    func lay(
+        _ seen: PointerCopy.Seen, isUrgent: Bool = false
+    ) throws(StoreError) -> OriginState {
+        let marked = try checkMarker()
+        // Publishers of older castrees keep others out.
+        let lock = try bucket.listsAll ? OriginLock(bucket, publisher.options) : nil
+        defer { withExtendedLifetime(lock) {} }
+        if bucket.listsAll, let state = try log.state(from: 0) { return state }
         let condition: LogEntry.PointerCondition
         let standing: Standing
         do throws(StoreError) {
             let traces = try traces(seen)
             condition = try StoreProbe(bucket).run()
-            standing = try self.standing(traces)
+            standing = try self.standing(traces, isUrgent: isUrgent)
         } catch {
             // Others may have made the origin meanwhile and gone on: the pointers are theirs, and a prune has deleted
             // what the probe wrote.
             guard let state = try log.state(from: 0) else { throw error }
             return state
         }
-        guard let state = try found(try entry(condition, standing.pointers)) else {
+        var first = try entry(condition, standing.pointers)
+        _ = try standing.clients.add(to: &first, 1, upon: nil, log)
+        guard let state = try found(first, marked) else {
             throw StoreError(.network, "entry 1 of the log in \(bucket.place) cannot be read")
         }
         if standing.isChanged, state.number == 1 { bringUp(state) }
-        return state
+        return try tell(standing.clients, upon: state) ?? state
+    }
+
+    /// Writes entries until the log has all that the clients of other systems were told.
+    /// - Returns: the state after them; `nil` if the log tells something else, or somebody else writes to it.
+    private func tell(
+        _ clients: CopiedClients, upon state: OriginState
+    ) throws(StoreError) -> OriginState? {
+        var state = state
+        while true {
+            var entry = try LogEntry(after: state, .enable, now: publisher.now())
+            guard let isPart = try clients.add(to: &entry, state.number + 1, upon: state.entry, log)
+            else { return nil }
+            guard isPart else { return state }
+            guard let newer = try publisher.commit(entry, upon: state, log) else { return nil }
+            state = newer
+        }
     }
 
     /// What stands there, unless a log may not be begun upon it.
     private func traces(_ seen: PointerCopy.Seen) throws(StoreError) -> OriginTraces {
         let traces = try OriginTraces(of: bucket)
         guard let loss = traces.loss(namedBy: seen.pointer?.log) else { return traces }
-        guard publisher.options.takesOver, traces.mayBeTakenOver else { throw loss }
+        // What a log named its entry is looked for later.
+        let isOlder = bucket.listsAll && seen.pointer?.log == nil
+        guard publisher.options.takesOver || isOlder, traces.mayBeTakenOver else { throw loss }
         return traces
     }
 
@@ -64,17 +92,21 @@ struct OriginFoundation {
     }
 
     /// Refuses a place where an origin of a newer castree is, or something else.
+    /// - Returns: the id that the marker says.
     /// - Throws: `.badOrigin`; `.unsupportedFormat`.
-    func checkMarker() throws(StoreError) {
+    @discardableResult
+    func checkMarker() throws(StoreError) -> String? {
         let (marker, bytes) = try bucket.bytes(
             OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
-        if case .found = marker { try OriginMarker.check(bytes, of: bucket.place) }
+        guard case .found = marker else { return nil }
+        try OriginMarker.check(bytes, of: bucket.place)
+        return OriginMarker.id(in: bytes)
     }
 
     /// The entry 1 that offers pointers.
     ///
     /// - Parameter condition: what the store was found to do; `nil` where nothing is written.
-    func entry(
+    private func entry(
         _ condition: LogEntry.PointerCondition?, _ pointers: [ChannelPointer]
     ) throws(StoreError) -> LogEntry {
         var entry = LogEntry(
@@ -89,11 +121,14 @@ struct OriginFoundation {
     }
 
     /// Writes the marker and entry 1.
+    /// - Parameter marked: the id that the marker says; where no pointer is signed any more, nothing else knows it.
     /// - Returns: what the origin is then; somebody else may have been faster.
-    func found(_ entry: LogEntry) throws(StoreError) -> OriginState? {
+    private func found(
+        _ entry: LogEntry, _ marked: String?
+    ) throws(StoreError) -> OriginState? {
         let signed = entry.pointers.values.first { $0.isSigned }
         let marker = OriginMarker.serialized(
-            of: signed?.origin, hasClients: !entry.clients.isEmpty)
+            of: signed?.origin ?? marked, hasClients: !entry.clients.isEmpty)
         let written = try bucket.put(OriginLayout.marker, try StorageBody(marker), .pointer)
         if case .unknown(let why) = written {
             throw StoreError(
@@ -117,7 +152,8 @@ struct OriginFoundation {
     /// - Throws: as ``lay(_:)``.
     func planned(_ seen: PointerCopy.Seen) throws(StoreError) -> OriginState {
         try checkMarker()
-        let entry = try entry(nil, standing(traces(seen)).pointers)
+        let standing = try standing(traces(seen))
+        let entry = try entry(nil, standing.pointers)
         publisher.options.notice("would begin the log of an origin at \(bucket.place)")
         return OriginState(number: 1, entry: entry, pointers: entry.pointers)
     }
@@ -127,13 +163,18 @@ struct OriginFoundation {
         var pointers: [ChannelPointer] = []
         /// Whether the pointers are other ones than those that stand there.
         var isChanged = false
+        var clients: CopiedClients
     }
 
     /// The pointers that stand in a bucket without a log, with all their manifests.
     ///
     /// - Throws: `.damagedOrigin` if a manifest is not there, or something is offered in a later epoch than the first.
-    private func standing(_ traces: OriginTraces) throws(StoreError) -> Standing {
-        var standing = Standing()
+    private func standing(
+        _ traces: OriginTraces, isUrgent: Bool = false
+    ) throws(StoreError) -> Standing {
+        let passOver = isUrgent ? publisher.options.notice : nil
+        var standing = Standing(
+            clients: try CopiedClients(in: bucket, passingOver: passOver))
         let there = try pointers(of: traces.channels)
         for var pointer in there {
             // No first entry could say so, and nobody could read it any more.
@@ -141,7 +182,10 @@ struct OriginFoundation {
                 let epoch = max(release.version.epoch, release.delivery?.epoch ?? 0)
                 guard epoch == 0 else { throw traces.loss(with: epoch) }
             }
-            if pointer.log != nil {
+            if let entry = pointer.log {
+                guard publisher.options.takesOver else {
+                    throw traces.loss(namedBy: entry) ?? traces.loss(with: 0)
+                }
                 pointer.log = nil
                 standing.isChanged = true
                 if pointer.isSigned { pointer = try seal(pointer, upon: there) }
@@ -170,26 +214,25 @@ struct OriginFoundation {
                 ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax)))
             guard case .found = outcome else { continue }
             let pointer = try ChannelPointer(parsing: bytes, of: name)
-            for version in pointer.releases.compactMap(\.version) {
-                let key = OriginLayout.manifest(version.manifest, in: version.epoch)
-                guard try bucket.head(key) != nil else {
-                    throw StoreError(
-                        .damagedOrigin,
-                        "channel \(name) in \(bucket.place) offers version \(version.name), and \(key) is not "
-                            + "there; copy the directory origin again, or delete that pointer")
-                }
-            }
-            for release in pointer.liveReleases { try checkPacks(of: release, in: name) }
-            guard !pointer.releases.contains(where: { $0.facts != nil }) else {
-                throw StoreError(
-                    .unsupported,
-                    "channel \(name) in \(bucket.place) is told to the clients of other systems, which a log that begins with "
-                        + "what stands there would forget: copy the directory with castree publish --all-of to an empty prefix"
-                )
-            }
+            // An older castree's origin goes on as it was, whatever it has lost.
+            if !bucket.listsAll { try check(pointer) }
             pointers.append(pointer)
         }
         return pointers
+    }
+
+    /// What was copied must be whole: nobody could tell later what was forgotten.
+    private func check(_ pointer: ChannelPointer) throws(StoreError) {
+        for version in pointer.releases.compactMap(\.version) {
+            let key = OriginLayout.manifest(version.manifest, in: version.epoch)
+            guard try bucket.head(key) != nil else {
+                throw StoreError(
+                    .damagedOrigin,
+                    "channel \(pointer.channel) in \(bucket.place) offers version \(version.name), and \(key) is not "
+                        + "there; copy the directory origin again, or delete that pointer")
+            }
+        }
+        for release in pointer.liveReleases { try checkPacks(of: release, in: pointer.channel) }
     }
 
     /// A pointer must not name packs that are not there: nobody could prune any more.
@@ -208,7 +251,9 @@ struct OriginFoundation {
             for pack in document?.packs ?? [] {
                 packs[BucketKey(.pack, pack.address, in: delivery.epoch)] = pack.byteCount
             }
-            if document != nil, try StandingFiles(in: bucket).missing(of: packs).isEmpty {
+            if document != nil,
+                try StandingFiles(in: bucket, publisher.options).missing(of: packs).isEmpty
+            {
                 return
             }
         }
@@ -231,6 +276,9 @@ struct StoreProbe {
     /// - Returns: how pointers can be replaced in one step.
     /// - Throws: `.unsuitableStore` if the store creates what is there already.
     func run() throws(StoreError) -> LogEntry.PointerCondition {
+        if let spelling = bucket.knownTags {
+            return LogEntry.PointerCondition(rawValue: spelling.rawValue) ?? .none
+        }
         let body = try StorageBody(Array("castree\n".utf8))
         var key = OriginLayout.probe(try LogEntry.drawAuthor())
         var first = try bucket.putIfAbsent(key, body, .logEntry)

@@ -92,7 +92,7 @@ struct OriginTraces {
     }
 
     private var restore: String {
-        "restore \(OriginLayout.log)/ from an older version of the bucket"
+        "restore \(OriginLayout.log)/ from an older copy"
     }
 
     /// Why nothing can be done with the origin.

@@ -143,7 +143,7 @@ final class PackUpload {
         guard let old else { return true }
         let place = prepared.place
         for pack in packs {
-            if packing.options.isInterrupted() { throw OriginWriter.interruption }
+            if packing.options.isInterrupted() { throw .publishingInterrupted }
             let name = "kept-\(pack.address)"
             let key = BucketKey(.pack, pack.address, in: old)
             let download = BucketDownload(key, pack.byteCount, seen.bucket)

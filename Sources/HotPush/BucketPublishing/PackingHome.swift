@@ -2,15 +2,25 @@ import CASStore
 import Storage
 import VersionTree
 
-/// Where packs and twins for buckets are made: a directory of the store for each bucket, whose deliveries decide what is of
-/// use.
+/// Where packs and twins of an origin are made: the directory for such work that the origin has, or else one of the store for
+/// each origin, whose deliveries decide what is of use.
 struct PackingHome {
-    private let versions: VersionStore
+    private let versions: VersionStore?
     private let bucket: any ObjectStorage
     private let options: PublisherOptions
-    var fileSystem: any FileSystem { UnsharedFileSystem(base: versions.store.fileSystem) }
+    var fileSystem: any FileSystem {
+        if let work = bucket.work { return work.fileSystem }
+        return versions.map { UnsharedFileSystem(base: $0.store.fileSystem) } ?? POSIXFileSystem()
+    }
+    /// Whose disk it is, and what makes room there: for people.
+    var disk: (path: String, remedy: String) {
+        if let work = bucket.work {
+            return (printable(work.place), "castree prune deletes what no channel offers")
+        }
+        return (printable(versions?.store.path ?? ""), "castree gc deletes what no version has")
+    }
 
-    init(_ versions: VersionStore, _ bucket: any ObjectStorage, _ options: PublisherOptions) {
+    init(_ versions: VersionStore?, _ bucket: any ObjectStorage, _ options: PublisherOptions) {
         self.versions = versions
         self.bucket = bucket
         self.options = options
@@ -19,6 +29,12 @@ struct PackingHome {
     /// Opens the place, and makes it if it is not there.
     /// - Throws: `.io` if something else stands there; `.readOnly`, `.permission`, `.outOfSpace`, `.interrupted`.
     func openPlace() throws(StoreError) -> PackingPlace {
+        if let work = bucket.work {
+            return try PackingPlace(
+                work.open(), PackingPlace.Name(path: work.name, owner: "the origin"),
+                work.fileSystem, isInterrupted: options.isInterrupted)
+        }
+        let versions = try store
         do throws(StoreError) {
             return try PackingPlace(
                 makeDirectory(), PackingPlace.Name(path: try directoryPath(), owner: "the store"),
@@ -33,7 +49,19 @@ struct PackingHome {
         }
     }
 
+    private var store: VersionStore {
+        get throws(StoreError) {
+            if let versions { return versions }
+            throw StoreError(
+                .noStore,
+                "what the channels offer is compressed for its clients in a store: castree init makes one"
+            )
+        }
+    }
+
     func makeDirectory() throws(StoreError) -> Descriptor {
+        if let work = bucket.work { return try work.open() }
+        let versions = try store
         let root = versions.store.directories.root.raw
         let path = try directoryPath()
         try fileSystem.makeDirectoryIfAbsent(root, StoreLayout.packing)
@@ -45,7 +73,14 @@ struct PackingHome {
 
     /// What the deliveries of the bucket were made from; `nil` if nothing says it.
     func record() throws(StoreError) -> PackingRecord? {
-        let (fileSystem, root) = (fileSystem, versions.store.directories.root.raw)
+        let fileSystem = fileSystem
+        if let work = bucket.work {
+            return try fileSystem.cached { () throws(StoreError) -> PackingRecord? in
+                guard let directory = try work.openIfPresent() else { return nil }
+                return try PackingRecord.read(directory.raw, fileSystem)
+            }
+        }
+        guard let root = versions?.store.directories.root.raw else { return nil }
         let path = try directoryPath()
         return try fileSystem.cached { () throws(StoreError) -> PackingRecord? in
             guard let directory = try fileSystem.openIfPresent(root, path, .directory) else {

@@ -72,8 +72,8 @@ extension PointerCopy {
     func wasWritten(
         of state: OriginState, isNew: Bool, _ log: OriginLog
     ) throws(StoreError) {
-        guard isNew else { return }
         // For people and pages alone: the next prune brings it in order.
+        guard isNew, !log.bucket.readsFreely else { return }
         _ = try ChannelListCopy(of: state, in: log.bucket).write()
     }
 }
@@ -99,7 +99,8 @@ struct PointerCopies {
         do throws(StoreError) {
             try ClientCopies(writing).write(of: channel, state)
         } catch {
-            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            guard OriginLog.saysEntryIsBad(error) || error.isOfPlace || error.code == .permission
+            else { throw error }
             // What is wrong for other systems keeps no release, and no withdrawal, from devices.
             writing.log.notice(error.message)
         }

@@ -10,7 +10,9 @@ final class ReleaseLayout {
     private let channel: ChannelName
     private let versions: VersionStore
     private let seen: SeenFiles
-    private let isVerifying: Bool
+    private let options: PublisherOptions
+    /// Whether files are looked for that the log says are there: a stat(2) costs nothing.
+    private var isLooking: Bool { options.verifiesObjects || bucket.readsFreely }
     let objects: [Reference]
     private var listed: Set<Int64> = []
     private var bucket: any ObjectStorage { seen.bucket }
@@ -19,14 +21,14 @@ final class ReleaseLayout {
 
     init(
         _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
-        of versions: VersionStore, _ seen: SeenFiles, isVerifying: Bool
+        of versions: VersionStore, _ seen: SeenFiles, _ options: PublisherOptions
     ) {
         self.channel = channel
         objects = Array(manifest.references)
         self.version = version
         self.versions = versions
         self.seen = seen
-        self.isVerifying = isVerifying
+        self.options = options
     }
 
     /// What is decided.
@@ -44,7 +46,7 @@ final class ReleaseLayout {
         // The same files are offered already.
         for release in state.pointers.values.flatMap(\.liveReleases)
         where release.version.manifest == version.manifest {
-            if isVerifying, try !stands(release) { continue }
+            if isLooking, try !stands(release) { continue }
             var standing = version
             standing.epoch = release.version.epoch
             standing.places = release.version.places
@@ -53,8 +55,10 @@ final class ReleaseLayout {
         let epoch = state.entry.epoch
         var epochs = try ReleaseBases(bucket, versions).epochs(
             of: objects, in: state, for: channel)
-        if isVerifying { try drop(missingFrom: &epochs) }
-        let unknown = objects.filter { epochs[$0.address] == nil }
+        let wrong = isLooking ? try drop(missingFrom: &epochs) : []
+        let unknown = objects.filter {
+            epochs[$0.address] == nil && !wrong.contains($0.address)
+        }
         try seen.look(
             for: unknown.map { ($0.address, $0.byteCount) }, .object, upon: epoch,
             besides: &listed)
@@ -83,24 +87,44 @@ final class ReleaseLayout {
         let found = try PackBases.harmless { () throws(StoreError) in
             try ReleaseFiles(release, bucket, versions).objects()
         }
-        guard let found, found.count == objects.count else { return false }
+        guard let found, found.count == objects.count, try hasManifest(of: release) else {
+            return false
+        }
         let manifest = SizedKey(
             key: BucketKey(.manifest, version.manifest, in: release.version.epoch),
             byteCount: version.manifestByteCount)
-        return try StandingFiles(in: bucket).have(
+        return try StandingFiles(in: bucket, options).have(
             found.map { object, epoch in
                 SizedKey(
                     key: BucketKey(.object, object.address, in: epoch), byteCount: object.byteCount)
-            } + [manifest])
+            } + (bucket.readsFreely ? [] : [manifest]))
     }
 
-    private func drop(missingFrom epochs: inout [ObjectID: Int64]) throws(StoreError) {
+    /// Whether the manifest is what its name says, where that costs nothing.
+    private func hasManifest(of release: LiveRelease) throws(StoreError) -> Bool {
+        guard bucket.readsFreely else { return true }
+        let key = BucketKey(.manifest, version.manifest, in: release.version.epoch)
+        let request = ReadRequest(byteCountMax: version.manifestByteCount)
+        return try PackBases.harmless { () throws(StoreError) in
+            let (outcome, bytes) = try bucket.bytes(key.path, request)
+            guard case .found = outcome else { return nil }
+            return try ObjectID(of: bytes) == version.manifest
+        } ?? false
+    }
+
+    /// - Returns: those that are not there, or not what they should be.
+    private func drop(
+        missingFrom epochs: inout [ObjectID: Int64]
+    ) throws(StoreError) -> Set<ObjectID> {
         var wanted: [BucketKey: Int64] = [:]
         for object in objects {
             guard let epoch = epochs[object.address] else { continue }
             let key = BucketKey(.object, object.address, in: epoch)
             if !seen.contains(key) { wanted[key] = object.byteCount }
         }
-        for key in try StandingFiles(in: bucket).missing(of: wanted) { epochs[key.address] = nil }
+        for key in try StandingFiles(in: bucket, options).missing(of: wanted) {
+            epochs[key.address] = nil
+        }
+        return Set(wanted.keys.map(\.address).filter { epochs[$0] == nil })
     }
 }

@@ -9,16 +9,19 @@ import VersionTree
 /// anew. Belongs to one thread.
 final class ReleaseUpload {
     private let manifest: Manifest
-    private let version: PublishedVersion
+    let version: PublishedVersion
     private let versions: VersionStore
     private let options: PublisherOptions
     private let layout: ReleaseLayout
     private let seen: SeenFiles
     private let watch: UploadWatch
-    /// What was sent: how many objects, and their bytes.
-    private(set) var sent = (count: 0, byteCount: Int64(0))
-    /// How many objects the version has.
+    /// The objects that were sent.
+    private(set) var sent: [Reference] = []
+    /// Whether the manifest was sent.
+    private(set) var hasSentManifest = false
+    /// How many objects the version has, and their bytes.
     var objectCount: Int { layout.objects.count }
+    var byteCount: Int64 { layout.objects.reduce(0) { $0 + $1.byteCount } }
 
     init(
         _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
@@ -32,8 +35,7 @@ final class ReleaseUpload {
         self.watch = watch
         self.options = options
         layout = ReleaseLayout(
-            manifest, version, for: channel, of: versions, seen,
-            isVerifying: options.verifiesObjects)
+            manifest, version, for: channel, of: versions, seen, options)
     }
 
     /// Brings in what may not be used as it stands, for a commit upon a state.
@@ -45,6 +47,9 @@ final class ReleaseUpload {
         while true {
             let plan = try layout.plan(in: state)
             if let standing = plan.standing { return standing }
+            try BucketPublisher.checkRoom(
+                for: plan.lacking.map(\.byteCount) + [version.manifestByteCount],
+                in: seen.bucket)
             if let newer = try send(plan.lacking, for: state) {
                 state = newer
                 continue
@@ -68,6 +73,7 @@ final class ReleaseUpload {
         if !seen.contains(key) {
             let body = try StorageBody(manifest.serialized(), address: version.manifest)
             try seen.send(body, key)
+            hasSentManifest = true
         }
         return standing
     }
@@ -93,8 +99,7 @@ final class ReleaseUpload {
                 }
                 return object
             }
-            sent.count += stored.count
-            sent.byteCount += stored.byteCount
+            sent += stored.map { Reference(address: $0.key.address, byteCount: $0.byteCount) }
             let there = Set(stored)
             unsent.removeAll(where: there.contains)
             if let newer = try watch.state(ahead: state) { return newer }

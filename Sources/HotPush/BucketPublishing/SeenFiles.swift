@@ -1,5 +1,6 @@
 import CASStore
 import Storage
+import Synchronization
 
 /// The files that a command has seen in a bucket: they were acknowledged, or listed.
 ///
@@ -35,6 +36,7 @@ final class SeenFiles {
         for wanted: [SizedFile], _ kind: BucketKey.Kind, upon epoch: Int64,
         besides listed: inout Set<Int64>
     ) throws(StoreError) {
+        if bucket.readsFreely { return try look(for: wanted, kind, upon: epoch) }
         guard wanted.count > Self.listedCountMin else { return }
         var sizes: [ObjectID: Int64] = [:]
         for file in wanted { sizes[file.address] = file.byteCount }
@@ -43,6 +45,28 @@ final class SeenFiles {
         where pageCount > 0 && listed.insert(candidate).inserted {
             let prefix = BucketKey.prefix(of: kind, in: candidate)
             try list(prefix, kind, sizes, pageCount: &pageCount)
+        }
+    }
+
+    private func look(
+        for wanted: [SizedFile], _ kind: BucketKey.Kind, upon epoch: Int64
+    ) throws(StoreError) {
+        let bucket = bucket
+        for candidate in Self.usableEpochs(upon: epoch) {
+            let prefix = BucketKey.prefix(of: kind, in: candidate)
+            // Most are of an origin that has none of the kind, or of few files.
+            guard try !bucket.list(ListRequest(prefix: prefix, countMax: 1)).files.isEmpty else {
+                continue
+            }
+            let found = Mutex<[BucketKey]>([])
+            try bucket.inParallel(wanted.count) { (index) throws(StoreError) in
+                let key = BucketKey(kind, wanted[index].address, in: candidate)
+                guard try bucket.head(key.path)?.byteCount == wanted[index].byteCount else {
+                    return
+                }
+                found.withLock { $0.append(key) }
+            }
+            note(found.withLock { $0 })
         }
     }
 
@@ -94,7 +118,7 @@ final class SeenFiles {
 
     /// What keeps a file from being sent before a commit: whoever interrupts it is told what devices see.
     static func beforeCommit(_ error: StoreError) -> StoreError {
-        error.code == .interrupted ? OriginWriter.interruption : error
+        error.code == .interrupted ? .publishingInterrupted : error
     }
 
     /// - Throws: what the bucket refuses; `.network` if no answer came.

@@ -8,6 +8,8 @@ struct StandingFacts {
     private(set) var objects: [ObjectID: ObjectFacts] = [:]
     /// By twin.
     private var epochs: [ObjectID: Int64] = [:]
+    /// Twins that are not there, or not what they should be.
+    private(set) var missing: Set<ObjectID> = []
 
     /// So many releases are looked at: the newest have nearly all that is known.
     private static let countMax = 4
@@ -15,11 +17,11 @@ struct StandingFacts {
     /// - Parameters:
     ///   - wanted: the objects.
     ///   - channel: whose releases are looked at first.
-    ///   - isVerifying: whether it is asked if the twins are there.
+    ///   - options: whether it is asked if the twins are there.
     /// - Throws: what reading throws. What is damaged is not known.
     init(
         of wanted: [Reference], in state: OriginState, for channel: ChannelName,
-        _ source: ToldSource, _ bucket: any ObjectStorage, isVerifying: Bool
+        _ source: ToldSource, _ bucket: any ObjectStorage, _ options: PublisherOptions
     ) throws(StoreError) {
         for release in Self.newest(in: state, first: channel) {
             guard objects.count < wanted.count else { break }
@@ -35,7 +37,7 @@ struct StandingFacts {
                 objects[object.address] = known
             }
         }
-        if isVerifying { try dropMissing(bucket) }
+        if options.verifiesObjects || bucket.readsFreely { try dropMissing(bucket, options) }
     }
 
     /// The epoch in which a known twin stands.
@@ -51,13 +53,16 @@ struct StandingFacts {
     }
 
     /// Forgets objects whose twins are not there.
-    private mutating func dropMissing(_ bucket: any ObjectStorage) throws(StoreError) {
+    private mutating func dropMissing(
+        _ bucket: any ObjectStorage, _ options: PublisherOptions
+    ) throws(StoreError) {
         var wanted: [BucketKey: Int64] = [:]
         for twin in objects.values.compactMap(\.twin) {
             let key = BucketKey(.twin, twin.address, in: epochs[twin.address] ?? 0)
             wanted[key] = twin.byteCount
         }
-        let missing = Set(try StandingFiles(in: bucket).missing(of: wanted).map(\.address))
+        missing = Set(try StandingFiles(in: bucket, options).missing(of: wanted).map(\.address))
+        let missing = missing
         objects = objects.filter { object in
             object.value.twin.map { !missing.contains($0.address) } ?? true
         }

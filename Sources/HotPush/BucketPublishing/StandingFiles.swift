@@ -2,14 +2,20 @@ import CASStore
 import Storage
 import Synchronization
 
-/// Finds out which files stand in a bucket with the sizes that they should have: for `--verify`.
+/// Finds out which files stand in an origin as they should.
+///
+/// Their sizes are looked at; for `--verify` their bytes are held against their addresses, where reading costs nothing.
 struct StandingFiles {
     private let bucket: any ObjectStorage
+    private let options: PublisherOptions
 
     /// Up to so many files are asked for one by one; more are listed first.
     private static let askedCountMax = 64
 
-    init(in bucket: any ObjectStorage) { self.bucket = bucket }
+    init(in bucket: any ObjectStorage, _ options: PublisherOptions) {
+        self.bucket = bucket
+        self.options = options
+    }
 
     /// Whether all of them are there.
     func have(_ files: [SizedKey]) throws(StoreError) -> Bool {
@@ -18,8 +24,40 @@ struct StandingFiles {
         return try missing(of: wanted).isEmpty
     }
 
-    /// Those that are not there, or have another size.
+    /// Those that are not there, or not what they should be.
     func missing(of wanted: [BucketKey: Int64]) throws(StoreError) -> Set<BucketKey> {
+        options.verifiesObjects && bucket.readsFreely
+            ? try wrong(of: wanted) : try absent(of: wanted)
+    }
+
+    private func wrong(of wanted: [BucketKey: Int64]) throws(StoreError) -> Set<BucketKey> {
+        let all = wanted.sorted { $0.key.path < $1.key.path }
+        let progress = CheckingProgress(
+            options, total: all.reduce(0) { $0.addingClamped($1.value) })
+        let (bucket, options) = (bucket, options)
+        let wrong = Mutex<Set<BucketKey>>([])
+        try bucket.inParallel(all.count) { (index) throws(StoreError) in
+            let (key, byteCount) = all[index]
+            guard try bucket.head(key.path)?.byteCount == byteCount else {
+                progress.skip(byteCount)
+                wrong.withLock { _ = $0.insert(key) }
+                return
+            }
+            var digester = try Digester(.sha256)
+            let request = ReadRequest(byteCountMax: byteCount)
+            _ = try bucket.get(key.path, request) { (piece) throws(StoreError) in
+                if options.isInterrupted() { throw .publishingInterrupted }
+                digester.update(piece)
+                progress.skip(Int64(piece.count))
+            }
+            if digester.finish({ ObjectID(unchecked: $0) }) != key.address {
+                wrong.withLock { _ = $0.insert(key) }
+            }
+        }
+        return wrong.withLock { $0 }
+    }
+
+    private func absent(of wanted: [BucketKey: Int64]) throws(StoreError) -> Set<BucketKey> {
         var unseen = wanted
         if wanted.count > Self.askedCountMax {
             // Of what is no twin, all but a few are objects.

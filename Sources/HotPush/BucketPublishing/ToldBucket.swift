@@ -179,9 +179,13 @@ final class ToldBucket: ToldOrigin {
         document address: ObjectID, _ byteCount: Int64, in epoch: Int64, of system: String
     ) throws(StoreError) -> Bool {
         // No prune takes what a history names.
-        guard options.verifiesObjects, let system = ToldSystem(system) else { return true }
+        guard options.verifiesObjects || seen.bucket.readsFreely, let system = ToldSystem(system)
+        else { return true }
         let key = BucketKey(.document(of: system), address, in: epoch)
-        return try seen.bucket.head(key.path)?.byteCount == byteCount
+        guard try seen.bucket.head(key.path)?.byteCount == byteCount else { return false }
+        guard seen.bucket.readsFreely else { return true }
+        let request = ReadRequest(byteCountMax: byteCount)
+        return try ObjectID(of: seen.bucket.bytes(key.path, request).bytes) == address
     }
 
     func content(

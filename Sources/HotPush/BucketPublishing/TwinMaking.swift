@@ -3,11 +3,11 @@ import CASStore
 import Storage
 import VersionTree
 
-/// Makes facts of objects and their twins on this machine, for an origin in a bucket; each once.
+/// Makes facts of objects and their twins on this machine, for an origin; each once.
 ///
-/// They are made in a directory of the store, as packs are. Belongs to one thread.
+/// They are made where packs are. Belongs to one thread.
 final class TwinMaking {
-    private let versions: VersionStore
+    private let versions: VersionStore?
     private let bucket: any ObjectStorage
     private let options: PublisherOptions
     /// Whether twins are kept to be sent.
@@ -20,7 +20,7 @@ final class TwinMaking {
 
     /// - Parameter keepsTwins: whether they are to be sent; otherwise nothing is left anywhere.
     init(
-        _ versions: VersionStore, _ bucket: any ObjectStorage, _ options: PublisherOptions,
+        _ versions: VersionStore?, _ bucket: any ObjectStorage, _ options: PublisherOptions,
         keepsTwins: Bool = true
     ) {
         self.versions = versions
@@ -44,8 +44,8 @@ final class TwinMaking {
         if place == nil, keepsTwins { place = try home.openPlace() }
         let fetched = try fetch(lacking, standing)
         let source = PackSource(
-            versions.store, origin: fetched, home.fileSystem,
-            absence: "neither in the store nor in the bucket")
+            versions?.store, origin: fetched, home.fileSystem,
+            absence: "neither in the store nor in the origin")
         let new = try FactsMaking(
             source, in: place?.work.raw, home.fileSystem, options,
             byteCount: lacking.reduce(0) { $0.addingClamped($1.byteCount) }
@@ -64,7 +64,7 @@ final class TwinMaking {
         var wanted: [SizedKey] = []
         for object in objects {
             guard let epoch = standing[object.address],
-                try versions.store.objects.open(object.address) == nil
+                try versions?.store.objects.open(object.address) == nil
             else { continue }
             wanted.append(
                 SizedKey(
@@ -92,6 +92,9 @@ final class TwinMaking {
             try Self.open(wanted.key.address, in: place, owners)
         }
     }
+
+    /// Removes what was made: whoever cleans up after packs finds nobody at work.
+    func close() { place = nil }
 
     /// The twin of an open file, in memory.
     static func twin(

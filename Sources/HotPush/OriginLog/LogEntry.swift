@@ -69,7 +69,11 @@ struct LogEntry: Sendable, Hashable {
     var foreign: [JSONValue.Member] = []
 
     /// The newest epoch in which what no release has is garbage; negative for none.
-    var garbageEpochMax: Int64 { epoch - 2 }
+    ///
+    /// Where deletions are never late, all of it may: whoever deletes keeps publishers out meanwhile (``OriginLock``).
+    func garbageEpochMax(in storage: any ObjectStorage) -> Int64 {
+        storage.deletesLate ? epoch - 2 : .max
+    }
 
     /// How pointers can be replaced in one step.
     enum PointerCondition: String, Sendable, Hashable {

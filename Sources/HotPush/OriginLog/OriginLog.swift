@@ -58,9 +58,17 @@ final class OriginLog {
     func entry(_ number: Int64) throws(StoreError) -> LogEntry? {
         switch try reading(number) {
         case .entry(let entry): entry
-        case .refused(let error): throw error
+        case .refused(let error): throw advised(error, number)
         case nil: nil
         }
+    }
+
+    private func advised(_ error: StoreError, _ number: Int64) -> StoreError {
+        guard Self.saysEntryIsBad(error) else { return error }
+        return StoreError(
+            error.code,
+            "\(error.message); restore \(OriginLayout.logEntry(number)) in \(bucket.place) from an older copy",
+            cause: error.cause)
     }
 
     /// What stands under a number of the log.

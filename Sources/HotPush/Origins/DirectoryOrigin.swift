@@ -12,13 +12,6 @@ package final class DirectoryOrigin: Sendable {
     private let root: Descriptor
     /// The open directory, as long as this value lives.
     var directory: Int32 { root.raw }
-    /// The origin for who reads more than this does.
-    package var place: OriginPlace {
-        OriginPlace(
-            path: path, root: root.raw, of: self, fileSystem: fileSystem, isDurable: false,
-            notice: { _ in })
-    }
-
     /// Opens the origin in a directory.
     /// - Throws: `.noOrigin` if there is none; `.unsupportedFormat` if it is newer than this castree;
     ///   `.permission`, `.io`.
@@ -75,17 +68,6 @@ package final class DirectoryOrigin: Sendable {
                 root.raw, OriginLayout.channels, .directory)
         else { return [:] }
         return try ChannelPointer.readAll(directory.raw, fileSystem)
-    }
-
-    /// What the channels offer whose pointers can be read; that of `channel` must be.
-    func soundPointers(
-        for channel: ChannelName?
-    ) throws(StoreError) -> [ChannelName: ChannelPointer] {
-        guard
-            let directory = try fileSystem.openIfPresent(
-                root.raw, OriginLayout.channels, .directory)
-        else { return [:] }
-        return try ChannelPointer.readSound(directory.raw, fileSystem, needing: channel)
     }
 
     /// The manifest's bytes; `nil` if the origin does not hold it.

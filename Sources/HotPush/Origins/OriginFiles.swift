@@ -85,24 +85,6 @@ package enum OriginMarker {
 }
 
 extension OriginMarker {
-    /// - Throws: `.offeredElsewhere` for a directory with entries of a log: the origin is in a bucket.
-    static func refuseCopyOfBucket(
-        _ root: Int32, _ path: String, _ fileSystem: any FileSystem
-    ) throws(StoreError) {
-        guard let log = try fileSystem.openIfPresent(root, OriginLayout.log, .directory) else {
-            return
-        }
-        for name in try fileSystem.names(in: log.raw)
-        where OriginLayout.number(ofLogEntry: "\(OriginLayout.log)/\(name)") != nil {
-            throw StoreError(
-                .offeredElsewhere,
-                "\(printable(path)) is a copy of an origin in a bucket (it has \(OriginLayout.log)/): publish to "
-                    + "the bucket")
-        }
-    }
-}
-
-extension OriginMarker {
     /// The marker of an origin that has lost it, as its pointers and files tell; `nil` if it is there, or nothing offers
     /// anything there.
     static func remade(
@@ -113,9 +95,7 @@ extension OriginMarker {
         let pointers = try ChannelPointer.readSound(channels.raw, fileSystem, needing: nil).values
         guard !pointers.isEmpty else { return nil }
         // Publishers write it before all else: whoever sees their pointers sees it afterwards.
-        for name in [OriginLayout.marker, OriginLayout.log] {
-            guard try fileSystem.status(root, name) == nil else { return nil }
-        }
+        guard try fileSystem.status(root, OriginLayout.marker) == nil else { return nil }
         return serialized(
             of: pointers.first { $0.isSigned }?.origin,
             hasClients: try fileSystem.status(root, OriginLayout.clients) != nil)

@@ -24,24 +24,4 @@ final class CheckingProgress: Sendable {
         done.add(byteCount, ordering: .relaxed)
         report()
     }
-
-    /// What the bytes of an open file are.
-    /// - Throws: `.interrupted`; what reading throws.
-    func address(
-        of file: Int32, _ checker: inout ObjectChecker, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> ObjectID {
-        let buffer = checker.buffer
-        do throws(StoreError) {
-            try fileSystem.forEachPiece(of: file, buffer: buffer) { (piece) throws(StoreError) in
-                if options.isInterrupted() { throw OriginWriter.interruption }
-                checker.update(piece)
-                skip(Int64(piece.count))
-            }
-        } catch {
-            // Forget what was read of it.
-            _ = checker.finish()
-            throw error
-        }
-        return checker.finish().address
-    }
 }

@@ -81,7 +81,7 @@ final class FactsMaking: Sendable {
         let found: Found
         if let work {
             let file = try fileSystem.open(
-                work, name, .creating, mode: OriginWriter.fileMode)
+                work, name, .creating, mode: 0o666)
             found = try read(object, worker, into: file.raw)
         } else {
             found = try read(object, worker, into: nil)
@@ -118,7 +118,7 @@ final class FactsMaking: Sendable {
         let buffer = worker.checker.buffer
         do throws(StoreError) {
             try source.forEachPiece(of: object, buffer: buffer) { (piece) throws(StoreError) in
-                if options.isInterrupted() { throw OriginWriter.interruption }
+                if options.isInterrupted() { throw .publishingInterrupted }
                 worker.checker.update(piece)
                 worker.crc32.update(piece)
                 worker.md5.update(piece)

@@ -8,14 +8,10 @@ package protocol OfferTelling: Sendable {
     func tells(of channel: ChannelName, in origin: any ToldOrigin) throws(StoreError) -> Bool
     /// Makes durable all that must stand before a pointer does.
     ///
-    /// Called before a pointer is written, with the origin's lock held or for the entry of a log that follows, and again if
+    /// Called before a pointer is written, for the entry of the log that follows, and again if
     /// that was in vain; also for a pointer that stands already, when something may be missing. All that the pointer names stands.
     /// - Parameter before: what the pointer is built upon; equal to it if it stands already.
     func tell(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: any ToldOrigin
     ) throws(StoreError)
-    /// The files that nobody needs any more, by their paths in the origin, sorted.
-    ///
-    /// Called with the origin's lock held.
-    func leftovers(in origin: OriginPlace) throws(StoreError) -> [String]
 }

@@ -49,13 +49,6 @@ package struct PlannedFacts: Sendable, Hashable {
     package var writesFile: Bool
     /// How many twins are to be written, and their bytes.
     package var twins = FileFigures()
-
-    init(_ prepared: PreparedFacts) {
-        facts = prepared.facts
-        address = prepared.address
-        writesFile = !prepared.isThere
-        for object in prepared.made { twins.add(object.twin?.byteCount ?? 0) }
-    }
 }
 
 /// What publishing a version writes: decided before anything is written, then carried out exactly.

@@ -39,18 +39,17 @@ package struct TrustRotation: Sendable {
     ///   - pointers: those of all channels.
     ///   - sealing: who signs: keys of the version before, which are not among ``added``, and keys of the new one.
     ///   - place: the origin, for messages.
-    ///   - log: the number of the log's entry in which the pointers will stand, where there is a log.
-    ///   - wanted: the channels whose pointers are signed now; `nil` for all.
+    ///   - log: the number of the log's entry in which the pointers will stand.
+    ///   - wanted: the channels whose pointers are signed now.
     ///   - read: a version of the trust as the origin has it.
     /// - Throws: `.untrusted` for pointers or a version that must not be built upon; `.badKey` if nothing changes, or the
     ///   signers are too few.
     func step(
         upon pointers: [ChannelName: ChannelPointer], by sealing: PointerSealing,
-        in place: String, log: Int64? = nil, signing wanted: Set<ChannelName>? = nil,
+        in place: String, log: Int64, signing wanted: Set<ChannelName>,
         now: Int64, read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> Step {
-        var rotation = try Rotation(self, pointers, sealing, place, log)
-        rotation.wanted = wanted
+        let rotation = try Rotation(self, pointers, sealing, place, log, wanted)
         let version = rotation.version
         if version > TrustFile.firstVersion, let file = try read(version), isMet(by: file.trusted) {
             // Only what an earlier call has left.
@@ -127,9 +126,9 @@ package struct TrustRotation: Sendable {
 private struct Rotation {
     let pointers: [ChannelPointer]
     let origin: String
-    private let log: Int64?
-    /// The channels whose pointers are signed; `nil` for all.
-    var wanted: Set<ChannelName>?
+    private let log: Int64
+    /// The channels whose pointers are signed.
+    private let wanted: Set<ChannelName>
     /// The newest version that a pointer names.
     let version: Int64
     private let sealing: PointerSealing
@@ -141,7 +140,7 @@ private struct Rotation {
 
     init(
         _ rotation: TrustRotation, _ pointers: [ChannelName: ChannelPointer],
-        _ sealing: PointerSealing, _ place: String, _ log: Int64?
+        _ sealing: PointerSealing, _ place: String, _ log: Int64, _ wanted: Set<ChannelName>
     ) throws(StoreError) {
         let known = sealing.signers.map(\.key).filter { !rotation.added.contains($0) }
         signing = known
@@ -155,13 +154,14 @@ private struct Rotation {
         self.sealing = sealing
         self.place = place
         self.log = log
+        self.wanted = wanted
         self.pointers = pointers.values.sorted { $0.channel < $1.channel }
         var origins: Set<String> = []
         for pointer in self.pointers {
             guard pointer.isSigned, let origin = pointer.origin else {
                 throw StoreError(
                     .untrusted,
-                    "channel \(pointer.channel) of \(place) is not signed; \(Self.advice(pointer, log))"
+                    "channel \(pointer.channel) of \(place) is not signed; \(Self.advice(pointer))"
                 )
             }
             origins.insert(origin)
@@ -208,15 +208,11 @@ private struct Rotation {
     }
 
     /// What to do about a channel that may be a stranger's.
-    private static func advice(_ pointer: ChannelPointer, _ log: Int64?) -> String {
+    private static func advice(_ pointer: ChannelPointer) -> String {
         let channel = pointer.channel
-        let removal =
-            log == nil
-            ? "delete its file \(OriginLayout.pointer(channel))"
-            : "withdraw it (castree withdraw --channel \(channel) --unsigned)"
         return
-            "look at what it offers (castree channels): if that is not yours, \(removal); if it is, castree resign "
-            + "--channel \(channel) --adopt signs all of it"
+            "look at what it offers (castree channels): if that is not yours, withdraw it (castree withdraw --channel "
+            + "\(channel) --unsigned); if it is, castree resign --channel \(channel) --adopt signs all of it"
     }
 
     /// Why another version of the trust is in the way.
@@ -261,7 +257,7 @@ private struct Rotation {
                     .untrusted,
                     "channel \(pointer.channel) of \(place) is not signed by the keys of the version before, so it is not "
                         + "signed anew: \(objection); if a key of yours has signed it, name that key by --trust; else "
-                        + Self.advice(pointer, log))
+                        + Self.advice(pointer))
             }
             try sealing.checkSequence(of: pointer, place)
         }
@@ -281,11 +277,11 @@ private struct Rotation {
         }
         var signed: [ChannelPointer] = []
         for pointer in pointers {
-            guard wanted?.contains(pointer.channel) ?? true else { continue }
+            guard wanted.contains(pointer.channel) else { continue }
             var next = pointer.renewed(now: now)
             try self.sealing.raise(&next, in: origin)
             next.trustVersion = file.version
-            if log != nil { next.log = log }
+            next.log = log
             signed.append(try sealing.sign(next, now: now))
         }
         return TrustRotation.Step(

@@ -64,7 +64,7 @@ extension DirectoryStorage {
                 do throws(StoreError) {
                     let status = try storage.stage(
                         files[index].body(source.raw), as: (aside, name),
-                        isDurable: storage.isDurable && !storage.hasBarrier)
+                        isDurable: storage.isDurable && !storage.hasBarrier, isTagged: false)
                     names.withLock {
                         $0.append(StagedFile(index: index, name: name, tag: EntityTag(status)))
                     }
@@ -86,15 +86,22 @@ extension DirectoryStorage {
         _ staged: [StagedFile], of files: [OutgoingFile], in aside: Int32,
         _ done: (Int, WriteOutcome) throws(StoreError) -> Void
     ) throws(StoreError) {
-        for (position, file) in staged.enumerated() {
-            let key = files[file.index].key
-            try inDirectory(of: key) { (directory, name) throws(StoreError) in
-                try fileSystem.rename(aside, file.name, to: directory, name)
-                let next = position + 1 < staged.count ? files[staged[position + 1].index].key : ""
-                let parent = key.dropLast(name.count)
-                if !hasBarrier, !next.hasPrefix(parent) { try sync(directory) }
+        var rest = staged[...]
+        while let first = rest.first {
+            let key = files[first.index].key
+            let parent = key.prefix(
+                upTo: key.lastIndex(of: "/").map(key.index(after:)) ?? key.startIndex)
+            try inDirectory(of: key) { (directory, _) throws(StoreError) in
+                while let file = rest.first {
+                    let key = files[file.index].key
+                    let name = key.dropFirst(parent.count)
+                    guard key.hasPrefix(parent), !name.contains("/") else { break }
+                    try rename((aside, file.name), to: directory, String(name))
+                    try done(file.index, .stored(file.tag))
+                    rest.removeFirst()
+                }
+                try settle(directory, of: key)
             }
-            try done(file.index, .stored(file.tag))
         }
     }
 

@@ -13,7 +13,7 @@ extension DirectoryStorage {
             let lock = isThere ? try takeTurn() : nil
             defer { withExtendedLifetime(lock) {} }
             if isThere, lock == nil { return false }
-            try fileSystem.rename(staged.directory, staged.name, to: directory, name)
+            try rename(staged, to: directory, name)
             return true
         } ?? .conflict
     }
@@ -27,7 +27,7 @@ extension DirectoryStorage {
                 return true
             } catch {
                 guard error.isExisting else { throw error }
-                return false
+                return try replaceStranger(staged, in: directory, name)
             }
         } ?? .conditionFailed
     }
@@ -51,6 +51,43 @@ extension DirectoryStorage {
         } ?? refusal
     }
 
+    /// Gives a finished file a name that something has which is no file.
+    /// - Returns: whether it was so; else a file stays as it is.
+    private func replaceStranger(
+        _ staged: Staged, in directory: Int32, _ name: String
+    ) throws(StoreError) -> Bool {
+        guard let lock = try takeTurn() else { return false }
+        defer { withExtendedLifetime(lock) {} }
+        guard let there = try fileSystem.status(directory, name), there.kind != .regular,
+            there.kind != .directory || rescue.setAside != nil
+        else { return false }
+        try rename(staged, to: directory, name)
+        return true
+    }
+
+    /// Gives a finished file a name, and replaces what has it; a directory may be set aside.
+    func rename(
+        _ staged: Staged, to directory: Int32, _ name: String
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try fileSystem.rename(staged.directory, staged.name, to: directory, name)
+        } catch {
+            guard try fileSystem.status(directory, name)?.kind == .directory,
+                try setAside(directory, name)
+            else { throw error }
+            try fileSystem.rename(staged.directory, staged.name, to: directory, name)
+        }
+    }
+
+    /// Puts what stands in place of a file among what is not finished: what is in it is somebody's.
+    /// - Returns: whether it may.
+    private func setAside(_ directory: Int32, _ name: String) throws(StoreError) -> Bool {
+        guard let tell = rescue.setAside else { return false }
+        let aside = "aside-\(try randomToken())"
+        try fileSystem.rename(directory, name, to: root.raw, "\(scratch)/\(aside)")
+        tell(name, aside)
+        return true
+    }
     /// Writes a file whose bytes come one after the other, whatever stands there.
     ///
     /// - Parameters:
@@ -106,13 +143,25 @@ extension DirectoryStorage {
         _ key: String, staging: (Staged) throws(StoreError) -> FileStatus, naming: Naming
     ) throws(StoreError) -> WriteOutcome? {
         try check(key)
+        while true {
+            do throws(StoreError) {
+                return try writeOnce(key, staging, naming)
+            } catch {
+                guard error.isDiskFull, try rescue.makeRoom(root.raw) else { throw error }
+            }
+        }
+    }
+
+    private func writeOnce(
+        _ key: String, _ staging: (Staged) throws(StoreError) -> FileStatus, _ naming: Naming
+    ) throws(StoreError) -> WriteOutcome? {
         let aside = try makeDirectory(scratch, in: root.raw)
         let staged = Staged(aside.raw, "put-\(try randomToken())")
         do throws(StoreError) {
             let status = try staging(staged)
             let isNamed = try inDirectory(of: key) { (directory, name) throws(StoreError) in
                 let isNamed = try naming(staged, directory, name)
-                if isNamed, !hasBarrier { try sync(directory) }
+                if isNamed { try settle(directory, of: key) }
                 return isNamed
             }
             // What was linked, or not named, is still there; what was renamed is not.
@@ -136,9 +185,9 @@ extension DirectoryStorage {
     /// Writes the bytes of a body, and holds them against its address.
     /// - Throws: `.damagedObject` if they are other ones; what writing throws.
     func stage(
-        _ body: StorageBody, as staged: Staged, isDurable: Bool
+        _ body: StorageBody, as staged: Staged, isDurable: Bool, isTagged: Bool = true
     ) throws(StoreError) -> FileStatus {
-        try stage(body.address, as: staged, isDurable: isDurable) {
+        try stage(body.address, as: staged, isDurable: isDurable, isTagged: isTagged) {
             (file, digest) throws(StoreError) in
             var source = body
             let isCloned = try clone(body, to: file)
@@ -162,23 +211,30 @@ extension DirectoryStorage {
 
     /// Lets `fill` write a file, and holds the bytes that it had digested against their address.
     private func stage(
-        _ address: ObjectID, as staged: Staged, isDurable: Bool,
+        _ address: ObjectID, as staged: Staged, isDurable: Bool, isTagged: Bool = true,
         _ fill: (_ file: Int32, _ digest: StreamDigest) throws(StoreError) -> Void
     ) throws(StoreError) -> FileStatus {
-        let file = try fileSystem.open(staged.directory, staged.name, .creating, mode: 0o644)
+        let file = try fileSystem.open(staged.directory, staged.name, .creating, mode: 0o666)
         try fileSystem.share(file.raw, rights)
         let digest = StreamDigest(try Digester(.sha256))
         try fill(file.raw, digest)
         guard digest.finish() == address else {
             throw StoreError.damaged(address)
         }
-        // Two writes within a tick of the kernel's clock have one time, and perhaps one inode: their tags must differ.
+        if isTagged { try tag(staged, address) }
+        if isDurable { try fileSystem.sync(file.raw) }
+        return try fileSystem.status(file.raw)
+    }
+
+    /// Gives a file a time of its own.
+    ///
+    /// Two writes within a tick of the kernel's clock have one time, and perhaps one inode: their tags must differ. Of many
+    /// files at once nobody asks for the tags.
+    private func tag(_ staged: Staged, _ address: ObjectID) throws(StoreError) {
         let second: Int64 = 1_000_000_000
         let seal = 1 + Int64(address.w1 % UInt64(second - 1))
         try fileSystem.setModified(
             staged.directory, staged.name, secondsNow() * second + seal)
-        if isDurable { try fileSystem.sync(file.raw) }
-        return try fileSystem.status(file.raw)
     }
 
     /// Has a new file share the blocks of a body's file, if that is just as long.
@@ -209,14 +265,40 @@ extension DirectoryStorage {
     /// Lets one process after the other replace files that are there, each for a few calls.
     ///
     /// - Returns: `nil` if somebody has held the turn for a second: whoever was stopped in the middle keeps nobody waiting.
-    private func takeTurn() throws(StoreError) -> Descriptor? {
+    private func takeTurn() throws(StoreError) -> Turn? {
         let aside = try makeDirectory(scratch, in: root.raw)
-        let lock = try fileSystem.open(aside.raw, "turn", .updating, mode: 0o600)
+        let lock = try openTurn(in: aside.raw)
         for wait in 0..<50 {
-            if try fileSystem.lock(lock.raw, exclusive: true) { return lock }
+            if try fileSystem.lock(lock.raw, exclusive: true) { return Turn(lock, fileSystem) }
             pause(milliseconds: Int32(min(wait, 30)))
         }
         return nil
+    }
+
+    private final class Turn {
+        private let file: Descriptor
+        private let fileSystem: any FileSystem
+
+        init(_ file: consuming Descriptor, _ fileSystem: any FileSystem) {
+            self.file = file
+            self.fileSystem = fileSystem
+        }
+
+        // A program that is just starting has the file open, too, and would hold the lock until it execs.
+        deinit { fileSystem.unlock(file.raw) }
+    }
+
+    private static let turn = "turn"
+
+    private func openTurn(in aside: Int32) throws(StoreError) -> Descriptor {
+        do throws(StoreError) {
+            return try fileSystem.open(aside, Self.turn, .updating, mode: 0o600)
+        } catch {
+            guard let there = try fileSystem.status(aside, Self.turn), there.kind != .regular,
+                try setAside(aside, Self.turn)
+            else { throw error }
+            return try fileSystem.open(aside, Self.turn, .updating, mode: 0o600)
+        }
     }
 
     // MARK: Directories
@@ -239,60 +321,26 @@ extension DirectoryStorage {
     }
 
     func makeDirectory(_ name: String, in parent: Int32) throws(StoreError) -> Descriptor {
-        if try fileSystem.makeDirectoryIfAbsent(parent, name) {
+        if try fileSystem.makeDirectoryIfAbsent(parent, name, mode: 0o777) {
             if name != scratch { try fileSystem.share(parent, name, rights) }
-            if !hasBarrier { try sync(parent) }
-        }
-        return try fileSystem.open(parent, name, .directory, mode: 0)
-    }
-
-    // MARK: Deleting, and what lasts
-
-    package func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome {
-        count()
-        var outcome = DeleteOutcome()
-        for key in keys {
-            do throws(StoreError) {
-                try remove(key)
-                outcome.deletedCount += 1
-            } catch {
-                guard error.isOfOneName else { throw error }
-                outcome.refused.append((key, error.message))
+            if hasBarrier {
+                unsettled.withLock { $0.isAll = true }
+            } else {
+                try sync(parent)
             }
         }
-        return outcome
-    }
-
-    /// Removes a file; nothing happens if there is none.
-    ///
-    /// Its directory stays: somebody may be about to write there.
-    package func remove(_ key: String) throws(StoreError) {
-        guard try status(of: key) != nil else { return }
-        try inDirectory(of: key) { (directory, name) throws(StoreError) in
-            try fileSystem.removeIfPresent(directory, name)
-        }
-    }
-
-    /// Whether one call makes all names durable; else each is when it is given.
-    var hasBarrier: Bool { isDurable && fileSystem.canSyncAll }
-
-    func sync(_ file: Int32) throws(StoreError) {
-        if isDurable { try fileSystem.sync(file) }
-    }
-
-    package func barrier() throws(StoreError) {
-        guard hasBarrier, !isSettled.exchange(true, ordering: .relaxed) else { return }
         do throws(StoreError) {
-            _ = try fileSystem.syncAll(root.raw)
+            return try fileSystem.open(parent, name, .directory, mode: 0)
         } catch {
-            isSettled.store(false, ordering: .relaxed)
-            throw error
+            guard error.isNotDirectory else { throw error }
+            throw StoreError(
+                .io,
+                "\(printable(name)) in \(printable(place)) is no directory of the origin: delete it, and repeat the "
+                    + "command", cause: error.cause)
         }
     }
 }
 
-/// The SHA-256 of bytes that come one after the other.
-///
 /// Belongs to one thread.
 private final class StreamDigest {
     private var digester: Digester

@@ -5,8 +5,9 @@ import Synchronization
 ///
 /// A file is written aside and gets its name in one step, so that readers see the old bytes or the new ones. Nothing is
 /// opened through a symbolic link below the directory. What stands under a key and is no regular file does not count as a
-/// file; a write replaces it, unless it is a directory. Several processes may write at once, on one machine or on several
-/// that share the disk, as far as its file system locks files (flock(2)) and links or renames them in one step.
+/// file; a write replaces it, but a directory only if a ``Rescue`` says that it may be set aside. Several processes may
+/// write at once, on one machine or on several that share the disk, as far as its file system locks files (flock(2)) and
+/// links or renames them in one step.
 ///
 /// A name never stands for bytes that a power cut may take; the name itself is durable after a barrier.
 ///
@@ -25,8 +26,10 @@ package final class DirectoryStorage: ObjectStorage {
     let rights: UInt32
     /// Whether what is written survives a power cut.
     let isDurable: Bool
-    /// Whether nothing was done since the last barrier.
-    let isSettled = Atomic<Bool>(false)
+    /// What is done where files cannot be written as they should.
+    let rescue: Rescue
+    /// What a barrier has to make durable.
+    let unsettled = Mutex(Unsettled())
     /// Whether the file system shares blocks with the files that are read.
     let canClone = Atomic<Bool>(true)
     private let counts = Mutex(StorageFigures())
@@ -35,12 +38,15 @@ package final class DirectoryStorage: ObjectStorage {
     ///
     /// - Parameters:
     ///   - path: the directory; links on the way to it are followed.
+    ///   - root: the same, open; `nil` to open it now.
     ///   - scratch: the name of a directory in it for files that are being written.
     ///   - rights: rights that all files get, whatever the umask takes.
     ///   - isDurable: whether what is written survives a power cut, with its name after a ``barrier()``.
+    ///   - rescue: what is done where files cannot be written as they should.
     /// - Throws: `.notFound`; what opening throws.
     package init(
-        _ path: String, scratch: String, rights: UInt32 = 0, isDurable: Bool = true,
+        _ path: String, open root: consuming Descriptor? = nil, scratch: String,
+        rights: UInt32 = 0, isDurable: Bool = true, rescue: Rescue = Rescue(),
         fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
         place = path
@@ -48,19 +54,60 @@ package final class DirectoryStorage: ObjectStorage {
         self.scratch = scratch
         self.rights = rights
         self.isDurable = isDurable
-        root = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        self.rescue = rescue
+        if let root {
+            self.root = root
+        } else {
+            self.root = try fileSystem.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        }
+    }
+
+    /// The names that may be lost in a power cut.
+    struct Unsettled {
+        /// Directories in which names were given or taken.
+        var directories: Set<String> = []
+        /// Whether a listing may have shown names of somebody who has not made them durable, and never will.
+        var isAll = true
+    }
+
+    /// What is done where files cannot be written as they should.
+    package struct Rescue: Sendable {
+        /// Called with the open directory when the disk is full: makes room, and says whether there was any to be made.
+        package var makeRoom: @Sendable (_ root: Int32) throws(StoreError) -> Bool
+        /// Called with what a directory was renamed to that stood in place of a file; nil if such a directory stays.
+        package var setAside: (@Sendable (_ key: String, _ name: String) -> Void)?
+
+        /// Makes nothing better.
+        package init(
+            makeRoom: @escaping @Sendable (_ root: Int32) throws(StoreError) -> Bool = {
+                (_) throws(StoreError) in false
+            },
+            setAside: (@Sendable (_ key: String, _ name: String) -> Void)? = nil
+        ) {
+            self.makeRoom = makeRoom
+            self.setAside = setAside
+        }
     }
 
     /// The directory, open.
     package var directory: Int32 { root.raw }
 
     package var parallelCount: Int { Parallel.workerCount }
+    package var identity: String {
+        let known = POSIXFileSystem().path(of: root.raw)
+        return printable(known.hasPrefix("/") ? known : place)
+    }
+    package var knownTags: TagSpelling? { .quoted }
+    package var listsAll: Bool { true }
+    package var deletesLate: Bool { false }
+    package var readsFreely: Bool { true }
+    package var work: WorkDirectory? {
+        WorkDirectory(scratch, in: root.raw, place, of: self, fileSystem)
+    }
     package var figures: StorageFigures { counts.withLock { $0 } }
 
     func count(_ change: (inout StorageFigures) -> Void = { _ in }) {
-        // Also what is only seen may be somebody's who has not made it durable yet.
-        isSettled.store(false, ordering: .relaxed)
         counts.withLock {
             $0.requestCount += 1
             change(&$0)

@@ -25,11 +25,32 @@ package protocol ObjectStorage: Sendable {
     /// Where it is: for messages.
     var place: String { get }
 
+    /// What tells it from others, however it was named.
+    var identity: String { get }
+
     /// How many verbs are worth calling at once; 1 where order matters, as in tests.
     var parallelCount: Int { get }
 
     /// What has been done so far.
     var figures: StorageFigures { get }
+
+    /// How tags go along, where all conditions are known to hold; nil if whoever relies on them tries them first.
+    var knownTags: TagSpelling? { get }
+
+    /// Whether a listing shows all that is there: what it does not show was never written, or has gone.
+    var listsAll: Bool { get }
+
+    /// Whether a deletion may come true long after it was asked for, and meet what was written since.
+    var deletesLate: Bool { get }
+
+    /// Whether reading costs no request: who verifies reads bytes there, and looks at sizes elsewhere.
+    var readsFreely: Bool { get }
+
+    /// Where files can be made before they are written; nil if the storage is elsewhere.
+    var work: WorkDirectory? { get }
+
+    /// The same directory for whoever only looks; nil if the storage is elsewhere.
+    var readableWork: WorkDirectory? { get }
 
     /// Reads a file, or a range of it, and passes its bytes on as they come.
     ///
@@ -110,6 +131,13 @@ package protocol ObjectStorage: Sendable {
 }
 
 extension ObjectStorage {
+    package var identity: String { place }
+    package var knownTags: TagSpelling? { nil }
+    package var listsAll: Bool { false }
+    package var deletesLate: Bool { true }
+    package var readsFreely: Bool { false }
+    package var work: WorkDirectory? { nil }
+    package var readableWork: WorkDirectory? { work }
     package func barrier() {}
 
     package func putAll(

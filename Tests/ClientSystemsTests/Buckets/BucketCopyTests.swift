@@ -9,7 +9,7 @@ import VersionTree
 
 @testable import ClientSystems
 
-/// An origin that is copied from one bucket to another: docs/buckets.md, "From one bucket to another".
+/// An origin that is copied from one bucket to another: docs/buckets.md, "From one place to another".
 @Suite struct BucketCopyTests {
     private let scratch = TemporaryDirectory(inMemory: true)
 
@@ -25,7 +25,7 @@ import VersionTree
         schedule: @escaping RequestSchedule = { _ in .answered }
     ) throws -> OriginCopy.Report {
         let from = ModelStorage(source.store, actor: "reader")
-        return try BucketCopy(
+        return try OriginCopy(
             world.publisher("copier", schedule: schedule), from: from, scratch: scratch.path
         ).run()
     }
@@ -43,7 +43,7 @@ import VersionTree
                 request.verb == .get && request.key == OriginLayout.trust(1) ? .stale : .answered
             })
         let refused = refusal {
-            _ = try BucketCopy(world.publisher("copier"), from: from, scratch: scratch.path).run()
+            _ = try OriginCopy(world.publisher("copier"), from: from, scratch: scratch.path).run()
         }
         expect(refused?.code, equals: .damagedOrigin)
         expect(refused?.message.contains(OriginLayout.trust(1)), equals: true)

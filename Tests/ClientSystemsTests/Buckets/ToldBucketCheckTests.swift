@@ -90,12 +90,13 @@ import VersionTree
         }
     }
 
-    /// A directory from which the clients of two systems update.
+    /// A directory from which the clients of two systems update, as an older castree left it: without a log.
     private func directory(offerCount: Int = 0) throws -> TellingPlace {
         let place = try TellingPlace()
         try place.publish("1")
         try place.enable(.codePush, .expo)
         try place.publish("2")
+        try place.unlog()
         guard offerCount > 0 else { return place }
         var history = try place.history(.codePush)
         let first = try require(history.offers.first)
@@ -115,7 +116,10 @@ import VersionTree
         _ place: TellingPlace, to world: ToldBucketWorld,
         schedule: @escaping RequestSchedule = { _ in .answered }
     ) throws {
-        _ = try OriginCopy(world.publisher(schedule: schedule), from: place.origin).run()
+        let source = try OriginCopy.directory(place.origin)
+        _ = try OriginCopy(
+            world.publisher(schedule: schedule), from: source, scratch: place.origin
+        ).run()
     }
 
     @Test(arguments: [0, 1_200])

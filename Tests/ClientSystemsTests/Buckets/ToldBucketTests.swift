@@ -45,10 +45,10 @@ import VersionTree
         _ = try publisher().withdraw(VersionName("3"))
         try both("4")
         try both("1")
-        let reader = try DirectoryOrigin(directory)
         for system in [ClientSystem.codePush, .expo] {
             let expected = try require(
-                try ClientFiles(reader.place).history(of: .stable, system))
+                try ClientFiles(publisher().draft().toldOrigin().origin).history(
+                    of: .stable, system))
             try expect(world.history(system), equals: expected)
             let address = "for/\(system.rawValue)/stable.json"
             var copy = try ClientHistory(
@@ -229,11 +229,11 @@ import VersionTree
         expect(outcomes.compactMap(\.prepared?.offer.label), equals: ["v2"])
         expect(world.store.files, equals: files)
         let commit = try world.publish("2", by: world.publisher())
-        expect(commit.facts, equals: plan.facts)
+        expect(commit.plan?.facts, equals: plan.facts)
         let offer = try require(try world.history(.codePush).offers.last)
         expect(offer.archive, equals: outcomes.first?.prepared?.offer.archive)
         // All of it is there: nothing is said of it again.
-        let again = try require(try world.publish("2", by: world.publisher()).facts)
+        let again = try require(try world.publish("2", by: world.publisher()).plan?.facts)
         expect(again.twins.count == 0 && !again.writesFile)
         expect(world.broken, equals: [])
     }

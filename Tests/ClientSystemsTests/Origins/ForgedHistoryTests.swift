@@ -121,7 +121,7 @@ import VersionTree
         ) throws
             -> Void
     ) throws {
-        let files = ClientFiles(try place.reader.place)
+        let files = ClientFiles(ToldDirectory(path: place.origin))
         var history = try place.history(system)
         let position = try require(history.offers.indices.last)
         try change(&history.offers[position]) { document, edit in
@@ -214,7 +214,7 @@ import VersionTree
                     }
                     var configuration = Self.configurations[2]
                     configuration.baseURL = evil
-                    _ = try ClientFiles(place.reader.place).write(configuration)
+                    _ = try ClientFiles(ToldDirectory(path: place.origin)).write(configuration)
                 }
             ),
         ]

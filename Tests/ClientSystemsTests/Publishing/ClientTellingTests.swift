@@ -23,7 +23,10 @@ import VersionTree
         publisher = plain.publisher(on: untold)
         publisher.options.telling = nil
         try publisher.publish("1", of: place.versions)
-        try expect(place.published(), equals: plain.published())
+        // Whose entry it is, is drawn.
+        try expect(
+            place.published().filter { !$0.key.hasPrefix("log/") },
+            equals: plain.published().filter { !$0.key.hasPrefix("log/") })
         expect(told.operations.count <= untold.operations.count + 2)
         expect(
             told.operations.filter { $0.verb == .write }.count,
@@ -107,7 +110,7 @@ import VersionTree
         let planned = try ClientTelling(rules: [CodePush.self]).outcomes(
             of: publisher().plan("2", of: place.versions),
             place.versions.registeredManifest(of: "2"), in: place.versions.store,
-            origin: place.reader.place)
+            origin: place.publisher().draft().toldOrigin().origin)
         expect(planned.map { $0.prepared?.offer.label }, equals: ["v2"])
         try publisher().publish("2", of: place.versions)
         let live = try place.channel(.codePush).live
@@ -129,18 +132,46 @@ import VersionTree
         let history = try place.history(.codePush)
         expect(history.offers.map(\.label), equals: ["v1", "v3", "v4"])
         try expect(place.channel(.codePush).live.map(\.offer.label), equals: ["v1"])
-        // Lost, it is made again from the pointer, and labels go on.
+        // Lost or damaged, it is written again from the log.
         let path = place.origin + "/for/codepush/stable.json"
         Damage.remove(path)
         try place.publish("2")
-        try expect(place.channel(.codePush).live.map(\.offer.label), equals: ["v6", "v5"])
-        try expect(place.history(.codePush).labelCount, equals: 6)
-        // Damaged, it is nobody's guess.
+        try expect(place.channel(.codePush).live.map(\.offer.label), equals: ["v5", "v1"])
+        try expect(place.history(.codePush).labelCount, equals: 5)
         try Damage.overwriteOrCreate(path, with: Array("{}".utf8))
-        let error = #expect(throws: StoreError.self) { try place.publish("3") }
-        expect(error?.code, equals: .badClients)
-        expect(error?.message.contains("for/codepush/stable.json"), equals: true)
-        try expect(place.offered(), equals: ["2", "1"])
+        try place.publish("3")
+        try expect(place.channel(.codePush).live.map(\.offer.label), equals: ["v6", "v5", "v1"])
+    }
+
+    @Test(
+        "goes on from an origin without a log, and a withdrawal also where a history is damaged: no label is given twice"
+    )
+    func unlogged() throws {
+        for damage in [nil, [], Array("{\"half\":".utf8)] as [[UInt8]?] {
+            let place = try TellingPlace()
+            try place.publish("1")
+            try place.enable(.codePush, .expo)
+            try place.publish("2")
+            try place.unlog()
+            let path = place.origin + "/for/codepush/stable.json"
+            if let damage {
+                try Damage.overwrite(path, with: damage)
+                let error = #expect(throws: StoreError.self) { try place.publish("3") }
+                expect(error?.message.contains("for/codepush/stable.json") == true)
+                try expect(place.offered(), equals: ["2", "1"])
+            } else {
+                Damage.remove(path)
+            }
+            try Damage.overwriteOrCreate(
+                place.origin + "/.publish/labels.json", with: Array("{\"codepush stable\":7}".utf8))
+            let told = try place.history(.expo).offers
+            place.clock.advance(by: 10)
+            _ = try place.publisher().withdraw(VersionName("2"))
+            try expect(place.offered(), equals: ["1"])
+            try place.publish("3")
+            try expect(place.channel(.codePush).live.map(\.offer.label), equals: ["v9", "v8"])
+            try expect(place.history(.expo).offers.starts(with: told))
+        }
     }
 
     @Test("makes a lost history again with the times that it had")
@@ -171,32 +202,22 @@ import VersionTree
             try expect(place.history(.expo).offers, equals: offers)
             try expect(place.published(), equals: files)
         }
-        // Who makes other bytes today offers them under another name.
-        var history = try place.history(.expo)
-        history.offers[0].documents[0].address = .zero
-        let reader = try place.reader
-        try ClientFiles(reader.place).write(history, of: require(try reader.pointer(.stable)))
-        try place.publish("2")
-        let live = try place.channel(.expo).live
-        expect(live[1].offer.createdAt > offers[1].createdAt && live[0].offer == offers[1])
     }
 
-    @Test("prunes no document that a lost history names again meanwhile")
+    @Test("prunes no document that a history names, also where its file is lost")
     func pruningLost() throws {
         try place.publish("1")
         try place.enable(.expo)
         try place.publish("2")
-        try Damage.overwriteOrCreate(
-            place.origin + "/for/expo/documents/.left.new", with: [7])
+        let offers = try place.history(.expo).offers
         Damage.remove(place.origin + "/for/expo/stable.json")
         let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
-        let plan = try place.publisher().collect(retention)
-        expect(plan.leftovers.count, equals: 2)
-        let live = try place.channel(.expo).live
-        expect(live.count, equals: 1)
+        _ = try place.publisher().collect(retention)
+        try expect(place.channel(.expo).live.count, equals: 1)
+        try expect(place.history(.expo).offers, equals: offers)
         expect(
             Damage.names(place.origin + "/for/expo/documents"),
-            equals: live.map { $0.offer.documents[0].address.description })
+            equals: offers.map { $0.documents[0].address.description }.sorted())
     }
 
     @Test("leaves a system out that refuses a release, unless it was asked for by name")
@@ -230,9 +251,9 @@ import VersionTree
         try place.publish("3", again)
         expect(again.outcomes.isEmpty)
         expect(place.notices.all.count { $0.contains("refused.txt") }, equals: 1)
-        let reader = try place.reader
+        let told = try place.publisher().draft().toldOrigin().origin
         expect(
-            thrownCode { try place.telling([.chcp]).check(.stable, in: reader.place) },
+            thrownCode { try place.telling([.chcp]).check(.stable, in: told) },
             equals: .notOffered)
     }
 
@@ -291,7 +312,7 @@ import VersionTree
     func disabling() throws {
         try place.publish("1")
         try place.enable(.codePush)
-        try place.telling().disable(.codePush, by: place.publisher())
+        _ = try place.telling().disable(.codePush, by: place.publisher().engine())
         try place.publish("2")
         try expect(place.history(.codePush).offers.count, equals: 1)
         try place.enable(.codePush)
@@ -316,54 +337,33 @@ extension TellingPlace {
         return bytes
     }
 
-    @Test(
-        "is held up by what is damaged, unless it must not wait; then others are told, and this system later"
-    )
-    func urgency() throws {
-        let (damagedHistory, damagedConfiguration) = (
+    @Test("is held up by no damage below for/: each command writes it again from the log")
+    func healing() throws {
+        for path in [
             OriginLayout.clientHistory(of: .stable, "expo"),
-            OriginLayout.clientConfiguration(of: "expo")
-        )
-        for path in [damagedHistory, damagedConfiguration] {
+            OriginLayout.clientConfiguration(of: "expo"),
+        ] {
             let place = try TellingPlace()
             try place.publish("1")
-            try place.publish("2")
             try place.enable(.codePush, .expo)
-            let file = place.origin + "/" + path
-            let sound = try Damage.contents(file)
-            try Damage.overwriteOrCreate(file, with: Array("{\"half\":".utf8))
-            place.clock.advance(by: 10)
-            #expect(throws: StoreError.self) { try place.publish("3") }
-            try expect(place.offered(), equals: ["2", "1"])
-            // Who names the others is not held up.
-            try place.publish("3", place.telling([.codePush]))
-            var telling = place.telling()
-            telling.isUrgent = true
-            place.clock.advance(by: 10)
-            _ = try place.publisher(telling).withdraw(
-                VersionName("3"), from: .stable, toEmbedded: false)
-            _ = try place.publisher(telling).withdraw(
-                VersionName("2"), from: .stable, toEmbedded: false)
-            try expect(place.offered(), equals: ["1"])
-            let said = try require(place.notices.all.last)
-            expect(
-                said.contains("expo") && said.contains("no answers") && said.contains(path),
-                "\(said)")
-            try expect(place.channel(.codePush).live.count, equals: 1)
-            try expect(Damage.contents(file), equals: Array("{\"half\":".utf8))
-            // Mended: what was withdrawn meanwhile is behind what is offered, also for clients that go by times.
-            try Damage.overwriteOrCreate(file, with: sound)
-            place.clock.advance(by: 10)
-            try place.enable(.expo)
-            let channel = try place.channel(.expo)
-            let (one, two) = (try VersionName("1"), try VersionName("2"))
-            let left = try require(channel.past.last { $0.version?.name == two })
-            expect(channel.live.map { $0.release.version?.name }, equals: [one])
-            let back = try require(channel.live.first)
-            expect(back.offer.createdAt > left.createdAt)
-            let history = try place.history(.expo)
-            try place.enable(.expo)
-            try expect(place.history(.expo), equals: history)
+            let verbs: [() throws -> Void] = [
+                { try place.publish("2") },
+                { _ = try place.publisher().withdraw(VersionName("2")) },
+                { _ = try place.publisher().collect() }, { try place.enable(.expo) },
+                { try place.enable(.codePush) },
+            ]
+            for (number, verb) in verbs.enumerated() {
+                let sound = try Damage.contents(place.origin + "/" + path)
+                try Damage.overwriteOrCreate(
+                    place.origin + "/" + path, with: Array("{\"half\":".utf8))
+                let stale = try place.publisher().draft().staleClientFiles()
+                expect(stale.map(\.path), equals: [path])
+                try verb()
+                let mended = try Damage.contents(place.origin + "/" + path)
+                expect(number < 2 || mended == sound, "\(number): \(path)")
+                try expect(place.channel(.expo).live.count, equals: place.offered().count)
+                try expect(place.publisher().draft().staleClientFiles().isEmpty, "\(number)")
+            }
         }
     }
 }

@@ -107,7 +107,7 @@ import VersionTree
             case .enable:
                 try telling.enable(
                     TellingPlace.configuration(system), by: place.publisher(telling))
-            case .disable: try telling.disable(system, by: place.publisher(telling))
+            case .disable: _ = try telling.disable(system, by: place.publisher(telling).engine())
             }
         }
     }

@@ -17,8 +17,15 @@ import VersionTree
     /// Without these nobody knows what is offered, or nobody may change it.
     private static let needed = [
         "origin.json", "channels", "channels/stable.json", "objects", "manifests", ".publish",
-        ".publish/lock",
+        ".publish/lock", "log",
     ]
+
+    /// The same, and the newest entries of the log from that on in which the channel's pointer stands.
+    private func isNeeded(_ path: String) -> Bool {
+        Self.needed.contains(path) || path >= newest && path.hasPrefix("log/")
+    }
+
+    private let newest: String
 
     /// What may stand there besides what is at hand.
     private static let others = [
@@ -40,7 +47,9 @@ import VersionTree
         place.clock.advance(by: 10)
         try packing.publish("2", of: place.versions)
         _ = try place.publisher().collect(OriginRetention(releaseCount: 9, graceSeconds: 3600))
-        let release = try require(try place.reader.pointer(.stable)?.releases.first)
+        let pointer = try require(try place.reader.pointer(.stable))
+        newest = OriginLayout.logEntry(try require(pointer.log))
+        let release = try require(pointer.releases.first)
         let named = [
             release.version?.manifest, release.facts, release.delivery?.address,
         ].compactMap { $0?.description }
@@ -113,14 +122,14 @@ import VersionTree
         case .prune: _ = try place.publisher().collect(retention)
         case .plan: _ = try place.publisher().planCollection(retention)
         case .enable: try place.enable(.expo)
-        case .disable: try place.telling().disable(.expo, by: place.publisher())
-        case .status: _ = try ClientStatus.all(in: place.reader)
+        case .disable: _ = try place.telling().disable(.expo, by: place.publisher().engine())
+        case .status: _ = try place.statuses()
         }
     }
 
     private static let advice = [
         "move it away", "delete it", "put ", "castree publish", "use a newer one", "publish",
-        "check who owns it", "castree fsck", "castree channels",
+        "check who owns it", "restore log/", "castree fsck", "castree channels",
     ]
 
     /// What is not as it must be.
@@ -147,7 +156,7 @@ import VersionTree
             if !Self.advice.contains(where: error.message.contains) {
                 problems.append("says not what to do: \(error.message)")
             }
-            if verb == .withdraw, !Self.needed.contains(path) {
+            if verb == .withdraw, !isNeeded(path) {
                 problems.append("is held up: \(error.message)")
             }
         }
@@ -158,7 +167,7 @@ import VersionTree
         {
             problems.append("loses what is in a directory")
         }
-        if verb == .withdraw, !Self.needed.contains(path), try copy.offered() != ["1"] {
+        if verb == .withdraw, !isNeeded(path), try copy.offered() != ["1"] {
             problems.append("takes nothing back")
         }
         return problems

@@ -139,7 +139,7 @@ import VersionTree
         expect(
             renamed.filter { $0 != ".publish" },
             equals: [
-                "objects", "deflated", "manifests", "facts", "for/codepush", "for/expo/documents",
+                "objects", "manifests", "deflated", "facts", "for/expo/documents", "for/codepush",
                 "for/expo", "channels",
             ])
     }
@@ -147,7 +147,7 @@ import VersionTree
     @Test("offers what it did before where there is no room for twins")
     func noRoom() throws {
         let place = try makePlace(for: Self.publish)
-        let files = try place.published()
+        let files = try place.told()
         let disk = FaultyFileSystem()
         disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "/twin-"))
         let error = #expect(throws: StoreError.self) {
@@ -155,6 +155,6 @@ import VersionTree
         }
         expect(error?.code, equals: .outOfSpace)
         expect(error?.message.contains("channel stable offers what it did before"), equals: true)
-        try expect(place.published(), equals: files)
+        try expect(place.told(), equals: files)
     }
 }

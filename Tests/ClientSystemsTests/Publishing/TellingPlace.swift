@@ -1,6 +1,7 @@
 import Archives
 import CASStore
 import Expectations
+import Foundation
 import HotPush
 import StorageTestSupport
 import Synchronization
@@ -76,7 +77,7 @@ struct TellingPlace {
     @discardableResult
     func publish(_ version: String, _ telling: ClientTelling? = nil) throws -> PublishPlan {
         clock.advance(by: 10)
-        return try publisher(telling).publish(version, of: versions)
+        return try require(publisher(telling).publish(version, of: versions).plan)
     }
 
     static func configuration(_ system: ClientSystem) -> ClientConfiguration {
@@ -92,9 +93,14 @@ struct TellingPlace {
         }
     }
 
+    /// What the origin tells the clients of all systems.
+    func statuses() throws -> [ClientStatus] {
+        let (told, pointers) = try publisher().draft().toldOrigin()
+        return try ClientStatus.all(in: told) { pointers[$0] }
+    }
+
     func history(_ system: ClientSystem) throws -> ClientHistory {
-        let reader = try reader
-        return try require(try ClientFiles(reader.place).history(of: .stable, system))
+        try require(try ClientFiles(ToldDirectory(path: origin)).history(of: .stable, system))
     }
 
     /// What a decider would see; any file that it needs and that is missing or wrong is an issue.
@@ -103,19 +109,22 @@ struct TellingPlace {
         let pointer = try require(try reader.pointer(.stable))
         let channel = ClientChannel(
             pointer,
-            try ClientFiles(reader.place).history(of: .stable, system)
+            try ClientFiles(ToldDirectory(path: origin)).history(of: .stable, system)
                 ?? ClientHistory(system, .stable))
         for live in channel.live {
             guard case .version(let version, let address) = live.offer.target else { continue }
             // A pointer that is about to be given facts has none yet.
             expect(live.release.facts ?? address, equals: address)
-            let facts = try require(try reader.facts(address))
-            let manifest = try require(try reader.manifest(version.manifest))
+            let facts = try ContentFacts(
+                bytes { OriginLayout.facts(address, in: $0) }, named: address)
+            let manifest = try Manifest(
+                parsing: bytes { OriginLayout.manifest(version.manifest, in: $0) })
             expect(facts.objects.map(\.address), equals: manifest.references.map(\.address))
             for object in facts.objects { try check(object) }
             for document in live.offer.documents {
-                let path = OriginLayout.clientDocument(document.address, of: system.rawValue)
-                let bytes = try Damage.contents(origin + "/" + path)
+                let bytes = try bytes {
+                    OriginLayout.clientDocument(document.address, of: system.rawValue, in: $0)
+                }
                 try expect(
                     ObjectID(of: bytes) == document.address
                         && Int64(bytes.count) == document.byteCount)
@@ -124,14 +133,21 @@ struct TellingPlace {
         return channel
     }
 
+    /// The bytes of a file, in whatever epoch it stands.
+    private func bytes(of path: (Int64) -> String) throws -> [UInt8] {
+        let paths = (0..<9).map { origin + "/" + path($0) }
+        let found = paths.first { FileManager.default.fileExists(atPath: $0) }
+        return try Damage.contents(require(found, "\(path(0))"))
+    }
+
     /// Holds facts against the bytes.
     func check(_ object: ObjectFacts) throws {
-        let bytes = try Damage.contents(origin + "/" + OriginLayout.object(object.address))
+        let bytes = try bytes { OriginLayout.object(object.address, in: $0) }
         expect(Int64(bytes.count), equals: object.byteCount)
         expect(CRC32(of: bytes).value, equals: object.crc32)
         try expect(Hex.string(Digester.digest(.md5, of: bytes)), equals: object.md5)
         guard let twin = object.twin else { return }
-        let packed = try Damage.contents(origin + "/" + OriginLayout.twin(twin.address))
+        let packed = try self.bytes { OriginLayout.twin(twin.address, in: $0) }
         try expect(ObjectID(of: packed), equals: twin.address)
         expect(Int64(packed.count) == twin.byteCount && packed.count < bytes.count)
         try expect(inflate(packed), equals: bytes)
@@ -151,6 +167,14 @@ struct TellingPlace {
     func published() throws -> [String: [UInt8]] {
         try Damage.files(below: origin, without: ".publish")
     }
+
+    /// The same without what nothing names before an entry of the log does: objects and manifests.
+    func told() throws -> [String: [UInt8]] {
+        try published().filter { !$0.key.hasPrefix("objects/") && !$0.key.hasPrefix("manifests/") }
+    }
+
+    /// Makes it an origin that an older castree has written: without a log.
+    func unlog() throws { try Damage.forgetLog(of: origin) }
 
     func offered() throws -> [String] {
         let pointer = try reader.pointer(.stable)

@@ -24,15 +24,11 @@ import VersionTree
         try place.publish("3")
         try writeTree(place.origin, ["for/expo/documents/left": "by a killed publisher"])
         let retention = OriginRetention(releaseCount: 1, graceSeconds: 3600)
-        let first = try place.publisher().collect(retention)
-        expect(first.waitingFacts.count == 2 && first.facts.isEmpty && first.twins.isEmpty)
-        expect(first.leftovers, equals: ["for/expo/documents/left"])
-        place.clock.advance(by: 3599)
-        try expect(place.publisher().collect(retention).facts.isEmpty)
-        place.clock.advance(by: 1)
-        let planned = try place.publisher().planCollection(retention)
-        let last = try place.publisher().collect(retention)
-        expect(last == planned && last.facts.count == 2 && last.twins.count == 2)
+        let all = try place.published().keys.filter { $0.hasPrefix("deflated/") }.count
+        for _ in 0..<3 { _ = try place.publisher().collect(retention) }
+        try expect(
+            place.published().keys.filter { $0.hasPrefix("deflated/") }.count, equals: all)
+        _ = try place.publisher().collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
         try expect(place.channel(.codePush).live.count, equals: 1)
         try expect(place.channel(.expo).live.count, equals: 1)
         try expect(place.history(.codePush).offers.count, equals: 3)
@@ -88,9 +84,9 @@ import VersionTree
             try Damage.overwriteOrCreate(place.origin + "/" + facts, with: [1])
         }
         // What cannot be read may name anything: nothing that it could name is deleted, and that is said.
-        let standing = try place.published()
+        let standing = Set(try place.published().keys)
         _ = try place.publisher().collect(OriginRetention(releaseCount: 9, graceSeconds: 0))
-        try expect(place.published(), equals: standing)
+        try expect(Set(place.published().keys).isSuperset(of: standing))
         expect(place.notices.all.contains { $0.contains("nothing of its kind is deleted") })
     }
 
@@ -118,8 +114,7 @@ import VersionTree
             expect(disk.hasFired)
             let kept = Set(try place.published().keys)
             expect(kept.isSuperset(of: [facts, twin]))
-            let report = try place.publisher().collect(retention)
-            expect(report.facts.count == 1 && report.twins.count == 1)
+            _ = try place.publisher().collect(retention)
             let left = Set(try place.published().keys)
             expect(left.isDisjoint(with: [facts, twin]))
             // The release that stays has its own, whole.
@@ -127,28 +122,34 @@ import VersionTree
         }
     }
 
-    @Test("are never taken for there when a prune has deleted their facts since somebody looked")
+    @Test("are there when they are offered, also where somebody prunes in the middle")
     func pruned() throws {
         try place.publish("1")
         try place.enable(.codePush)
         try place.publish("2")
         _ = try place.publisher().withdraw(VersionName("2"))
         let disk = FaultyFileSystem()
-        let other = place.publisher()
-        disk.on(.before, .lock, path: ".publish/lock") {
-            _ = try? other.collect(OriginRetention(releaseCount: 9, graceSeconds: 0))
+        var other = place.publisher()
+        other.options.waitLimit = .zero
+        let pruner = other
+        let refusal = Mutex<StoreError.Code?>(nil)
+        disk.on(.before, .link, path: "/log/") {
+            let found = thrownCode {
+                try pruner.collect(OriginRetention(releaseCount: 9, graceSeconds: 0))
+            }
+            refusal.withLock { $0 = found }
         }
-        let publisher = place.publisher(on: disk)
-        expect(thrownCode { try publisher.publish("2", of: place.versions) }, equals: .busy)
-        try publisher.publish("2", of: place.versions)
+        try place.publisher(on: disk).publish("2", of: place.versions)
+        // Nothing is deleted while somebody sends what is to be offered.
+        expect(refusal.withLock { $0 }, equals: .busy)
         try expect(place.channel(.codePush).live.count, equals: 2)
     }
 
-    @Test("are given up at once when somebody interrupts, and nothing is left of them")
+    @Test("are given up at once when somebody interrupts, and nothing is told or left of them")
     func interruption() throws {
         try place.publish("1")
         try place.enable(.codePush)
-        let files = try place.published()
+        let files = try place.told()
         var publisher = place.publisher()
         let steps = Mutex<[PublishProgress]>([])
         publisher.options.progress = { step in steps.withLock { $0.append(step) } }
@@ -156,7 +157,7 @@ import VersionTree
             steps.withLock { $0.contains { $0.step == .deflating } }
         }
         expect(thrownCode { try publisher.publish("2", of: place.versions) }, equals: .interrupted)
-        try expect(place.published(), equals: files)
+        try expect(place.told(), equals: files)
         expect(!Damage.names(place.origin).contains { $0.hasPrefix(".publish/work-") })
         publisher.options.isInterrupted = { false }
         try publisher.publish("2", of: place.versions)

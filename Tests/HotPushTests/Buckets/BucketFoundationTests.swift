@@ -14,6 +14,7 @@ import VersionTree
     private func copied() throws -> (PublishingPlace, [String: [UInt8]]) {
         let place = try PublishingPlace()
         try place.publish("1")
+        try Damage.forgetLog(of: place.origin)
         return (place, try place.published())
     }
 

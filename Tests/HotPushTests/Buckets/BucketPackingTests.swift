@@ -89,7 +89,7 @@ import VersionTree
         try FileManager.default.moveItem(atPath: aside, toPath: kept)
         // In another channel the packs are used as they stand, and what lacks is made.
         let beta = try world.publish("2", to: "beta", by: world.publisher(packs: .before))
-        expect(beta.sent.count == 0 && beta.packing == nil)
+        expect(beta.objects.count == 0 && beta.packing == nil)
         try expect(read(world, ChannelName("beta")).count, equals: 2)
         // What the store has kept serves again when the bucket has lost everything.
         for key in world.store.files.keys { world.store.set(key, nil) }
@@ -240,7 +240,7 @@ import VersionTree
         expect(world.store.files, equals: before)
         expect(second.objects.count == 1 && second.reusedObjectCount == 2)
         let done = try world.publish("2", by: publisher)
-        expect(done.sent.count == 1 && done.sent.byteCount == second.byteCount)
+        expect(done.objects.count == 1 && done.byteCount == second.byteCount)
         expect(done.packing?.packs.map(\.base), equals: second.packing?.packs.map(\.base))
         let third = try publisher.plan("2", of: world.versions)
         expect(!third.writesPointer && !third.writesManifest && third.objects.isEmpty)
@@ -259,11 +259,11 @@ import VersionTree
         expect(blind.isUnchanged)
         let verifying = world.publisher(packs: .before, options: { $0.verifiesObjects = true })
         let commit = try verifying.publish("1", of: world.versions)
-        expect(commit.sent.count, equals: 1)
+        expect(commit.objects.count, equals: 1)
         expect(commit.packing?.packs.count, equals: 1)
         try expect(read(world).count, equals: 1)
         let again = try verifying.publish("1", of: world.versions)
-        expect(again.isUnchanged && again.sent.count == 0)
+        expect(again.isUnchanged && again.objects.count == 0)
     }
 
     @Test func `objects go again where their places would be too large`() throws {
@@ -278,7 +278,7 @@ import VersionTree
             "5", of: world.versions, ReleaseOffer())
         let layout = ReleaseLayout(
             manifest, version, for: .stable, of: world.versions, SeenFiles(in: world.bucket()),
-            isVerifying: false)
+            PublisherOptions())
         // One object is on offer, in an older epoch.
         let free = try layout.plan(in: state)
         expect(free.lacking.count == 2 && Set(free.epochs) == [0, state.entry.epoch])

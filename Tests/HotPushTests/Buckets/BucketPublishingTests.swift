@@ -13,7 +13,7 @@ import VersionTree
     @Test func `a first release makes the origin, and is what a directory would have`() throws {
         let world = try BucketWorld()
         let commit = try world.publish("1", by: world.publisher())
-        expect(commit.entry == 2 && commit.sent.count == 3 && commit.pointerProblem == nil)
+        expect(commit.entry == 2 && commit.objects.count == 3 && commit.pointerProblem == nil)
         try expect(world.offered(), equals: ["1"])
         let keys = world.store.files.keys.sorted()
         expect(keys.filter { $0.hasPrefix("objects/") }.count, equals: 3)
@@ -29,11 +29,11 @@ import VersionTree
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
         let commit = try world.publish("2", by: world.publisher())
-        expect(commit.sent.count == 1 && commit.reusedObjectCount == 2)
+        expect(commit.objects.count == 1 && commit.plan?.reusedObjectCount == 2)
         try expect(world.offered(), equals: ["2", "1"])
         // In another channel nothing of it is new.
         let other = try world.publish("2", to: "beta", by: world.publisher())
-        expect(other.sent.count, equals: 0)
+        expect(other.objects.count, equals: 0)
         world.checkEnd()
         expect(world.broken, equals: [])
     }
@@ -53,7 +53,7 @@ import VersionTree
         }
         for _ in 0..<2 { _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0) }
         world.store.clock.advance(10)
-        try expect(world.publish("2", by: world.publisher()).sent.count, equals: 1)
+        try expect(world.publish("2", by: world.publisher()).objects.count, equals: 1)
         expect(world.broken, equals: [])
     }
 
@@ -91,7 +91,7 @@ import VersionTree
         let release = try require(world.publisher().pointers()[.stable]?.releases.last)
         for key in keys() { world.store.set(key, nil) }
         let commit = try world.publish("1", by: verifying)
-        expect(commit.sent.count >= 1 && !keys().isEmpty, "\(commit.sent), \(keys())")
+        expect(commit.objects.count >= 1 && !keys().isEmpty, "\(commit.objects), \(keys())")
         try expect(world.offered(), equals: ["2", "1"])
         let mended = try require(commit.pointer.releases.last)
         expect(mended.sequence == release.sequence && mended.createdAt == release.createdAt)
@@ -123,7 +123,7 @@ import VersionTree
         expect(world.store.files.keys.filter { $0.hasPrefix("manifests/") }.count, equals: 1)
         // What had gone comes back under the new epoch, and what is there is used.
         let commit = try world.publish("5", by: world.publisher())
-        expect(commit.sent.count == 2 && commit.epoch > 0)
+        expect(commit.objects.count == 2 && commit.epoch > 0)
         expect(world.store.files.keys.contains { $0.hasPrefix("e/\(commit.epoch)/places/") })
         // Again, and nothing is to be done.
         let before = world.store.files.filter { !$0.key.hasPrefix("log/") }
@@ -163,12 +163,13 @@ import VersionTree
         let place = try PublishingPlace()
         try place.publish("1")
         let world = try BucketWorld()
+        try Damage.forgetLog(of: place.origin)
         for (path, bytes) in try place.published() { world.store.set(path, bytes) }
         var options = PublisherOptions()
         options.takesOver = true
         let commit = try BucketPublisher(world.bucket(), options: options, pause: { _ in }).publish(
             "2", of: place.versions)
-        expect(commit.sent.count, equals: 2)
+        expect(commit.objects.count, equals: 2)
         try expect(world.offered(), equals: ["2", "1"])
         world.checkEnd()
         expect(world.broken, equals: [])
@@ -179,10 +180,8 @@ import VersionTree
         try place.publish("r1")
         for dropped in ["packs/", "deliveries/"] {
             let world = try BucketWorld()
-            _ = try OriginCopy(world.publisher(), from: place.place.origin).run()
-            for key in world.store.files.keys where key.hasPrefix("log/") {
-                world.store.set(key, nil)
-            }
+            try Damage.forgetLog(of: place.place.origin)
+            for (path, bytes) in try place.place.published() { world.store.set(path, bytes) }
             for key in world.store.files.keys where key.hasPrefix(dropped) {
                 world.store.set(key, nil)
             }

@@ -14,7 +14,7 @@ import VersionTree
     }
 
     private func prune(_ bucket: any ObjectStorage, _ world: BucketWorld) throws
-        -> BucketPruner.Report
+        -> PruneReport
     {
         let clock = world.store.clock
         let publisher = BucketPublisher(

@@ -30,6 +30,7 @@ import VersionTree
             if self == .copied {
                 let place = try PublishingPlace()
                 try place.publish("1")
+                try Damage.forgetLog(of: place.origin)
                 let store = ModelStore()
                 for (path, bytes) in try place.published() { store.set(path, bytes) }
                 return (store, place.versions, place)

@@ -11,12 +11,13 @@ import VersionTree
 
 @testable import HotPush
 
-/// A directory's origin copied whole into a bucket, and directories that are copies of buckets: docs/buckets.md.
+/// A directory's origin copied whole into a bucket or another directory, with a log and without: docs/buckets.md.
 @Suite struct OriginCopyTests {
     /// An origin in a directory that offers two versions, with packs.
-    private func directory() throws -> PackingFixture {
+    private func directory(hasLog: Bool = false) throws -> PackingFixture {
         let fixture = try PackingFixture(scale: 10)
         for version in ["r1", "r2"] { try fixture.publish(version) }
+        if !hasLog { try Damage.forgetLog(of: fixture.place.origin) }
         return fixture
     }
 
@@ -24,36 +25,85 @@ import VersionTree
         _ fixture: PackingFixture, to world: BucketWorld,
         schedule: @escaping RequestSchedule = { _ in .answered }
     ) throws -> OriginCopy.Report {
-        try OriginCopy(world.publisher(schedule: schedule), from: fixture.place.origin).run()
+        let source = try OriginCopy.directory(fixture.place.origin)
+        return try OriginCopy(
+            world.publisher(schedule: schedule), from: source, scratch: fixture.place.origin
+        ).run()
     }
 
-    @Test func `all of it is copied, byte by byte, and published to as before`() throws {
-        let fixture = try directory()
+    /// All of an origin that a copy takes along.
+    private func files(_ all: [String: [UInt8]]) -> [String: [UInt8]] {
+        all.filter { !$0.key.hasPrefix("probe/") && $0.key != "origin.json" }
+    }
+
+    @Test(arguments: [true, false])
+    func `all of it is copied, byte by byte, and published to as before`(hasLog: Bool) throws {
+        let fixture = try directory(hasLog: hasLog)
+        let before = try fixture.place.published()
         let world = try BucketWorld()
         let report = try copy(fixture, to: world)
         expect(report.channelCount == 1 && report.behind.isEmpty && report.foundCount == 0)
-        var count = 0
-        for kind in ["objects", "packs", "manifests", "deliveries", "channels"] {
-            let root = "\(fixture.place.origin)/\(kind)"
-            for case let name as String in try require(
-                FileManager.default.enumerator(atPath: root))
-            {
-                var isDirectory: ObjCBool = false
-                _ = FileManager.default.fileExists(
-                    atPath: "\(root)/\(name)", isDirectory: &isDirectory)
-                if isDirectory.boolValue { continue }
-                count += 1
-                let bytes = try Damage.contents("\(root)/\(name)")
-                expect(world.store.files["\(kind)/\(name)"]?.bytes, equals: bytes)
-            }
+        let copied = files(world.store.files.mapValues(\.bytes)).filter {
+            hasLog || !$0.key.hasPrefix("log/")
         }
-        expect(count, equals: report.sent.count + 1)
+        expect(copied.keys.sorted(), equals: files(before).keys.sorted())
+        for (path, bytes) in copied where path != "channels/stable.json" || hasLog {
+            expect(before[path], equals: bytes, "\(path)")
+        }
+        try expect(fixture.place.published(), equals: before)
         try expect(world.offered(), equals: ["r2", "r1"])
         let commit = try world.publisher(packs: .before).publish(
             "r1", of: fixture.place.versions)
-        expect(commit.sent.count, equals: 0)
+        expect(commit.objects.count, equals: 0)
         world.checkEnd()
-        expect(world.broken, equals: [])
+        // A log is not written in the order of its numbers.
+        expect(hasLog || world.broken.isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func `a copy in a directory is an origin like any other, wherever it was cut`(
+        hasLog: Bool
+    ) throws {
+        let fixture = try directory(hasLog: hasLog)
+        let share = TestShare(oneIn: 9)
+        let count = try share.count { point in
+            let target = fixture.place.withOrigin("copy-\(point)")
+            func copy(on disk: any FileSystem) throws {
+                let source = try OriginCopy.directory(fixture.place.origin)
+                let engine = try target.publisher(on: disk).engine(isCreating: true)
+                _ = try OriginCopy(engine, from: source, scratch: target.origin).run()
+            }
+            let disk = FaultyFileSystem()
+            disk.arm(.stop(after: point))
+            try? copy(on: disk)
+            if FileManager.default.fileExists(atPath: target.origin) {
+                // Nobody sees anything of it before it is whole.
+                let published = try target.published()
+                expect(
+                    published["channels/stable.json"] == nil
+                        || published["log/0000000001.json"] != nil)
+            }
+            try copy(on: POSIXFileSystem())
+            var options = BucketAuditOptions()
+            options.check.isDeep = true
+            let storage = try OriginCopy.directory(target.origin)
+            try expect(BucketAudit(storage, options).run().findings, equals: [], "\(point)")
+            try expect(target.publish("1").objects.count > 0)
+            Damage.remove(target.origin)
+            return disk.hasFired
+        }
+        expect(count > 3)
+    }
+
+    @Test func `nothing is copied into itself`() throws {
+        let fixture = try directory(hasLog: true)
+        let before = try fixture.place.published()
+        let source = try OriginCopy.directory(fixture.place.origin)
+        let engine = try fixture.publisher().engine()
+        expect(
+            code { try OriginCopy(engine, from: source, scratch: fixture.place.origin).run() },
+            equals: .badOrigin)
+        try expect(fixture.place.published(), equals: before)
     }
 
     @Test func `an origin whose clients of other systems need what is not there is not copied`()
@@ -68,8 +118,8 @@ import VersionTree
         let world = try BucketWorld()
         let error = #expect(throws: StoreError.self) { try copy(fixture, to: world) }
         expect(error?.code, equals: .damagedOrigin)
-        expect(error?.message.contains("what the clients of other systems need"), equals: true)
-        expect(world.store.files.isEmpty)
+        expect(error?.message.contains(String(repeating: "ab", count: 32)), equals: true)
+        expect(world.store.files.keys.filter { !$0.hasPrefix("probe/") }, equals: [])
     }
 
     @Test func `publishers of the directory wait while it is copied`() throws {
@@ -125,16 +175,15 @@ import VersionTree
             })
         let file = try require(Damage.names(object).first)
         var bytes = try Damage.contents("\(object)/\(file)")
-        let whole = bytes
         bytes[0] ^= 1
         try Data(bytes).write(to: URL(filePath: "\(object)/\(file)"))
         let other = try BucketWorld()
         expect(code { _ = try copy(fixture, to: other) }, equals: .damagedOrigin)
         expect(other.store.files.keys.filter { $0.hasPrefix("log/") }, equals: [])
-        try Data(whole.dropLast()).write(to: URL(filePath: "\(object)/\(file)"))
+        Damage.remove("\(object)/\(file)")
         let empty = try BucketWorld()
         expect(code { _ = try copy(fixture, to: empty) }, equals: .damagedOrigin)
-        expect(empty.store.files.isEmpty)
+        expect(empty.store.files.keys.filter { !$0.hasPrefix("probe/") }, equals: [])
     }
 
     @Test func `pointers that do not fit into one entry are refused before a file is sent`() throws
@@ -153,26 +202,5 @@ import VersionTree
         let world = try BucketWorld()
         expect(code { _ = try copy(fixture, to: world) }, equals: .tooLarge)
         expect(world.store.files.keys.filter { !$0.hasPrefix("probe/") }, equals: [])
-    }
-
-    @Test func `nothing is written to a directory that is a copy of a bucket`() throws {
-        let fixture = try directory()
-        let origin = fixture.place.origin
-        try FileManager.default.createDirectory(
-            atPath: "\(origin)/log", withIntermediateDirectories: true)
-        // An empty directory of that name is nobody's log.
-        try fixture.publish("r2")
-        try Data("{}".utf8).write(to: URL(filePath: "\(origin)/log/0000000001.json"))
-        let publisher = fixture.publisher()
-        let versions = fixture.place.versions
-        let deeds: [() throws -> Void] = [
-            { _ = try publisher.publish("r1", of: versions) },
-            { _ = try publisher.plan("r1", of: versions) },
-            { _ = try publisher.withdraw(VersionName("r1")) },
-            { _ = try publisher.collect() },
-            { _ = try publisher.pack("r1", of: versions) },
-            { _ = try copy(fixture, to: BucketWorld()) },
-        ]
-        for deed in deeds { expect(code { try deed() }, equals: .offeredElsewhere) }
     }
 }

@@ -116,34 +116,6 @@ import VersionTree
         try expect(parse(Self.text(delivery + "8")).releases[0].delivery?.epoch, equals: 8)
     }
 
-    @Test("keeps its log and its epochs when releases are published, withdrawn and pruned")
-    func kept() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
-        var origin = try EpochOrigin(place)
-        try origin.move("1", to: 3) { $0 == 0 ? 2 : 3 }
-        try origin.write(to: place.origin)
-        let moved = try require(origin.pointer.releases[0].version)
-        let published = try place.publish("2").pointer
-        expect(published.log, equals: 9)
-        expect(published.releases[1].version, equals: moved)
-        let again = try require(try DirectoryOrigin(place.origin).pointer(.stable))
-        expect(again, equals: published)
-        let withdrawn = try place.publisher().withdraw(VersionName("2"))
-        expect(withdrawn.log, equals: 9)
-        expect(withdrawn.releases.map(\.version), equals: [moved])
-        let text = String(
-            decoding: try Damage.contents("\(place.origin)/channels/stable.json"), as: UTF8.self)
-        expect(text.contains("\"requirements\":{\"epochs\":\"1\"}"))
-        let offer = ReleaseOffer(rollout: Rollout(perMille: 10, salt: "x"))
-        try place.publisher().publish("2", of: place.versions, as: offer)
-        let plan = try place.publisher().collect(
-            OriginRetention(releaseCount: 1, graceSeconds: 0))
-        expect(plan.manifests.isEmpty)
-        let left = try require(try DirectoryOrigin(place.origin).pointer(.stable))
-        expect(left.log == 9 && left.releases[1].version == moved)
-    }
-
     @Test("is written by castree alone: nobody asks for epochs by himself")
     func offers() throws {
         let place = try PublishingPlace()

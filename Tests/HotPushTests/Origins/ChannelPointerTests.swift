@@ -198,7 +198,9 @@ import VersionTree
         pointer.foreign = [.init(key: "future", value: .string("kept"))]
         pointer.releases[0].foreign = [.init(key: "notes", value: .array([.null]))]
         let path = place.origin + "/" + OriginLayout.pointer(.stable)
+        pointer.log = nil
         try Damage.overwrite(path, with: pointer.serialized())
+        try place.forgetLog()
         let next = try place.publish("1").pointer
         expect(next.sequence, equals: pointer.sequence + 1)
         expect(next.foreign, equals: pointer.foreign)

@@ -32,7 +32,7 @@ import VersionTree
             $0.packs.baseVersions = ["r3"]
             $0.packs.contentCount = 0
         }.publish("r2", of: fixture.place.versions)
-        expect(more.packing?.packs.map(\.version) == ["r3"] && more.writesPointer)
+        expect(more.packing?.packs.map(\.version) == ["r3"] && !more.isUnchanged)
         let after = try delivery().packs
         expect(Array(after.prefix(2)) == before && after.count == 3)
         let staged = disk.operations.filter { $0.verb == .rename && $0.path.contains("/pack-") }
@@ -124,7 +124,7 @@ import VersionTree
         let versions = fixture.place.versions
         let packs = try delivery().packs
         let pointer = try fixture.pointer()
-        try expect(publisher.publish("r2", of: versions).writesPointer, equals: false)
+        try expect(publisher.publish("r2", of: versions).isUnchanged)
         expect(notices.withLock { $0 }, equals: [])
         // It read all packs, and all objects.
         let manifest = try fixture.manifest("r2")

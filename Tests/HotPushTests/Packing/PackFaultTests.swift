@@ -159,7 +159,7 @@ import VersionTree
             default: break
             }
         }
-        expect(renamed, equals: ["objects", "packs", "manifests", "deliveries", "channels"])
+        expect(renamed, equals: ["objects", "manifests", "packs", "deliveries", "channels"])
     }
 
     @Test("is asked for room before it compresses, and a release without room has no packs")
@@ -176,7 +176,7 @@ import VersionTree
             options.notice = { text in notices.withLock { $0.append(text) } }
         }
         let plan = try publisher.publish("r2", of: fixture.place.versions, as: offer)
-        expect(plan.writesPointer && plan.packing == nil)
+        expect(!plan.isUnchanged && plan.packing == nil)
         try expect(fixture.pointer().releases[0].rollout?.perMille, equals: 100)
         expect(notices.withLock { $0 }.contains { $0.contains("then run castree pack r2 ") })
         expect(
@@ -191,7 +191,7 @@ import VersionTree
         let disk = FaultyFileSystem()
         disk.arm(.fail(ENOSPC, at: 5, of: [.write]))
         let plan = try place.publisher(.before, on: disk).publish("r2", of: place.place.versions)
-        expect(disk.hasFired && plan.writesPointer && plan.packing == nil)
+        expect(disk.hasFired && !plan.isUnchanged && plan.packing == nil)
         expect(place.kept("frames"), equals: frames)
         try expect(place.pointer().releases[0].delivery == nil)
         let packed = try place.publisher().pack("r2", of: place.place.versions)

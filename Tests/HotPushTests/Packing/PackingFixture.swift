@@ -85,7 +85,7 @@ struct PackingFixture {
     func publish(
         _ version: String, _ change: (inout PublisherOptions) -> Void = { _ in }
     ) throws -> PublishPlan {
-        try publisher(.before, change).publish(version, of: place.versions)
+        try require(publisher(.before, change).publish(version, of: place.versions).plan)
     }
 
     /// What the channel offers.

@@ -71,58 +71,6 @@ import VersionTree
         expect(content?.files["shared"], equals: "same")
     }
 
-    @Test("deletes what has waited long enough before it writes a byte, and then does the rest")
-    func frees() throws {
-        let hour = OriginRetention(releaseCount: 3, graceSeconds: 3600)
-        // 10 is offered no more, and its time runs.
-        try expect(place.publisher().collect(hour).waiting.count, equals: 1)
-        place.clock.advance(by: 3600)
-        let disk = StuffedFileSystem()
-        let retention = OriginRetention(releaseCount: 2, graceSeconds: 3600)
-        let planned = try place.publisher().planCollection(retention)
-        let plan = try place.publisher(on: disk).collect(retention)
-        expect(plan, equals: planned)
-        expect(disk.refusedCalls.isEmpty)
-        try expect(!stands("content 10") && stands("content 11") && stands("content 12"))
-        let pointer = try require(try DirectoryOrigin(place.origin).pointer(.stable))
-        expect(pointer.releases.map { $0.version?.name.description }, equals: ["13", "12"])
-        try release("13")
-        // What was trimmed has been noted: its time runs too.
-        place.clock.advance(by: 3600)
-        try expect(place.publisher().collect(retention).manifests.count, equals: 1)
-        try expect(!stands("content 11"))
-    }
-
-    @Test(
-        "frees what it can though the pointer cannot be written, and takes nothing that is offered")
-    func stays() throws {
-        let hour = OriginRetention(releaseCount: 3, graceSeconds: 3600)
-        _ = try place.publisher().collect(hour)
-        place.clock.advance(by: 3600)
-        let disk = StuffedFileSystem(frees: { _ in false })
-        let none = OriginRetention(releaseCount: 1, graceSeconds: 0)
-        let error = #expect(throws: StoreError.self) {
-            try place.publisher(on: disk).collect(none)
-        }
-        expect(error?.code, equals: .outOfSpace)
-        // The advice is an origin's: `castree gc` makes room in a store.
-        expect(
-            error?.message.hasSuffix(
-                "nothing that a channel offers is gone; make room in \(place.origin), then repeat the command"
-            ), equals: true)
-        try expect(!stands("content 10"))
-        // Named by the pointer that could not be replaced.
-        try expect(stands("content 11") && stands("content 12"))
-        let reader = try DirectoryOrigin(place.origin)
-        for release in try require(try reader.pointer(.stable)).releases {
-            let version = try require(release.version)
-            try expect(place.files(of: version, in: reader)["shared"], equals: "same")
-        }
-        // With room again the same call does the rest.
-        try expect(place.publisher().collect(none).manifests.count, equals: 2)
-        try expect(!stands("content 11") && !stands("content 12") && stands("content 13"))
-    }
-
     @Test("and taking back use the reserve, which the next publisher sets aside again")
     func reserve() throws {
         let reserve = place.origin + "/.publish/reserve"
@@ -152,17 +100,6 @@ import VersionTree
         try release("13")
     }
 
-    @Test("deletes at once what killed publishers left, though nothing can be written")
-    func leftovers() throws {
-        let digits = String(repeating: "cd", count: 32)
-        try writeTree(place.origin, ["objects/cd/\(digits.dropFirst(2))": "left"])
-        let disk = StuffedFileSystem()
-        let plan = try place.publisher(on: disk).collect(
-            OriginRetention(releaseCount: 10, graceSeconds: 3600))
-        expect(plan.objects.map(\.address.description), equals: [digits])
-        try release("13")
-    }
-
     @Test("keeps what a release needs that is offered still, also if its manifest is damaged")
     func damagedTrimmed() throws {
         let first = try require(try DirectoryOrigin(place.origin).pointer(.stable))
@@ -171,7 +108,7 @@ import VersionTree
         try Damage.overwriteOrCreate(path, with: [1])
         let disk = StuffedFileSystem(frees: { _ in false })
         let none = OriginRetention(releaseCount: 1, graceSeconds: 0)
-        expect(code { try place.publisher(on: disk).collect(none) }, equals: .outOfSpace)
+        expect(code { try place.publisher(on: disk).collect(none) }, equals: .damagedOrigin)
         for number in 10..<14 { try expect(stands("content \(number)")) }
     }
 }

@@ -67,19 +67,6 @@ import VersionTree
         }
     }
 
-    @Test("says that the release is offered where something that follows the pointer fails")
-    func offeredAllTheSame() throws {
-        Damage.remove(fixture.place.origin + "/channels.json")
-        let error = #expect(throws: StoreError.self) {
-            try fixture.place.publisher(on: UnlistedDisk()).publish(
-                "r2", of: fixture.place.versions)
-        }
-        expect(
-            error?.message.contains("channel stable offers version r2 all the same"), equals: true,
-            "\(error?.message ?? "")")
-        try expect(fixture.place.read()?.version, equals: "r2")
-    }
-
     @Test(
         "replaces whatever stands in place of its files when it verifies, keeps what is in a directory, and prunes beside it",
         arguments: ["objects", "manifests", "packs", "deliveries"])

@@ -53,8 +53,10 @@ struct PublishingPlace {
 
     @discardableResult
     func publish(_ version: String, to channel: String = "stable") throws -> PublishPlan {
-        try publisher().publish(
-            version, of: versions, as: ReleaseOffer(channel: try ChannelName(channel)))
+        try require(
+            publisher().publish(
+                version, of: versions, as: ReleaseOffer(channel: try ChannelName(channel))
+            ).plan)
     }
 
     /// What a reader of the channel gets: the version's name and its files, each byte held against
@@ -91,8 +93,23 @@ struct PublishingPlace {
         try Damage.files(below: origin, without: ".publish")
     }
 
+    /// Makes the origin as an older castree left it, which wrote no log.
+    func forgetLog() throws { try HotPushTests.forgetLog(at: origin) }
+
     func objectPath(_ text: String) throws -> String {
         origin + "/" + OriginLayout.object(try address(of: text))
+    }
+}
+
+/// Makes an origin as an older castree left it, which wrote no log.
+func forgetLog(at origin: String) throws {
+    Damage.remove(origin + "/log")
+    for name in Damage.names(origin)
+    where name.hasSuffix(".json") && (name.hasPrefix("channels/") || name.hasPrefix("for/")) {
+        let path = "\(origin)/\(name)"
+        let text = String(decoding: try Damage.contents(path), as: UTF8.self)
+        let plain = text.replacing(#/"log":[0-9]+,/#, with: "")
+        if plain != text { try Damage.overwriteOrCreate(path, with: Array(plain.utf8)) }
     }
 }
 

@@ -37,13 +37,13 @@ import VersionTree
         )
         expect(published["manifests/\(manifest).json"], equals: bytes)
         expect(published["channels.json"], equals: Array("{\"channels\":[\"stable\"]}\n".utf8))
-        expect(published.count, equals: 1 + 5 + 1 + 1 + 1)
+        expect(published.count, equals: 1 + 5 + 1 + 1 + 1 + 2)
         let content = try place.versions.manifest(of: "1").contentAddress()
         let pointer = String(decoding: published["channels/stable.json"] ?? [], as: UTF8.self)
         expect(
             pointer,
             equals: """
-                {"castreeChannel":1,"channel":"stable","createdAt":1760000000,"releases":[\
+                {"castreeChannel":1,"channel":"stable","createdAt":1760000000,"log":2,"releases":[\
                 {"content":"\(content)","createdAt":1760000000,"manifest":"\(manifest)",\
                 "manifestBytes":\(bytes.count),"sequence":1760000000,"version":"1"}],\
                 "sequence":1760000000}
@@ -131,7 +131,7 @@ import VersionTree
         expect(releases[0].isMandatory && !releases[1].isMandatory)
         offer.rollout = Rollout(perMille: 500, salt: "2")
         let wider = try place.publisher().publish("2", of: place.versions, as: offer)
-        expect(wider.objects.isEmpty && wider.writesPointer)
+        expect(wider.objects.isEmpty && !wider.isUnchanged)
         releases = wider.pointer.releases
         expect(releases.map { $0.rollout?.perMille }, equals: [500, nil])
         offer.rollout = Rollout(perMille: 1000, salt: "2")

@@ -366,7 +366,10 @@ import VersionTree
         try people.publisher(both).rotate(
             TrustRotation(
                 adding: [try people.key(people.bob)], removing: [try people.key(people.alice).id]))
-        _ = try OriginCopy(publisher(PointerSealing()), from: people.place.origin).run()
+        let source = try OriginCopy.directory(people.place.origin)
+        _ = try OriginCopy(
+            publisher(PointerSealing()), from: source, scratch: people.place.origin
+        ).run()
         for name in ["channels/stable.json", "trust/2.json", "origin.json"] {
             let bytes = try Damage.contents("\(people.place.origin)/\(name)")
             expect(world.store.files[name]?.bytes, equals: bytes, "\(name)")

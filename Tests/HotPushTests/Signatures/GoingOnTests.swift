@@ -72,26 +72,6 @@ import VersionTree
     func faster() throws {
         let alice = try people.sealing(people.alice)
         try people.publish("1", alice)
-        let old = try people.pointer()
-        people.place.clock.advance(by: 1)
-        try people.publish("2", alice)
-        let publisher = people.publisher(alice)
-        var reads = [[ChannelName.stable: old], [.stable: try people.pointer()]]
-        try publisher.withoutLock {
-            reads.count > 1 ? reads.removeFirst() : reads[0]
-        } upon: { (pointers) throws(StoreError) in
-            try publisher.checkSigning(.stable, upon: pointers)
-        }
-        // What stays is refused as ever.
-        reads = [[.stable: old]]
-        let refused = refusal {
-            try publisher.withoutLock {
-                reads[0]
-            } upon: { (pointers) throws(StoreError) in
-                try publisher.checkSigning(.stable, upon: pointers)
-            }
-        }
-        expect(refused?.message.contains("old pointer") == true)
         try world.publish("1", by: inBucket(alice))
         for (verb, other) in [("publish", "2"), ("withdraw", "4")] {
             let wasOvertaken = Atomic<Bool>(false)

@@ -113,11 +113,11 @@ import VersionTree
             case .restored:
                 let backup = people.place.store.directory.appending("backup")
                 try FileManager.default.copyItem(atPath: origin, toPath: backup)
-                let before = try people.bytes()
+                let before = Damage.names(origin + "/log")
                 try publish()
                 try pull()
                 // What a killed publisher had written already is not written again.
-                guard try people.bytes() != before else {
+                guard Damage.names(origin + "/log") != before else {
                     try FileManager.default.removeItem(atPath: backup)
                     break
                 }

@@ -61,15 +61,10 @@ import VersionTree
     func memoryFirst() throws {
         let sealing = try place.sealing(place.alice)
         for version in ["1", "2"] { try place.publish(version, sealing) }
-        let old = try place.bytes()
-        let origin = try require(try place.pointer().origin)
-        // The list of channels cannot be written.
-        Damage.remove(place.place.origin + "/channels.json")
-        expect(
-            refusal {
-                try place.publisher(sealing, on: UnlistedDisk()).withdraw(VersionName("2"))
-            } != nil)
-        try Data(old).write(to: URL(filePath: place.path()))
+        let old = try place.pointer()
+        let origin = try require(old.origin)
+        _ = try place.publisher(sealing).withdraw(VersionName("2"))
+        try place.put(old)
         expect(refusal { try place.publish("1", sealing) }?.code, equals: .untrusted)
         try place.publisher(place.sealing(place.alice) { $0.adopts = true }).resign()
 
@@ -100,10 +95,9 @@ import VersionTree
                     try expect(place.bytes(), equals: before.1, "\(point)")
                 }
                 if !isKeys, there != before.0 {
-                    let new = try place.bytes()
-                    try Data(before.1).write(to: URL(filePath: place.path()))
+                    try place.put(before.0)
                     expect(refusal { try place.publisher(sealing).resign() } != nil, "\(point)")
-                    try Data(new).write(to: URL(filePath: place.path()))
+                    try place.put(there)
                 }
                 // And the next one is not kept from working.
                 let next = try place.publisher(sealing).resign().map(\.sequence)
@@ -134,8 +128,8 @@ import VersionTree
     func copies() throws {
         let sealing = try place.sealing(place.alice)
         try place.publish("1", sealing)
-        let old = try place.bytes()
-        var next = try place.pointer()
+        let old = try place.pointer()
+        var next = old
         // A channel that only the copy has.
         var beta = ChannelPointer.empty(try ChannelName("beta"), now: 100)
         beta.origin = next.origin
@@ -153,7 +147,7 @@ import VersionTree
         }
         // Once it is adopted, an older pointer is one that somebody has put back.
         try place.publish("2", place.sealing(place.alice) { $0.adopts = true })
-        try Data(old).write(to: URL(filePath: place.path()))
+        try place.put(old)
         let again = refusal { try place.publish("2", sealing) }
         expect(again?.message.contains("put an old pointer back"), equals: true)
         expect(again?.message.contains("staging"), equals: false)
@@ -190,7 +184,7 @@ import VersionTree
         let file = place.alice + ".pub"
         try place.key(place.alice).write(to: file)
         try place.publish("1", place.sealing(place.alice))
-        let old = try place.bytes()
+        let old = try place.pointer()
         try place.publish("2", place.sealing(place.alice))
         struct Service: PointerSigner {
             let key: VerificationKey
@@ -205,7 +199,7 @@ import VersionTree
                 key: key, memory: SignedSequences(of: key.id, beside: file),
                 signingKey: try SigningKey(file: place.alice))
         ]
-        try Data(old).write(to: URL(filePath: place.path()))
+        try place.put(old)
         expect(refusal { try place.publish("1", sealing) }?.code, equals: .untrusted)
     }
 
@@ -215,7 +209,7 @@ import VersionTree
         for version in ["1", "2"] { try place.publish(version, sealing) }
         let copy = place.place.store.directory.appending("copy")
         try FileManager.default.copyItem(atPath: place.place.origin, toPath: copy)
-        let before = try place.bytes()
+        let before = try place.pointer()
         let noted = try Damage.contents(place.memoryFile(place.alice))
         var finishedCount = 0
         for isKeys in [false, true] {
@@ -233,8 +227,8 @@ import VersionTree
                 let publisher = place.publisher(
                     dying, on: isKeys ? POSIXFileSystem() : disk, isDurable: true)
                 _ = refusal { try publisher.withdraw(VersionName("2")) }
-                let wasSeen = try place.bytes() != before
-                try Data(before).write(to: URL(filePath: place.path()))
+                let wasSeen = try place.pointer() != before
+                try place.put(before)
                 // What was signed and seen is built upon, or nothing is; also by whoever changes another channel.
                 var refused = refusal { try place.publish("1", sealing, to: "beta") }
                 refused = refused ?? refusal { try place.publish("1", sealing) }
@@ -266,10 +260,14 @@ import VersionTree
         try memory.prepare(other, upon: old.sequence, at: "/srv/elsewhere")
         try place.publish("1", sealing)
         try expect(place.pointer().releases.count, equals: 2)
-        // Nothing stands where its manifest would.
+        // Whoever has pruned has not seen what it offers.
+        try place.place.store.add("3", ["only.txt": "three"])
+        try place.publish("3", sealing, to: "beta")
+        _ = try place.publisher(sealing).withdraw(VersionName("3"), from: ChannelName("beta"))
         let next = try place.pointer()
         other = next
         other.sequence += 1
+        other.log = try require(other.log) + 1
         var release = next.releases[0]
         release.sequence = other.sequence
         if var version = release.version {
@@ -278,6 +276,8 @@ import VersionTree
         }
         other.releases.insert(release, at: 0)
         try memory.prepare(sealing.sign(other, now: 1), upon: next.sequence, at: path)
+        try place.publisher(PointerSealing()).collect(
+            OriginRetention(releaseCount: 5, graceSeconds: 0))
         // Nobody is kept from anything by that; the release is left to whoever wants it.
         let notices = SignedNotices()
         var publisher = place.publisher(sealing)

@@ -186,16 +186,16 @@ import VersionTree
     @Test("notices an old pointer that somebody puts back, and a channel that is gone")
     func oldPointer() throws {
         let sealing = try place.sealing(place.alice)
+        try place.publish("1", sealing, to: "beta")
         try place.publish("1", sealing)
-        let old = try place.bytes()
+        let old = try place.pointer()
         try place.publish("2", sealing)
         let newest = try place.pointer()
-        _ = FileManager.default.createFile(atPath: place.path(), contents: Data(old))
+        try place.put(old)
         let error = refusal { _ = try place.publisher(sealing).withdraw(VersionName("1")) }
         expect(error?.code == .untrusted && error?.message.contains("old pointer") == true)
         // Gone, with another channel beside it that says which origin this is.
-        try Data(newest.serialized()).write(to: URL(filePath: place.path()))
-        try place.publish("1", sealing, to: "beta")
+        try place.put(place.pointer("beta"), "beta")
         try FileManager.default.removeItem(atPath: place.path())
         expect(refusal { try place.publish("1", sealing) }?.code, equals: .untrusted)
         // Begun anew on purpose it goes on above all that devices have seen.
@@ -211,7 +211,8 @@ import VersionTree
         let before = try place.pointer()
         for channel in ["stable", "beta"] {
             // They are gone the second time.
-            try? FileManager.default.removeItem(atPath: place.path())
+            Damage.remove(place.path())
+            try place.cutLog(after: 0)
             try? FileManager.default.removeItem(atPath: place.memoryFile(place.alice))
             let error = refusal { try place.publish("1", sealing, to: channel) }
             expect(error?.code, equals: .untrusted)
@@ -228,9 +229,9 @@ import VersionTree
         let other = SignedPlace(copying: place, "other")
         try other.publish("1", sealing)
         try other.publish("1", sealing, to: "beta")
-        let foreign = try other.bytes()
+        let foreign = try other.pointer()
         try place.publish("1", sealing)
-        try Data(foreign).write(to: URL(filePath: place.path()))
+        try place.put(foreign)
         let verbs: [() throws -> Void] = [
             { try place.publish("2", sealing) }, { try place.publish("2", sealing, to: "beta") },
             { _ = try place.publisher(sealing).resign() },
@@ -240,7 +241,7 @@ import VersionTree
             },
         ]
         for verb in verbs { expect(refusal(verb)?.code, equals: .untrusted) }
-        try expect(place.bytes(), equals: foreign)
+        try expect(place.pointer(), equals: foreign)
         // Without a memory a channel beside it tells.
         try FileManager.default.removeItem(atPath: place.memoryFile(place.alice))
         try other.publish("2", sealing)
@@ -350,9 +351,9 @@ import VersionTree
         let before = try place.bytes()
         let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
         let plan = try place.publisher(PointerSealing()).collect(retention)
-        expect(plan.pointers.isEmpty && plan.manifests.count == 1 && plan.objects.count == 1)
+        expect(plan.trimmedCount == 0 && plan.fileCount == 2)
         try expect(place.bytes(), equals: before)
-        try expect(place.publisher(sealing).collect(retention).releaseCount, equals: 1)
+        try expect(place.publisher(sealing).collect(retention).trimmedCount, equals: 1)
         try expect(place.pointer().releases.count, equals: 1)
         try place.expectSigned(by: place.alice)
         // With a key that must not build upon it nothing is deleted.

@@ -1,6 +1,7 @@
 import CASStore
 import Expectations
 import Foundation
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -73,8 +74,10 @@ struct SignedPlace {
     func publish(
         _ version: String, _ sealing: PointerSealing, to channel: String = "stable"
     ) throws -> PublishPlan {
-        try publisher(sealing).publish(
-            version, of: place.versions, as: ReleaseOffer(channel: try ChannelName(channel)))
+        try require(
+            publisher(sealing).publish(
+                version, of: place.versions, as: ReleaseOffer(channel: try ChannelName(channel))
+            ).plan)
     }
 
     func pointer(_ channel: String = "stable") throws -> ChannelPointer {
@@ -89,10 +92,27 @@ struct SignedPlace {
         try Damage.contents(path(channel))
     }
 
-    /// What somebody with write access puts in the place of a pointer.
+    /// What somebody with write access puts in the place of a pointer, or a backup that is put back: the entry of the log
+    /// that the pointer names has it, and is the last one.
     func put(_ pointer: ChannelPointer, _ channel: String = "stable") throws {
-        _ = FileManager.default.createFile(
-            atPath: path(channel), contents: Data(pointer.serialized()))
+        let (name, number) = (try ChannelName(channel), try require(pointer.log))
+        try cutLog(after: number - 1)
+        let log = OriginLog(try DirectoryStorage(place.origin, scratch: OriginLayout.work))
+        let before = try require(try log.state(from: 0))
+        var entry = try LogEntry(after: before, .publish, now: pointer.createdAt)
+        (entry.channels[name], entry.pointers[name]) = (number, pointer)
+        let file = "\(place.origin)/\(OriginLayout.logEntry(number))"
+        try Damage.overwriteOrCreate(file, with: entry.serialized())
+        try Damage.overwriteOrCreate(path(channel), with: pointer.serialized())
+    }
+
+    /// Takes the later entries of the log away.
+    func cutLog(after last: Int64) throws {
+        let directory = place.origin + "/" + OriginLayout.log
+        for name in Damage.names(directory) {
+            let number = OriginLayout.number(ofLogEntry: "\(OriginLayout.log)/\(name)")
+            if number ?? 0 > last { Damage.remove("\(directory)/\(name)") }
+        }
     }
 
     /// Whether an origin's pointer is signed by exactly these keys.

@@ -94,7 +94,9 @@ import VersionTree
         let unsigned = refusal { try place.publisher(both).rotate(rotation()) }
         expect(unsigned?.code, equals: .untrusted)
         let message = try require(unsigned?.message)
-        expect(message.contains("castree channels") && message.contains("channels/gamma.json"))
+        expect(
+            message.contains("castree channels")
+                && message.contains("castree withdraw --channel gamma --unsigned"))
     }
 
     @Test("asks for as many signatures the first time as sign now, and leaves out who does not")
@@ -125,12 +127,11 @@ import VersionTree
 
     @Test("that was cut short is to be repeated, and its file never to be deleted")
     func adviceForUnfinished() throws {
-        let before = ["beta", "stable"].map { ($0, try? place.bytes($0)) }
+        let before = try ["beta", "stable"].map { ($0, try place.pointer($0)) }
         let both = try place.sealing(place.alice, place.bob)
         try place.publisher(both).rotate(rotation())
-        for (channel, bytes) in before {
-            try Data(try require(bytes)).write(to: URL(filePath: place.path(channel)))
-        }
+        // Before any channel was signed by the new key.
+        for (channel, pointer) in before { try place.put(pointer, channel) }
         for key in [place.alice, place.bob] {
             try FileManager.default.removeItem(atPath: place.memoryFile(key))
         }

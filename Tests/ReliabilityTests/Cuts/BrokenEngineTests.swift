@@ -98,7 +98,7 @@ import Testing
             $0.ignoresSyncAll = { _ in true }
         },
         Fault("replaces a pointer that is not durable", in: [.publish, .withdraw]) {
-            $0.ignoresSync = { path, isDirectory in !isDirectory && path.contains("/channels/") }
+            $0.ignoresSync = { path, isDirectory in !isDirectory && path.contains("/put-") }
         },
     ]
 

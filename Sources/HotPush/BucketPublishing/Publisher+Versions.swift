@@ -1,0 +1,83 @@
+package import CASStore
+package import VersionTree
+
+// What is published of a store.
+
+extension Publisher {
+    // The store's collector must not delete what is being copied. If no pin can be made, nothing is
+    // retired either; somebody else's store may change, and the copying notices that.
+    static func pin(
+        _ name: String, of versions: VersionStore
+    ) throws(StoreError) -> VersionPin? {
+        do throws(StoreError) {
+            return try versions.pin(name)
+        } catch {
+            guard error.code == .readOnly || error.code == .permission else { throw error }
+            return nil
+        }
+    }
+
+    package static func describe(
+        _ name: String, of versions: VersionStore, _ offer: ReleaseOffer,
+        _ limits: DeviceLimits? = nil
+    ) throws(StoreError) -> (Manifest, PublishedVersion) {
+        try offer.validate()
+        let manifest = try versions.registeredManifest(of: name)
+        let missing = try versions.missing(of: name)
+        guard missing.isEmpty else {
+            let byteCount = missing.reduce(0) { $0 + $1.bytes }
+            throw StoreError(
+                .incompleteVersion,
+                "version \(name) lacks \(counted(missing.count, "object")) (\(sizeText(byteCount))) and is not "
+                    + "published; add or pull it again")
+        }
+        var digester = try Digester(.sha256)
+        var byteCount: Int64 = 0
+        try manifest.serialize { (piece) throws(StoreError) in
+            piece.withUnsafeBytes { digester.update($0) }
+            byteCount += Int64(piece.count)
+        }
+        if let objection = try limits?.objection(to: manifest, byteCount: byteCount) {
+            throw StoreError(
+                .tooLarge,
+                "version \(name) is not published, because devices would refuse it: \(objection); give publish the "
+                    + "--max-entries that your devices have")
+        }
+        let version = PublishedVersion(
+            name: manifest.version, manifest: digester.finish { ObjectID(unchecked: $0) },
+            manifestByteCount: byteCount, content: try manifest.contentAddress())
+        return (manifest, version)
+    }
+
+    /// What is said where an older release is published only to be verified.
+    static func mending(_ version: PublishedVersion, _ channel: ChannelName) -> String {
+        "version \(version.name) is not the newest of channel \(channel): it is checked and mended, and not offered again"
+    }
+
+    // A device that has one of them would refuse the other.
+    static func checkName(
+        _ version: PublishedVersion, _ pointers: [ChannelName: ChannelPointer]
+    ) throws(StoreError) {
+        let name = version.name.description
+        for pointer in pointers.values.sorted(by: { $0.channel < $1.channel }) {
+            for known in pointer.releases.compactMap(\.version) {
+                let other = known.name.description
+                guard other.lowercased() == name.lowercased() else { continue }
+                if other == name, known.content == version.content { continue }
+                throw StoreError(
+                    .versionExists,
+                    "channel \(pointer.channel) offers a version \(other) with other content; "
+                        + "choose another name: devices that have it would refuse this one")
+            }
+            for known in pointer.withdrawn {
+                let other = known.name.description
+                guard other.lowercased() == name.lowercased() else { continue }
+                if other == name, known.content == version.content { continue }
+                throw StoreError(
+                    .versionExists,
+                    "a version \(other) with other content was withdrawn from channel \(pointer.channel), and devices that "
+                        + "have it would refuse this one; choose another name")
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+import CASStore
+import Storage
+import VersionTree
+
+/// A directory of this machine in which an origin is, or is to be.
+///
+/// Publishers on any machine that shares the directory may write at once: what they write goes through its log
+/// (`docs/buckets.md`), as in a bucket.
+struct OriginDirectory {
+    let path: String
+    let options: PublisherOptions
+    let fileSystem: any FileSystem
+
+    // As in all programs, the umask decides whether the group may write. 022 leaves 0644 and 0755,
+    // which every web server can read.
+    private static let directoryMode: UInt32 = 0o777
+
+    /// The storage of an origin that is written to.
+    ///
+    /// - Parameter isCreating: whether the directory is made if there is none; its parent must exist.
+    /// - Throws: `.noOrigin`; `.badOrigin` for a directory that is something else; `.unsupportedFormat`; `.insideStore`.
+    func open(isCreating: Bool) throws(StoreError) -> DirectoryStorage {
+        try refuseInsideStore()
+        let root = try openRoot(isCreating: isCreating)
+        let fileSystem = try fileSystem.owners(of: root.raw, path)
+        // Before anything is made in a directory that is not ours.
+        try checkIsOurs(root.raw, isCreating: isCreating, fileSystem)
+        let rights = Self.rights(of: try fileSystem.status(root.raw, OriginLayout.marker))
+        if options.verifiesObjects { try mendRights(root.raw, rights, fileSystem) }
+        try dropLeftovers(root.raw, fileSystem)
+        let lost = try OriginMarker.remade(root.raw, fileSystem)
+        let storage = try storage(root, rights, fileSystem)
+        // The log alone makes it an origin: those who only read look for the marker.
+        if let lost { _ = try storage.put(OriginLayout.marker, StorageBody(lost), .pointer) }
+        if isCreating { OriginReserve(storage).make() }
+        return storage
+    }
+
+    /// Removes what dead publishers have left; what cannot be removed keeps nobody from publishing, or from taking back.
+    private func dropLeftovers(
+        _ root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        let work: Descriptor?
+        do throws(StoreError) {
+            work = try fileSystem.openIfPresent(root, OriginLayout.work, .directory)
+        } catch {
+            // Whoever needs the directory says what stands there.
+            guard error.isOfPlace else { throw error }
+            return
+        }
+        guard let work else { return }
+        let stays = { (left: String, reason: StoreError) in
+            options.notice(
+                "\(OriginLayout.work)/\(printable(left)) in \(printable(path)) was left by a publisher that has ended, "
+                    + "and stays: \(reason.message)")
+        }
+        if let reason = try fileSystem.removeLeftover(work.raw, OriginLayout.staging) {
+            stays(OriginLayout.staging, reason)
+        }
+        do throws(StoreError) {
+            try PackingPlace.dropLeftovers(in: work.raw, fileSystem, stays: stays)
+        } catch {
+            // Something else in place of the packers' lock: it matters to who packs.
+            guard error.isOfPlace else { throw error }
+            stays(OriginLayout.packingLock, error)
+        }
+    }
+
+    /// Gives everything that readers need the rights that the marker has; what belongs to another user stays, and is told.
+    private func mendRights(
+        _ root: Int32, _ rights: UInt32, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        var mendedCount = 0
+        var left: StoreError?
+        func mend(_ directory: Int32, _ name: String) throws(StoreError) {
+            do throws(StoreError) {
+                if try fileSystem.share(directory, name, rights) { mendedCount += 1 }
+            } catch {
+                guard [.permission, .notOwner].contains(error.code) else { throw error }
+                left = left ?? error
+            }
+            guard try fileSystem.status(directory, name)?.kind == .directory else { return }
+            let below = try fileSystem.open(directory, name, .directory, mode: 0)
+            for name in try fileSystem.names(in: below.raw) { try mend(below.raw, name) }
+        }
+        for name in OriginLayout.readNames + [OriginLayout.log]
+        where try fileSystem.status(root, name) != nil {
+            try mend(root, name)
+        }
+        if mendedCount > 0 {
+            options.notice(
+                "of the files and directories of \(printable(path)) \(mendedCount) had fewer rights than \(OriginLayout.marker), and have them now"
+            )
+        }
+        if let left {
+            options.notice(
+                "not everything can be read by those who read \(OriginLayout.marker): \(left.message)"
+            )
+        }
+    }
+
+    /// The storage as it would be: nothing is written.
+    /// - Throws: as ``open(isCreating:)``.
+    func draft(isCreating: Bool) throws(StoreError) -> DraftStorage {
+        try refuseInsideStore()
+        let here = POSIXFileSystem.workingDirectory
+        guard let root = try fileSystem.openIfPresent(here, path, .directoryFollowingLinks) else {
+            guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
+            return DraftStorage(emptyAt: path)
+        }
+        try checkIsOurs(root.raw, isCreating: isCreating, fileSystem)
+        return DraftStorage(over: try storage(root, 0, fileSystem))
+    }
+
+    private func storage(
+        _ root: consuming Descriptor, _ rights: UInt32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> DirectoryStorage {
+        let (path, notice) = (path, options.notice)
+        return try DirectoryStorage(
+            path, open: root, scratch: OriginLayout.work, rights: rights,
+            isDurable: options.isDurable,
+            rescue: DirectoryStorage.Rescue(
+                makeRoom: { (root) throws(StoreError) in
+                    try OriginReserve.makeRoom(in: root, fileSystem)
+                },
+                setAside: { name, aside in
+                    notice(
+                        "a directory stood in place of \(printable(name)) in \(printable(path)); it is "
+                            + "\(OriginLayout.work)/\(aside) now, and castree does not need it")
+                }),
+            fileSystem: fileSystem)
+    }
+
+    /// Those whom the marker lets read or write: all files get these rights, whatever the umask.
+    static func rights(of marker: FileStatus?) -> UInt32 { (marker?.mode ?? 0) & 0o666 }
+
+    private func openRoot(isCreating: Bool) throws(StoreError) -> Descriptor {
+        let here = POSIXFileSystem.workingDirectory
+        do throws(StoreError) {
+            return try fileSystem.open(here, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
+        }
+        do throws(StoreError) {
+            try fileSystem.makeDirectoryIfAbsent(here, path, mode: Self.directoryMode)
+        } catch {
+            throw fileSystem.naming(directoryMissingAbove: path, error)
+        }
+        let root = try fileSystem.open(here, path, .directoryFollowingLinks, mode: 0)
+        if options.isDurable {
+            let parent = try fileSystem.open(root.raw, "..", .directory, mode: 0)
+            try fileSystem.sync(parent.raw)
+        }
+        return root
+    }
+
+    private func checkIsOurs(
+        _ root: Int32, isCreating: Bool, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        if try isOrigin(root, fileSystem) { return }
+        try OriginMarker.refuseLost(root, path, fileSystem)
+        guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
+        let taken = [
+            OriginLayout.objects, OriginLayout.manifests, OriginLayout.channels, StoreLayout.format,
+        ]
+        for name in taken {
+            guard try fileSystem.status(root, name) == nil else {
+                // The marker comes first: if another publisher has begun meanwhile, it is there by now.
+                if try isOrigin(root, fileSystem) { return }
+                throw StoreError(
+                    .badOrigin,
+                    "\(printable(path)) has \(name) and is no origin; "
+                        + "publish to a directory of its own")
+            }
+        }
+        guard !options.beginsAmongOthers else { return }
+        // Another publisher may have begun, or was killed beginning (`.publish`); a disk of its own has a place for what
+        // fsck finds.
+        let others = try fileSystem.names(in: root).filter {
+            !$0.hasPrefix(".") && $0 != "lost+found"
+        }
+        guard let other = others.min() else { return }
+        if try isOrigin(root, fileSystem) { return }
+        throw StoreError(
+            .badOrigin,
+            "\(printable(path)) is neither empty nor an origin (it has \(printable(other))); "
+                + "publish to a directory of its own, or give --force to begin an origin there")
+    }
+
+    /// Whether it has the marker, or the log that makes it an origin without one.
+    /// - Throws: also `.offeredElsewhere` for a cache of an origin that is elsewhere: its log has one entry, which is empty.
+    private func isOrigin(_ root: Int32, _ fileSystem: any FileSystem) throws(StoreError) -> Bool {
+        let first = try fileSystem.status(root, OriginLayout.logMark)
+        if let first, first.kind == .regular, first.byteCount == 0,
+            try fileSystem.status(root, OriginLayout.logEntry(2)) == nil
+        {
+            throw StoreError(
+                .offeredElsewhere,
+                "\(printable(path)) is what a server keeps of an origin in a bucket: publish to the bucket"
+            )
+        }
+        return try OriginMarker.isPresent(root, path, fileSystem) || first != nil
+    }
+
+    /// An origin is not part of a store: a foreign file among the store's files is a finding.
+    private func refuseInsideStore() throws(StoreError) {
+        // If it does not exist yet, the directory in which it will be made.
+        var place = path
+        while place.count > 1, place.hasSuffix("/") { place.removeLast() }
+        let end = place.lastIndex(of: "/")
+        let parent = end.map { String(place[...$0]) } ?? "."
+        let here = POSIXFileSystem.workingDirectory
+        for candidate in [path, parent] {
+            guard
+                let directory = try fileSystem.openIfPresent(
+                    here, candidate, .directoryFollowingLinks)
+            else { continue }
+            guard try fileSystem.isInsideStore(directory.raw) else { return }
+            throw StoreError(
+                .insideStore,
+                "unable to publish to \(printable(path)): it is inside a store; publish to a directory "
+                    + "of its own")
+        }
+    }
+}
+
+/// Room on a full disk: taking back must not wait for it.
+struct OriginReserve {
+    private let storage: DirectoryStorage
+    private static let byteCount: Int64 = 512 << 10
+    private static let path = "\(OriginLayout.work)/\(OriginLayout.reserve)"
+
+    init(_ storage: DirectoryStorage) { self.storage = storage }
+
+    /// Reserves room for the pointers and entries of a day when the disk is full; does without where it cannot.
+    func make() {
+        guard let work = storage.work else { return }
+        let (root, fileSystem) = (work.root, work.fileSystem)
+        do throws(StoreError) {
+            guard try fileSystem.status(root, Self.path) == nil else { return }
+            _ = try work.open()
+            let file = try fileSystem.open(root, Self.path, .creating, mode: 0o600)
+            try fileSystem.reserve(file.raw, Self.byteCount)
+        } catch {
+            // Half of it is no use to anybody.
+            try? fileSystem.removeIfPresent(root, Self.path)
+        }
+    }
+
+    /// Deletes the reserve, else what packing has kept for the next release.
+    /// - Returns: whether there was any of it.
+    static func makeRoom(
+        in root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool {
+        if try fileSystem.status(root, Self.path)?.kind == .regular {
+            try fileSystem.removeIfPresent(root, Self.path)
+            return true
+        }
+        let work = try fileSystem.open(root, OriginLayout.work, .directory, mode: 0)
+        return try PackingPlace.dropCaches(in: work.raw, fileSystem)
+    }
+}

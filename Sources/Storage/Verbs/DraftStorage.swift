@@ -1,0 +1,141 @@
+package import Platform
+import Synchronization
+
+/// A storage as it would be: what is written goes to the memory, and what it stands upon stays as it is.
+///
+/// For whoever says what a command would do. Over nothing it is an empty storage.
+package final class DraftStorage: ObjectStorage {
+    package let place: String
+    private let base: (any ObjectStorage)?
+    /// The bytes of what was written, and `nil` for what was deleted.
+    private let changes = Mutex<[String: [UInt8]?]>([:])
+
+    /// Begins with what stands in `base`.
+    package init(over base: any ObjectStorage) {
+        (place, self.base) = (base.place, base)
+    }
+
+    /// Begins with nothing.
+    package init(emptyAt place: String) { (self.place, base) = (place, nil) }
+
+    package var identity: String { base?.identity ?? place }
+    package var parallelCount: Int { base?.parallelCount ?? 1 }
+    package var figures: StorageFigures { base?.figures ?? StorageFigures() }
+    package var knownTags: TagSpelling? { base?.knownTags ?? .quoted }
+    package var listsAll: Bool { base?.listsAll ?? true }
+    package var deletesLate: Bool { base?.deletesLate ?? false }
+    package var readsFreely: Bool { base?.readsFreely ?? true }
+    package var readableWork: WorkDirectory? { base?.readableWork }
+
+    package var work: WorkDirectory? {
+        var work = base?.work
+        work?.isWritable = false
+        return work
+    }
+
+    private func change(_ key: String) -> [UInt8]?? { changes.withLock { $0[key] } }
+
+    private static func file(_ bytes: [UInt8]) throws(StoreError) -> StoredFile {
+        let tag = EntityTag(try StorageBody(bytes).address.description)
+        let now = secondsNow()
+        return StoredFile(
+            byteCount: Int64(bytes.count), tag: tag, modifiedAt: now, answeredAt: now)
+    }
+
+    package func get(
+        _ key: String, _ request: ReadRequest,
+        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) -> ReadOutcome {
+        guard let change = change(key) else { return try base?.get(key, request, take) ?? .missing }
+        guard let bytes = change else { return .missing }
+        let file = try Self.file(bytes)
+        if request.unlessTag == file.tag { return .notModified }
+        let range = request.range ?? 0..<file.byteCount
+        guard request.range == nil || range.lowerBound < file.byteCount else { return .beyondEnd }
+        let part = range.clamped(to: 0..<file.byteCount)
+        guard part.count <= request.byteCountMax else {
+            throw StoreError(.tooLarge, "\(printable(key)) has \(part.count) bytes")
+        }
+        let wanted = Array(bytes[Int(part.lowerBound)..<Int(part.upperBound)])
+        var failure: StoreError?
+        wanted.withUnsafeBytes { (piece) in
+            do throws(StoreError) { try take(piece) } catch { failure = error }
+        }
+        if let failure { throw failure }
+        return .found(file)
+    }
+
+    package func head(_ key: String) throws(StoreError) -> StoredFile? {
+        guard let change = change(key) else { return try base?.head(key) }
+        guard let bytes = change else { return nil }
+        return try Self.file(bytes)
+    }
+
+    package func put(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome {
+        var bytes = [UInt8](repeating: 0, count: Int(body.byteCount))
+        var failure: StoreError?
+        bytes.withUnsafeMutableBytes { (buffer) in
+            do throws(StoreError) {
+                var offset = 0
+                while offset < buffer.count {
+                    let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
+                    offset += try body.read(into: rest, at: Int64(offset), POSIXFileSystem())
+                }
+            } catch { failure = error }
+        }
+        if let failure { throw failure }
+        changes.withLock { $0[key] = .some(bytes) }
+        return .stored(try Self.file(bytes).tag)
+    }
+
+    package func putIfAbsent(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome {
+        try head(key) == nil ? put(key, body, fields) : .conditionFailed
+    }
+
+    package func putIf(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
+        _ spelling: TagSpelling
+    ) throws(StoreError) -> WriteOutcome {
+        try head(key)?.tag == tag ? put(key, body, fields) : .conditionFailed
+    }
+
+    package func list(_ request: ListRequest) throws(StoreError) -> ListPage {
+        var page =
+            try base?.list(request)
+            ?? ListPage(files: [], next: nil, answeredAt: secondsNow())
+        // Changes are few; those of a page are between where it begins and where it ends.
+        let start = [request.startAfter, request.token].compactMap(\.self).max(by: Self.precedes)
+        let changes = changes.withLock { $0 }.filter { (key, _) in
+            key.hasPrefix(request.prefix) && start.map { Self.precedes($0, key) } ?? true
+                && (page.next == nil || page.files.last.map { !Self.precedes($0.key, key) } ?? true)
+        }
+        page.files.removeAll { changes[$0.key] != nil }
+        for case (let key, let bytes?) in changes {
+            let file = try Self.file(bytes)
+            page.files.append(
+                ListedFile(
+                    key: key, byteCount: file.byteCount, tag: file.tag,
+                    modifiedAt: file.modifiedAt))
+        }
+        page.files.sort { Self.precedes($0.key, $1.key) }
+        return page
+    }
+
+    private static func precedes(_ left: String, _ right: String) -> Bool {
+        left.utf8.lexicographicallyPrecedes(right.utf8)
+    }
+
+    package func delete(_ keys: [String]) -> DeleteOutcome {
+        var outcome = DeleteOutcome()
+        changes.withLock { for key in keys { $0[key] = .some(nil) } }
+        outcome.deletedCount = keys.count
+        return outcome
+    }
+
+    package func openUploads() throws(StoreError) -> OpenUploads? { try base?.openUploads() }
+    package func abort(_ upload: OpenUpload) {}
+}

@@ -1,0 +1,44 @@
+package import Platform
+
+/// The directory of a storage on this machine for what is being made: no listing shows it.
+package struct WorkDirectory: Sendable {
+    /// The storage's directory, open.
+    package let root: Int32
+    /// The name of the directory in it.
+    package let name: String
+    /// The storage's directory, as it was named.
+    package let place: String
+    package let fileSystem: any FileSystem
+    /// Whether anything may be made there: not for whoever only says what a command would do.
+    package internal(set) var isWritable = true
+    /// Who keeps `root` open.
+    private let owner: any AnyObject & Sendable
+
+    init(
+        _ name: String, in root: Int32, _ place: String, of owner: any AnyObject & Sendable,
+        _ fileSystem: any FileSystem
+    ) {
+        self.name = name
+        self.root = root
+        self.place = place
+        self.owner = owner
+        self.fileSystem = fileSystem
+    }
+
+    /// Opens it; nil if it is not there.
+    package func openIfPresent() throws(StoreError) -> Descriptor? {
+        let there = try fileSystem.status(root, name)
+        return there == nil ? nil : try fileSystem.open(root, name, .directory, mode: 0)
+    }
+
+    /// Opens it, and makes it if it is not there.
+    package func open() throws(StoreError) -> Descriptor {
+        try fileSystem.makeDirectoryIfAbsent(root, name, mode: 0o777)
+        return try fileSystem.open(root, name, .directory, mode: 0)
+    }
+
+    /// How much can be written to the storage still, in bytes.
+    package func freeByteCount() throws(StoreError) -> Int64 {
+        try fileSystem.freeSpace(root).available
+    }
+}

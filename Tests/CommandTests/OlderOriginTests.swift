@@ -1,0 +1,71 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+import StorageTestSupport
+import Testing
+
+/// Origins that castree without a log has written in directories: Tests/OlderOrigins has them as it left them.
+@Suite struct OlderOriginTests {
+    let place = Workplace()
+    private static let origins = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "OlderOrigins")
+
+    /// What was published there: version 2, before it 1; the channel beta has 1.
+    enum Kind: String, CaseIterable {
+        case plain, signed, told
+
+        var signing: [String] { self == .signed ? ["--sign-key", "release.key"] : [] }
+    }
+
+    private func castree(_ words: [String]) throws -> Finished {
+        let finished = try place.run(.castree, words)
+        expect(finished.status, equals: 0, "\(words): \(finished)")
+        return finished
+    }
+
+    /// What a device has after it has asked.
+    private func pulled() throws -> String {
+        let text = try castree(["--store", "device", "pull", "site", "--json"]).text
+        let document =
+            try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+        return document?["version"] as? String ?? ""
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `go on with the first command that writes there, and their devices with them`(
+        _ kind: Kind
+    ) throws {
+        try FileManager.default.copyItem(
+            at: Self.origins.appending(path: kind.rawValue),
+            to: place.directory.appending(path: "site"))
+        for key in ["release.key", "release.key.pub"] {
+            try FileManager.default.copyItem(
+                at: Self.origins.appending(path: key), to: place.directory.appending(path: key))
+        }
+        expect(chmod(place.directory.appending(path: "release.key").path, 0o600), equals: 0)
+        try place.add("3", ["index.html": "<h1>three</h1>\n", "site.css": "body {}\n"])
+        _ = try castree(["--store", "device", "init"])
+        if kind == .signed {
+            _ = try castree([
+                "--store", "device", "trust", "add", "release.key.pub", "--origin", "site",
+            ])
+        }
+        try expect(pulled(), equals: "2")
+        expect(!place.exists("site/log"))
+
+        let published = try castree(["publish", "3", "site", "--no-sync"] + kind.signing)
+        expect(published.errors.contains("begins with the pointers of 2 channels"), "\(published)")
+        try expect(pulled(), equals: "3")
+        if kind == .told {
+            let status = try castree(["origin", "status", "site"]).text
+            for label in 1...3 {
+                expect(status.contains("\(label): label v\(label),"), "\(status)")
+            }
+        }
+        _ = try castree(["withdraw", "3", "site", "--no-sync"] + kind.signing)
+        try expect(pulled(), equals: "2")
+        _ = try castree(["prune", "site", "--grace", "0s", "--no-sync"] + kind.signing)
+        let checked = try castree(["fsck", "site", "--deep"]).text
+        expect(checked.contains("no problems"), "\(checked)")
+    }
+}
