@@ -72,13 +72,13 @@ extension BucketPruner {
 
     /// How many seconds ago a prune was, by the server's clock; by this machine's, where there is no other.
     ///
-    /// - Returns: `nil` where that clock has been put back since, or was behind then and is right again: nobody can tell.
+    /// - Returns: `nil` where nobody can tell: that clock has been put back since, or was behind then and is right again.
     private func age(
         of number: Int64, _ state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> Int64? {
         guard !bucket.deletesLate else {
             return try bucket.head(OriginLayout.logEntry(number))
-                .map { $0.answeredAt - $0.modifiedAt } ?? 0
+                .map { $0.answeredAt - $0.modifiedAt }
         }
         let (now, then) = (publisher.now(), try log.pastEntry(number).createdAt)
         var latest = then
