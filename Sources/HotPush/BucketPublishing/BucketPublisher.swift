@@ -184,6 +184,7 @@ package struct BucketPublisher: Sendable {
             }
             guard var after = before.withdrawing(version, now: now()) else {
                 try PointerCopies(log, pause).write(channel, of: state, seen: seen)
+                try bucket.barrier()
                 throw StoreError(
                     .notOffered,
                     "channel \(channel) of \(bucket.place) does not offer version \(version)")

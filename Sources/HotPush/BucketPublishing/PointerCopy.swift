@@ -96,6 +96,8 @@ struct PointerCopies {
         _ channel: ChannelName, of state: OriginState, seen: PointerCopy.Seen? = nil,
         isForced: Bool = false
     ) throws(StoreError) {
+        // Who has written the entry may have died before it was durable: no pointer may outlive it.
+        try writing.log.bucket.barrier()
         do throws(StoreError) {
             try ClientCopies(writing).write(of: channel, state)
         } catch {
