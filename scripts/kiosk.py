@@ -138,6 +138,13 @@ class Kiosk:
         with opened(urllib.request.Request(self.url + "_castree/status")) as answer:
             return json.load(answer)["version"]
 
+    def shows(self, version):
+        """Waits until it shows a version: it tells of a switch a moment before it is one."""
+        deadline = time.monotonic() + PATIENCE
+        while (shown := self.shown_version) != version:
+            demand(time.monotonic() < deadline, f"the kiosk shows {shown}, not {version}")
+            time.sleep(0.05)
+
     def end(self):
         """Ends it in order; returns its exit status."""
         if self.process.poll() is None:
