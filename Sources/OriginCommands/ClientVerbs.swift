@@ -60,7 +60,7 @@ extension Invocation {
     }
 
     private func statuses(
-        of system: ClientSystem?, _ publisher: BucketPublisher
+        of system: ClientSystem?, _ publisher: OriginPublisher
     ) throws -> [ClientStatus] {
         let (origin, pointers) = try publisher.toldOrigin()
         return try ClientStatus.all(of: system, in: origin) { pointers[$0] }

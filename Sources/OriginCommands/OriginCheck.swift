@@ -36,7 +36,7 @@ extension Invocation {
         let listing = progress("Listing", unit: .count("keys"))
         let bar = progress("Reading")
         defer { bar.finish() }
-        var options = BucketAuditOptions()
+        var options = OriginAuditOptions()
         options.check = check
         options.isProbing = flag("probe")
         options.isInterrupted = { Interruption.isRequested }
@@ -53,7 +53,7 @@ extension Invocation {
         let patience = try duration("wait") ?? PublisherOptions().waitLimit
         let report =
             if let storage {
-                try BucketAudit(storage, options, repairingFrom: repair?.mender).run()
+                try OriginAudit(storage, options, repairingFrom: repair?.mender).run()
             } else {
                 try askedOrigin { () throws(StoreError) in
                     try DirectoryAudit(
@@ -96,7 +96,7 @@ extension Invocation {
     /// - Returns: `nil` if nothing is repaired.
     private func repair(
         over transport: (OriginLocation) throws -> any Transport
-    ) throws -> (mender: BucketMender, aside: PlanningStore?)? {
+    ) throws -> (mender: OriginMender, aside: PlanningStore?)? {
         let origin = try value("from")
         guard flag("repair") || origin != nil else { return nil }
         var stores: [VersionStore] = []
@@ -107,7 +107,7 @@ extension Invocation {
             guard .noStore ~= error, !isGiven("store"), environment("CASTREE_STORE") ?? "" == ""
             else { throw error }
         }
-        guard let origin else { return (BucketMender(stores), nil) }
+        guard let origin else { return (OriginMender(stores), nil) }
         let location = try self.origin(origin).location
         let transport = try transport(location)
         try checkSource(origin, over: transport)
@@ -115,7 +115,7 @@ extension Invocation {
         var options = PullOptions()
         options.retries = try retryPolicy()
         let pull = Pull(into: aside.versions, over: transport, options)
-        let mender = BucketMender(stores + [aside.versions]) { (lost) throws(StoreError) in
+        let mender = OriginMender(stores + [aside.versions]) { (lost) throws(StoreError) in
             try pull.fetch(lost, of: origin, at: location)
         }
         return (mender, aside)
@@ -162,7 +162,7 @@ extension Invocation {
     // MARK: Results
 
     private func show(
-        _ report: BucketAuditReport, of text: String, leftCount: Int, isRepairing: Bool,
+        _ report: OriginAuditReport, of text: String, leftCount: Int, isRepairing: Bool,
         _ check: CheckOptions
     ) throws {
         try self.report { writer in
@@ -208,7 +208,7 @@ extension Invocation {
     }
 }
 
-extension BucketAuditReport {
+extension OriginAuditReport {
     /// Lines about what was looked at.
     fileprivate func summary(_ sizes: SizeStyle) -> [String] {
         var lines: [String] = []

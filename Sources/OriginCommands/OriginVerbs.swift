@@ -118,7 +118,7 @@ extension Invocation {
         defer { bar.finish() }
         var publisher = try publisher(in: open, isDraft: isDryRun)
         publisher.options.listed = { bar.report($0) }
-        let done = try BucketPruner(publisher).prune(
+        let done = try OriginPruner(publisher).prune(
             keeping: retention.releaseCount, grace: retention.graceSeconds, isDryRun: isDryRun)
         bar.finish()
         return try report { writer in
@@ -179,7 +179,7 @@ extension Invocation {
         in open: BucketOpening?, isCreating: Bool = false, isDraft: Bool = false,
         packs: PackOptions = PackOptions(),
         _ progress: @escaping @Sendable (PublishProgress) -> Void = { _ in }
-    ) throws -> BucketPublisher {
+    ) throws -> OriginPublisher {
         var options = try publisherOptions(packs, progress)
         if let open, isOriginInBucket {
             try refuse([.noWait, .withoutSync], "is not for origins in buckets")
@@ -187,7 +187,7 @@ extension Invocation {
                 throw CommandError.usage("--force is not for origins in buckets")
             }
             let bucket = try open(bucketOrigin(argument("ORIGIN")))
-            return BucketPublisher(bucket, options: options)
+            return OriginPublisher(bucket, options: options)
         }
         let isFromBucket =
             try isDeclared("all-of") && value("all-of").map(BucketLocation.isOne) ?? false
@@ -240,7 +240,7 @@ extension Invocation {
 
     /// Says that devices do not see a commit yet.
     /// - Throws: why, of a directory: whoever is at its disk can mend that, and repeat the command.
-    package func warn(_ commit: BucketCommit) throws {
+    package func warn(_ commit: OriginCommit) throws {
         guard isOriginInBucket else { return _ = try commit.seen() }
         guard let problem = commit.pointerProblem else { return }
         diagnostics.warn(
@@ -250,7 +250,7 @@ extension Invocation {
         )
     }
 
-    package func writeRequests(_ commit: BucketCommit, to writer: inout JSONWriter) {
+    package func writeRequests(_ commit: OriginCommit, to writer: inout JSONWriter) {
         writer.member("entry", commit.entry)
         writer.member("epoch", commit.epoch)
         writer.member("pointerBehind", commit.pointerProblem != nil)

@@ -36,7 +36,7 @@ extension Invocation {
     private func channels(
         of location: BucketLocation, _ only: ChannelName?, _ keys: TrustedKeys?
     ) throws -> ExitStatus {
-        let channels = BucketChannels(try openBucket(location))
+        let channels = OriginChannels(try openBucket(location))
         let offered = try askedOrigin { () throws(StoreError) in try channels.offered(only) }
         if let reason = offered.reason {
             note("these are the pointers that devices see: \(reason)")

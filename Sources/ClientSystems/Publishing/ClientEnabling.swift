@@ -26,9 +26,9 @@ extension ClientTelling {
     /// - Returns: also what was committed.
     /// - Throws: also what a bucket throws.
     package func enable(
-        _ configuration: ClientConfiguration, by publisher: BucketPublisher,
+        _ configuration: ClientConfiguration, by publisher: OriginPublisher,
         with versions: VersionStore?
-    ) throws(StoreError) -> (commit: BucketCommit, pointers: [ChannelPointer]) {
+    ) throws(StoreError) -> (commit: OriginCommit, pointers: [ChannelPointer]) {
         try check(configuration)
         var publisher = publisher
         publisher.options.telling = try preparing(
@@ -71,8 +71,8 @@ extension ClientTelling {
     /// What they were told stays, so that they know everything again if it is enabled once more.
     /// - Throws: `.noOrigin`; what a bucket throws.
     package func disable(
-        _ system: ClientSystem, by publisher: BucketPublisher
-    ) throws(StoreError) -> BucketCommit {
+        _ system: ClientSystem, by publisher: OriginPublisher
+    ) throws(StoreError) -> OriginCommit {
         try publisher.beginTelling(of: [], nil) { (origin) throws(StoreError) in
             try ClientFiles(origin).removeConfiguration(of: system)
         }.commit

@@ -71,7 +71,7 @@ extension JSONValue {
             else { return nil }
             let epoch = document["epoch"]?.asInt64 ?? 0
             return SizedKey(
-                key: BucketKey(.document(of: system), address, in: epoch), byteCount: byteCount)
+                key: OriginKey(.document(of: system), address, in: epoch), byteCount: byteCount)
         }
     }
 }

@@ -2,7 +2,7 @@ import CASStore
 import Storage
 import StrictJSON
 
-/// An entry of the log of an origin in a bucket: one commit, after which the origin is exactly what the entry says.
+/// An entry of the log of an origin: one commit, after which the origin is exactly what the entry says.
 ///
 /// A value; `docs/origin-format.md` describes its JSON. Entries are created once, never changed and never deleted. Each
 /// holds the whole state by reference, so no older entry has to be replayed.

@@ -35,7 +35,7 @@ extension OriginLog {
             throw StoreError(
                 .damagedOrigin,
                 "what channel \(name.channel) has offered to the clients of \(name.system) cannot be made again: entry "
-                    + "\(place) of the log in \(bucket.place), or one before it, has other rows than it says"
+                    + "\(place) of the log in \(storage.place), or one before it, has other rows than it says"
             )
         }
         return history
@@ -74,7 +74,7 @@ extension OriginLog {
         guard let rows = entry.rows[name] else {
             throw StoreError(
                 .damagedOrigin,
-                "a later entry of the log in \(bucket.place) places rows of channel \(name.channel) for \(name.system) in "
+                "a later entry of the log in \(storage.place) places rows of channel \(name.channel) for \(name.system) in "
                     + "entry \(number), which has none")
         }
         return rows
@@ -91,7 +91,7 @@ extension OriginLog {
         guard let configuration = setting.configurations[system] else {
             throw StoreError(
                 .damagedOrigin,
-                "a later entry of the log in \(bucket.place) says that entry \(place) sets what the clients of \(system) "
+                "a later entry of the log in \(storage.place) says that entry \(place) sets what the clients of \(system) "
                     + "are told, and it does not")
         }
         return configuration

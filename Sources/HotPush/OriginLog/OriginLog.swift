@@ -3,12 +3,12 @@ import Storage
 import Synchronization
 import VersionTree
 
-/// The log of an origin in a bucket: finds the newest entry, and reads any.
+/// The log of an origin: finds the newest entry, and reads any.
 ///
 /// Entries never change, so those that were read lately are not asked for again. How much memory it takes does not
 /// follow from how many there are. Belongs to one thread.
 final class OriginLog {
-    let bucket: any ObjectStorage
+    let storage: any ObjectStorage
     private var held: [Int64: LogEntry] = [:]
     /// The bytes of the files of the entries that are held.
     private(set) var heldByteCount = 0
@@ -37,13 +37,13 @@ final class OriginLog {
     ///   - notice: gets which entries are passed over.
     ///   - heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
     init(
-        _ bucket: any ObjectStorage, _ tags: TagMeaning = TagMeaning(),
+        _ storage: any ObjectStorage, _ tags: TagMeaning = TagMeaning(),
         vouches: ((ChannelPointer) throws(StoreError) -> Bool)? = nil,
         isWary: Bool = false, notice: @escaping (String) -> Void = { _ in },
         heldByteCountMax: Int = 4 << 20,
         pointerByteCountMax: Int = 32 << 20
     ) {
-        self.bucket = bucket
+        self.storage = storage
         self.tags = tags
         self.vouches = vouches
         self.isWary = isWary
@@ -67,7 +67,7 @@ final class OriginLog {
         guard Self.saysEntryIsBad(error) else { return error }
         return StoreError(
             error.code,
-            "\(error.message); restore \(OriginLayout.logEntry(number)) in \(bucket.place) from an older copy",
+            "\(error.message); restore \(OriginLayout.logEntry(number)) in \(storage.place) from an older copy",
             cause: error.cause)
     }
 
@@ -114,10 +114,10 @@ final class OriginLog {
     func bytes(of number: Int64) throws(StoreError) -> [UInt8]? {
         let key = OriginLayout.logEntry(number)
         let request = ReadRequest(byteCountMax: Int64(LogEntry.byteCountMax))
-        let (outcome, bytes) = try bucket.bytes(key, request)
+        let (outcome, bytes) = try storage.bytes(key, request)
         guard case .found(let file) = outcome else { return nil }
         guard tags.areDigests, Self.isAltered(bytes, file.tag) else { return bytes }
-        let (again, others) = try bucket.bytes(key, request)
+        let (again, others) = try storage.bytes(key, request)
         if case .found(let file) = again {
             if others == bytes {
                 tags.noteThatTheyAreNone()
@@ -127,7 +127,7 @@ final class OriginLog {
         }
         throw StoreError(
             .damagedOrigin,
-            "\(key) in \(bucket.place) comes with other bytes each time: use https, or look for what alters them"
+            "\(key) in \(storage.place) comes with other bytes each time: use https, or look for what alters them"
         )
     }
 
@@ -162,7 +162,7 @@ final class OriginLog {
         guard let entry = try entry(number) else {
             throw StoreError(
                 .damagedOrigin,
-                "entry \(number) of the log is not in \(bucket.place), and later ones refer to it; "
+                "entry \(number) of the log is not in \(storage.place), and later ones refer to it; "
                     + "restore \(OriginLayout.logEntry(number))")
         }
         return entry
@@ -172,7 +172,7 @@ final class OriginLog {
     func say(passingOver number: Int64, _ reason: String, for place: Int64) {
         guard said.insert(number).inserted else { return }
         notice(
-            "entry \(number) of the log in \(bucket.place) is passed over, and that of entry \(place) is built upon: "
+            "entry \(number) of the log in \(storage.place) is passed over, and that of entry \(place) is built upon: "
                 + "castree would not have written it (\(reason))")
     }
 
@@ -223,7 +223,7 @@ final class OriginLog {
             guard let pointer = past.pointers[channel] else {
                 throw StoreError(
                     .damagedOrigin,
-                    "entry \(number) of the log in \(bucket.place) places channel \(channel) in entry \(place), "
+                    "entry \(number) of the log in \(storage.place) places channel \(channel) in entry \(place), "
                         + "which has no pointer of it")
             }
             pointers[channel] = pointer
@@ -231,7 +231,7 @@ final class OriginLog {
             guard room.isThere else {
                 throw StoreError(
                     .tooLarge,
-                    "the pointers of \(counted(entry.channels.count, "channel")) in \(bucket.place) have more than "
+                    "the pointers of \(counted(entry.channels.count, "channel")) in \(storage.place) have more than "
                         + "\(pointerByteCountMax) bytes together, and castree writes no such origin; look what else "
                         + "writes there")
             }
@@ -278,7 +278,7 @@ final class OriginLog {
             guard live.isWithinLimits else {
                 throw StoreError(
                     .damagedOrigin,
-                    "entry \(state.number) of the log in \(bucket.place) keeps all since entry \(first), more "
+                    "entry \(state.number) of the log in \(storage.place) keeps all since entry \(first), more "
                         + "than \(LiveReleases.entryCountMax) entries, or \(LiveReleases.countMax) releases"
                 )
             }

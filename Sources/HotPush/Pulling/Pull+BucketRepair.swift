@@ -11,7 +11,7 @@ extension Pull {
     /// left out.
     /// - Throws: as ``fetch(_:from:at:)``.
     package func fetch(
-        _ lost: [BucketMender.Lost], of origin: String, at location: OriginLocation
+        _ lost: [OriginMender.Lost], of origin: String, at location: OriginLocation
     ) throws(StoreError) {
         var left = lost
         for isCopy in [true, false] {

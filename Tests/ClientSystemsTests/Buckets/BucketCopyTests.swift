@@ -55,12 +55,12 @@ import VersionTree
         world.store.files.filter { !$0.key.hasPrefix("probe/") }.mapValues(\.bytes)
     }
 
-    private func findings(_ world: ToldBucketWorld) throws -> [BucketFinding] {
-        var options = BucketAuditOptions()
+    private func findings(_ world: ToldBucketWorld) throws -> [OriginFinding] {
+        var options = OriginAuditOptions()
         options.check.isDeep = true
         let clock = world.store.clock
         options.pause = { _ in clock.advance(1) }
-        return try BucketAudit(ModelStorage(world.store), options).run().findings
+        return try OriginAudit(ModelStorage(world.store), options).run().findings
     }
 
     /// The copy has no byte that is another one, lacks nothing, and is published to and pruned like the source.

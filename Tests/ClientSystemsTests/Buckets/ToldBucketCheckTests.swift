@@ -20,14 +20,14 @@ import VersionTree
 
     private func audit(
         _ world: ToldBucketWorld, repairing: Bool = false, deep: Bool = false
-    ) throws -> BucketAuditReport {
-        var options = BucketAuditOptions()
+    ) throws -> OriginAuditReport {
+        var options = OriginAuditOptions()
         options.check.isDeep = deep
         let clock = world.store.clock
         options.pause = { _ in clock.advance(1) }
-        return try BucketAudit(
+        return try OriginAudit(
             ModelStorage(world.store), options,
-            repairingFrom: repairing ? BucketMender([world.versions]) : nil
+            repairingFrom: repairing ? OriginMender([world.versions]) : nil
         ).run()
     }
 
@@ -36,7 +36,7 @@ import VersionTree
         let sound = world.store.files
         let clean = try audit(world, deep: true)
         expect(clean.findings == [] && clean.strays.figures.count == 0)
-        let kinds: [(part: String, finding: BucketFinding.Kind, isMended: Bool)] = [
+        let kinds: [(part: String, finding: OriginFinding.Kind, isMended: Bool)] = [
             ("deflated/", .missingFile, true), ("for/codepush/stable.json", .wrongPointer, true),
             ("for/expo/config.json", .wrongPointer, true), ("documents/", .missingFile, false),
             ("facts/", .missingFile, false),

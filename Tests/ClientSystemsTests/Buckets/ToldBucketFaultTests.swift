@@ -65,7 +65,7 @@ import VersionTree
         world.store.applyGhosts()
         // Each command brings in order what lags behind.
         try world.publish("4", by: world.publisher())
-        _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
         world.check(after: "all")
         world.checkEnd()
     }

@@ -158,8 +158,8 @@ import VersionTree
         let all = twins()
         world.store.set(facts, [1])
         // Not the world's publisher: it holds that no file of an origin is ever damaged.
-        let pruner = BucketPruner(
-            BucketPublisher(ModelStorage(world.store), now: { world.store.clock.now }))
+        let pruner = OriginPruner(
+            OriginPublisher(ModelStorage(world.store), now: { world.store.clock.now }))
         // As long as it may be read that a release has them.
         for _ in 0..<3 { _ = try pruner.prune(keeping: 1, grace: 3_600) }
         expect(twins(), equals: all)

@@ -62,7 +62,7 @@ final class ToldBucketWorld: Sendable {
         _ actor: String = "one", systems: Set<ClientSystem>? = nil,
         schedule: @escaping RequestSchedule = { _ in .answered },
         options change: (inout PublisherOptions) -> Void = { _ in }
-    ) -> BucketPublisher {
+    ) -> OriginPublisher {
         let (clock, notices) = (store.clock, notices)
         var options = PublisherOptions()
         options.isDurable = false
@@ -74,7 +74,7 @@ final class ToldBucketWorld: Sendable {
             store, actor: actor, rights: .all,
             afterEach: { [unowned self] request in check(after: "\(request)") },
             schedule: schedule)
-        return BucketPublisher(
+        return OriginPublisher(
             bucket, options: options, now: { clock.now }, pause: { _ in clock.advance(1) })
     }
 
@@ -84,8 +84,8 @@ final class ToldBucketWorld: Sendable {
 
     @discardableResult
     func publish(
-        _ version: String, to channel: String = "stable", by publisher: BucketPublisher
-    ) throws -> BucketCommit {
+        _ version: String, to channel: String = "stable", by publisher: OriginPublisher
+    ) throws -> OriginCommit {
         store.clock.advance(10)
         let commit = try publisher.publish(
             version, of: versions, as: ReleaseOffer(channel: try ChannelName(channel)))
@@ -94,7 +94,7 @@ final class ToldBucketWorld: Sendable {
     }
 
     func enable(
-        _ system: ClientSystem, by publisher: BucketPublisher,
+        _ system: ClientSystem, by publisher: OriginPublisher,
         change: (inout ClientConfiguration) -> Void = { _ in }
     ) throws {
         store.clock.advance(10)
@@ -103,9 +103,9 @@ final class ToldBucketWorld: Sendable {
         _ = try telling().enable(configuration, by: publisher, with: versions)
     }
 
-    func prune(_ publisher: BucketPublisher? = nil, keeping count: Int = 1) throws {
+    func prune(_ publisher: OriginPublisher? = nil, keeping count: Int = 1) throws {
         store.clock.advance(10)
-        _ = try BucketPruner(publisher ?? self.publisher()).prune(keeping: count, grace: 0)
+        _ = try OriginPruner(publisher ?? self.publisher()).prune(keeping: count, grace: 0)
     }
 
     /// What a channel has offered to the clients of a system, as the log says.

@@ -18,25 +18,25 @@ struct AuditedWorld {
     init(_ shelf: BucketWorld.Shelf? = nil) throws {
         world = try BucketWorld(shelf)
         for version in ["1", "2", "3"] { try world.publish(version, by: world.publisher()) }
-        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         try world.publish("4", by: world.publisher())
         try world.publish("2", to: "beta", by: world.publisher())
-        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         try world.publish("5", by: world.publisher())
     }
 
     /// A check that reads all bytes, unless told otherwise.
     func audit(
         _ bucket: (any ObjectStorage)? = nil, repairingFrom stores: [VersionStore]? = nil,
-        _ change: (inout BucketAuditOptions) -> Void = { _ in }
-    ) throws -> BucketAuditReport {
-        var options = BucketAuditOptions()
+        _ change: (inout OriginAuditOptions) -> Void = { _ in }
+    ) throws -> OriginAuditReport {
+        var options = OriginAuditOptions()
         options.check.isDeep = true
         options.pause = { _ in }
         change(&options)
-        return try BucketAudit(
+        return try OriginAudit(
             bucket ?? ModelStorage(store), options,
-            repairingFrom: stores.map { BucketMender($0) }
+            repairingFrom: stores.map { OriginMender($0) }
         ).run()
     }
 

@@ -53,7 +53,7 @@ import VersionTree
         case pointerBeyond, lostList, lostMarker, foreignPointer, lostEntry, junkEntry
         case copiedEntry, largeEntry
 
-        var kind: BucketFinding.Kind {
+        var kind: OriginFinding.Kind {
             switch self {
             case .lostObject, .lostManifest, .lostPlaces, .lostMarker: .missingFile
             case .cutObject, .changedObject, .cutManifest, .changedManifest: .damagedFile
@@ -216,7 +216,7 @@ import VersionTree
         let state = try require(try log.state(from: 0))
         // The entries that are kept offer it with and without packs.
         try expect(log.liveReleases(keptFrom: 1, upTo: state).count, equals: 2)
-        try expect(BucketAudit(ModelStorage(world.store)).run().releaseCount, equals: 1)
+        try expect(OriginAudit(ModelStorage(world.store)).run().releaseCount, equals: 1)
     }
 
     @Test("says what a gap of any size lacks")
@@ -255,7 +255,7 @@ import VersionTree
                     // All that it finds unneeded goes at once.
                     _ = try? world.publisher("pruner").withdraw(VersionName("5"))
                     for _ in 0..<2 {
-                        _ = try? BucketPruner(world.publisher("pruner")).prune(keeping: 1, grace: 0)
+                        _ = try? OriginPruner(world.publisher("pruner")).prune(keeping: 1, grace: 0)
                     }
                 }
                 return .answered
@@ -297,10 +297,10 @@ import VersionTree
             let location = try OriginReference(parsing: directory).location
             let pull = Pull(
                 into: place.versions, over: DirectoryTransport(directory), PullingFixture.options)
-            let mender = BucketMender([place.versions]) { (lost) throws(StoreError) in
+            let mender = OriginMender([place.versions]) { (lost) throws(StoreError) in
                 try pull.fetch(lost, of: directory, at: location)
             }
-            let report = try BucketAudit(ModelStorage(audited.store), repairingFrom: mender).run()
+            let report = try OriginAudit(ModelStorage(audited.store), repairingFrom: mender).run()
             expect(report.findings.count == 2 && report.findings.allSatisfy(\.isRepaired))
             try expect(audited.audit().findings, equals: [])
         }
@@ -317,18 +317,18 @@ import VersionTree
         var without = PublisherOptions()
         without.packs.moment = .never
         without.takesOver = true
-        _ = try BucketPublisher(ModelStorage(store), options: without, pause: { _ in }).publish(
+        _ = try OriginPublisher(ModelStorage(store), options: without, pause: { _ in }).publish(
             "1", of: place.versions, as: ReleaseOffer(channel: ChannelName("beta")))
-        var options = BucketAuditOptions()
+        var options = OriginAuditOptions()
         options.check.isDeep = true
-        try expect(BucketAudit(ModelStorage(store), options).run().findings, equals: [])
+        try expect(OriginAudit(ModelStorage(store), options).run().findings, equals: [])
         try expect(OriginUsage(of: ModelStorage(store)).packs.count >= 1)
         let packs = store.files.keys.filter { $0.hasPrefix("packs/") }.sorted()
         let delivery = try require(store.files.keys.first { $0.hasPrefix("deliveries/") })
         let pack = try require(packs.first)
         let bytes = try require(store.files[pack]).bytes
         store.set(pack, bytes.reversed())
-        let found = try BucketAudit(ModelStorage(store), options).run().findings
+        let found = try OriginAudit(ModelStorage(store), options).run().findings
         expect(found.map(\.kind) == [.damagedFile] && found.first?.path == pack)
         // A copy of the origin has what no store keeps.
         let aside = try TemporaryStore()
@@ -337,16 +337,16 @@ import VersionTree
             PullingFixture.options)
         let location = try OriginReference(parsing: place.origin).location
         store.set(delivery, nil)
-        let mender = BucketMender([pull.versions]) { (lost) throws(StoreError) in
+        let mender = OriginMender([pull.versions]) { (lost) throws(StoreError) in
             try pull.fetch(lost, of: place.origin, at: location)
         }
-        let repaired = try BucketAudit(ModelStorage(store), options, repairingFrom: mender).run()
+        let repaired = try OriginAudit(ModelStorage(store), options, repairingFrom: mender).run()
         expect(repaired.findings.count == 2 && repaired.findings.allSatisfy(\.isRepaired))
-        try expect(BucketAudit(ModelStorage(store), options).run().findings, equals: [])
+        try expect(OriginAudit(ModelStorage(store), options).run().findings, equals: [])
     }
 
     @Test("of a place without an origin says so")
     func none() throws {
-        expect(code { try BucketAudit(ModelStorage(ModelStore())).run() }, equals: .noOrigin)
+        expect(code { try OriginAudit(ModelStorage(ModelStore())).run() }, equals: .noOrigin)
     }
 }

@@ -29,11 +29,11 @@ import VersionTree
             case .beta: try world.publish("2", to: "beta", by: publisher)
             case .withdraw: _ = try publisher.withdraw(VersionName("3"))
             case .later: _ = try publisher.pack("3", of: world.versions)
-            case .prune: _ = try BucketPruner(publisher).prune(keeping: 1, grace: 0)
-            case .once: _ = try BucketPruner(publisher).prune(keeping: 1, grace: grace)
+            case .prune: _ = try OriginPruner(publisher).prune(keeping: 1, grace: 0)
+            case .once: _ = try OriginPruner(publisher).prune(keeping: 1, grace: grace)
             case .patient:
                 for _ in 0..<4 {
-                    _ = try BucketPruner(publisher).prune(keeping: 1, grace: grace)
+                    _ = try OriginPruner(publisher).prune(keeping: 1, grace: grace)
                     world.store.clock.advance(1_300)
                 }
             }
@@ -43,7 +43,7 @@ import VersionTree
             guard self != .first else { return }
             try world.publish("1", by: world.publisher())
             try world.publish("2", by: world.publisher(packs: .before))
-            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+            _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
             try world.publish("3", by: world.publisher())
         }
     }
@@ -107,7 +107,7 @@ import VersionTree
             world.check(after: "the ghosts")
             // Each command brings the pointers in order.
             try world.publish("1", to: "last", by: world.publisher())
-            _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
+            _ = try OriginPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
             world.checkEnd()
             expect(world.broken, equals: [], "\(verb) \(fate) at request \(number)")
             return world.broken.isEmpty
@@ -129,7 +129,7 @@ import VersionTree
                 return .answered
             }
             guard wasReached.load(ordering: .relaxed) else { return false }
-            _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
+            _ = try OriginPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
             world.checkEnd()
             expect(world.broken, equals: [], "\(other) before request \(number) of \(verb)")
             return world.broken.isEmpty

@@ -19,12 +19,12 @@ import VersionTree
     }
 
     /// - Parameter takesOver: whether it begins a log where pointers stand.
-    private func publisher(_ store: ModelStore, takesOver: Bool = false) -> BucketPublisher {
+    private func publisher(_ store: ModelStore, takesOver: Bool = false) -> OriginPublisher {
         var options = PublisherOptions()
         options.isDurable = false
         options.takesOver = takesOver
         options.packs.moment = .never
-        return BucketPublisher(ModelStorage(store), options: options, pause: { _ in })
+        return OriginPublisher(ModelStorage(store), options: options, pause: { _ in })
     }
 
     /// A bucket with so many channels, all with the release of a directory's origin.
@@ -118,7 +118,7 @@ import VersionTree
         // As a bucket that repeats its requests sees it: the first try was stored, the second met it.
         let store = LateStore(world.bucket())
         let refused = code {
-            try BucketPublisher(store, pause: { _ in }).publish("1", of: world.versions)
+            try OriginPublisher(store, pause: { _ in }).publish("1", of: world.versions)
         }
         expect(refused?.description, equals: "network")
     }

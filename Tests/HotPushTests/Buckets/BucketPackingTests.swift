@@ -151,8 +151,8 @@ import VersionTree
                 if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
                     !wasPruned.exchange(true, ordering: .relaxed)
                 {
-                    _ = try? BucketPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
-                    _ = try? BucketPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+                    _ = try? OriginPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+                    _ = try? OriginPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
                 }
                 return .answered
             })
@@ -174,7 +174,7 @@ import VersionTree
         for version in ["2", "3"] {
             try world.publish(version, to: "other", by: world.publisher())
             _ = try world.publisher().withdraw(VersionName(version), from: ChannelName("other"))
-            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+            _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         }
         let commit = try world.publisher(options: { $0.packs.baseVersions = ["5"] })
             .pack("1", of: world.versions)
@@ -198,7 +198,7 @@ import VersionTree
         let pointer = try require(try world.publisher().pointers()[.stable])
         expect(pointer.releases.map { $0.delivery != nil }, equals: [true, false, false])
         expect(count(world, "deliveries"), equals: 3)
-        _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 0)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 9, grace: 0)
         expect(count(world, "deliveries"), equals: 1)
         expect(count(world, "packs"), equals: (try read(world).count))
         try expect(world.offered(), equals: ["3", "2", "1"])
@@ -271,7 +271,7 @@ import VersionTree
         for version in ["1", "2", "3", "4"] {
             try world.publish(version, by: world.publisher())
         }
-        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         let state = try require(try OriginLog(world.bucket()).state(from: 0))
         expect(state.entry.epoch > 0)
         let (manifest, version) = try Publisher.describe(
@@ -305,7 +305,7 @@ import VersionTree
                     _ = try? world.publish(version, to: "other", by: world.publisher("two"))
                     _ = try? world.publisher("two").withdraw(
                         VersionName(version), from: ChannelName("other"))
-                    _ = try? BucketPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+                    _ = try? OriginPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
                 }
                 world.store.clock.advance(700)
             }

@@ -133,7 +133,7 @@ import VersionTree
         expect(commit.pointerProblem?.code.description, equals: "damagedOrigin")
         // While devices may read it, a prune frees nothing.
         let before = world.store.files.keys.filter { $0.hasPrefix("objects/") }
-        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         expect(
             world.store.files.keys.filter { $0.hasPrefix("objects/") }.sorted(),
             equals: before.sorted())
@@ -164,7 +164,7 @@ import VersionTree
         let store = ModelStore(copying: world.store)
         store.set("channels/stable.json", Array(forged.utf8))
         store.set("log/9999999999.json", last)
-        let publisher = BucketPublisher(ModelStorage(store), pause: { _ in })
+        let publisher = OriginPublisher(ModelStorage(store), pause: { _ in })
         try expect(publisher.publish("2", of: world.versions).entry, equals: 3)
     }
 }

@@ -29,7 +29,7 @@ import Testing
                 return .answered
             }
             #expect(throws: Never.self, "overtaken before request \(index + 1)") {
-                _ = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
+                _ = try OriginPruner(pruner).prune(keeping: 1, grace: 0)
             }
             expect(world.broken, equals: [])
             return wasReached.load(ordering: .relaxed)
@@ -51,10 +51,10 @@ import Testing
         // Somebody is at it; and what is nobody's.
         let others = [upload(object, 6 * 86_400), upload("mine.iso", 30 * 86_400)]
         world.store.openUploads = left + others
-        let planned = try BucketPruner(world.publisher()).prune(
+        let planned = try OriginPruner(world.publisher()).prune(
             keeping: 9, grace: 60, isDryRun: true)
         expect(planned.uploadCount == 3 && world.store.openUploads.count == 5)
-        let done = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 60)
+        let done = try OriginPruner(world.publisher()).prune(keeping: 9, grace: 60)
         expect(done.uploadCount == 3 && Set(world.store.openUploads) == Set(others))
     }
 
@@ -72,10 +72,10 @@ import Testing
             return String(decoding: bytes, as: UTF8.self).contains("\"late\"")
         }
         expect(!isListed())
-        _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 60)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 9, grace: 60)
         expect(isListed())
         world.store.set("channels.json", nil)
-        _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 60)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 9, grace: 60)
         expect(isListed())
     }
 
@@ -99,7 +99,7 @@ import Testing
             }
             return .answered
         }
-        _ = try BucketPruner(pruner).prune(keeping: 1, grace: 3_600)
+        _ = try OriginPruner(pruner).prune(keeping: 1, grace: 3_600)
         let count = overtaken.load(ordering: .relaxed)
         expect(count, equals: 4)
         // Before the log, and behind it.
@@ -142,7 +142,7 @@ import Testing
             else { return .answered }
             return .turned
         }
-        let report = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
+        let report = try OriginPruner(pruner).prune(keeping: 1, grace: 0)
         expect(report.garbage.count > 0)
         let wasTurned = isTurned.load(ordering: .relaxed)
         expect(wasTurned)
@@ -153,7 +153,7 @@ import Testing
         let world = try world(BucketWorld.Shelf())
         let foreign = ["probe/notes.txt", "probe/\(String(repeating: "A", count: 32))", "notes/1"]
         for key in foreign { world.store.set(key, [1]) }
-        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         let left = world.store.files.keys.filter {
             $0.hasPrefix("probe/") || $0.hasPrefix("notes/")
         }
@@ -164,19 +164,19 @@ import Testing
         let world = try world(BucketWorld.Shelf())
         let clock = world.store.clock
         let bucket = world.bucket(rights: [.get, .put, .list])
-        let pruner = BucketPruner(
-            BucketPublisher(bucket, now: { clock.now }, pause: { _ in clock.advance(1) }))
+        let pruner = OriginPruner(
+            OriginPublisher(bucket, now: { clock.now }, pause: { _ in clock.advance(1) }))
         let error = #expect(throws: StoreError.self) { try pruner.prune(keeping: 1, grace: 0) }
         expect(error?.code.description, equals: "accessDenied")
         expect(error?.message.contains("s3:DeleteObject"), equals: true)
         // The next one goes on.
-        try expect(BucketPruner(world.publisher()).prune(keeping: 1, grace: 0).garbage.count > 0)
+        try expect(OriginPruner(world.publisher()).prune(keeping: 1, grace: 0).garbage.count > 0)
     }
 
     @Test func `deletions without an answer are counted as such`() throws {
         let world = try world(BucketWorld.Shelf())
         let pruner = world.publisher("one") { $0.verb == .delete ? .dropped : .answered }
-        let report = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
+        let report = try OriginPruner(pruner).prune(keeping: 1, grace: 0)
         expect(report.garbage.count == 0 && report.unknownCount > 0)
     }
 
@@ -190,11 +190,11 @@ import Testing
         try world.publish("5", to: "quiet", by: world.publisher())
         for version in ["2", "3", "4"] {
             try world.publish(version, by: world.publisher())
-            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+            _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
             world.store.clock.advance(3_700)
         }
         for _ in 0..<3 {
-            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+            _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
             world.store.clock.advance(3_700)
         }
         // 4 has d, e and f; 5 has a, b and f.
@@ -216,11 +216,11 @@ import Testing
                     ? .end(isApplied: false) : .answered
             }
             #expect(throws: StoreError.self) {
-                try BucketPruner(pruner).prune(keeping: 1, grace: grace)
+                try OriginPruner(pruner).prune(keeping: 1, grace: grace)
             }
             for _ in 0..<4 {
                 world.store.clock.advance(grace + 1)
-                _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: grace)
+                _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: grace)
             }
             expect(world.store.files.keys.filter { $0.contains("manifests/") }.count, equals: 1)
             expect(world.broken, equals: [])
@@ -234,7 +234,7 @@ import Testing
                 try world.publish(version, to: channel, by: world.publisher())
             }
         }
-        let report = try BucketPruner(world.publisher(), trimmedByteCountMax: 1)
+        let report = try OriginPruner(world.publisher(), trimmedByteCountMax: 1)
             .prune(keeping: 1, grace: 3_600)
         expect(report.trimmedCount, equals: 3)
         try expect(["a", "b", "c"].map(world.offered), equals: [["2"], ["2"], ["2"]])
@@ -249,7 +249,7 @@ import Testing
             let store = ModelStore(copying: world.store)
             store.set(key, [1])
             let before = store.files.keys.filter { !$0.hasPrefix("log/") }
-            let pruner = BucketPruner(BucketPublisher(ModelStorage(store), pause: { _ in }))
+            let pruner = OriginPruner(OriginPublisher(ModelStorage(store), pause: { _ in }))
             let error = #expect(throws: StoreError.self) { try pruner.prune(keeping: 1, grace: 0) }
             expect(error?.code.description == "badOrigin" && error?.message.contains(key) == true)
             expect(store.files.keys.filter { !$0.hasPrefix("log/") }, equals: before)
@@ -267,7 +267,7 @@ import Testing
                 schedule: { request in
                     if request.number == place + 1, !wasReached.exchange(true, ordering: .relaxed) {
                         // It trims nothing: one entry, and one epoch more if anything waits.
-                        _ = try? BucketPruner(world.publisher("two")).prune(
+                        _ = try? OriginPruner(world.publisher("two")).prune(
                             keeping: 9, grace: 3_600)
                     }
                     return .answered

@@ -41,7 +41,7 @@ import VersionTree
     @Test func `what a channel has itself is found, however many others are newer`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
-        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         // Four newer releases, which have nothing of it, are as many as are looked at.
         let others = try TemporaryStore()
         for number in 1...4 {
@@ -51,7 +51,7 @@ import VersionTree
                 "x\(number)", of: others.versions,
                 as: ReleaseOffer(channel: try ChannelName("other-\(number)")))
         }
-        for _ in 0..<2 { _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0) }
+        for _ in 0..<2 { _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0) }
         world.store.clock.advance(10)
         try expect(world.publish("2", by: world.publisher()).objects.count, equals: 1)
         expect(world.broken, equals: [])
@@ -79,7 +79,7 @@ import VersionTree
         try expect(world.publish("1", by: verifying).isUnchanged)
         expect(world.store.files, equals: before)
         // Also after a prune, what is lost is sent again.
-        _ = try BucketPruner(world.publisher()).prune(keeping: 2, grace: 0)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 2, grace: 0)
         func objects(_ version: String) throws -> Set<String> {
             Set(try world.versions.manifest(of: version).entries.map { "\($0.address)" })
         }
@@ -116,7 +116,7 @@ import VersionTree
     @Test func `a prune without a grace leaves what is offered, and deletes the rest`() throws {
         let world = try BucketWorld()
         for version in ["1", "2", "3", "4"] { try world.publish(version, by: world.publisher()) }
-        let report = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        let report = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         expect(report.trimmedCount, equals: 3)
         try expect(world.offered(), equals: ["4"])
         expect(world.store.files.keys.filter { $0.hasPrefix("objects/") }.count, equals: 3)
@@ -127,7 +127,7 @@ import VersionTree
         expect(world.store.files.keys.contains { $0.hasPrefix("e/\(commit.epoch)/places/") })
         // Again, and nothing is to be done.
         let before = world.store.files.filter { !$0.key.hasPrefix("log/") }
-        _ = try BucketPruner(world.publisher()).prune(keeping: 2, grace: 0)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 2, grace: 0)
         expect(world.store.files.filter { !$0.key.hasPrefix("log/") }, equals: before)
         world.checkEnd()
         expect(world.broken, equals: [])
@@ -140,13 +140,13 @@ import VersionTree
         for version in ["1", "2", "3", "4"] { try world.publish(version, by: world.publisher()) }
         let before = Set(world.store.files.keys.filter { !$0.hasPrefix("probe/") })
         for _ in 0..<3 {
-            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+            _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
             expect(before.isSubset(of: world.store.files.keys))
         }
         world.store.clock.advance(3_700)
         var deleted = 0
         for _ in 0..<3 {
-            deleted += try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600).garbage
+            deleted += try OriginPruner(world.publisher()).prune(keeping: 1, grace: 3_600).garbage
                 .count
             world.store.clock.advance(3_700)
         }
@@ -154,7 +154,7 @@ import VersionTree
         expect(world.store.files.keys.filter { $0.hasPrefix("objects/") }.count, equals: 3)
         // Nothing is left to do: no entry.
         let count = world.store.files.count
-        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
         expect(world.store.files.count, equals: count)
         expect(world.broken, equals: [])
     }
@@ -167,7 +167,7 @@ import VersionTree
         for (path, bytes) in try place.published() { world.store.set(path, bytes) }
         var options = PublisherOptions()
         options.takesOver = true
-        let commit = try BucketPublisher(world.bucket(), options: options, pause: { _ in }).publish(
+        let commit = try OriginPublisher(world.bucket(), options: options, pause: { _ in }).publish(
             "2", of: place.versions)
         expect(commit.objects.count, equals: 2)
         try expect(world.offered(), equals: ["2", "1"])
@@ -188,7 +188,7 @@ import VersionTree
             var options = PublisherOptions()
             options.takesOver = true
             let refused = #expect(throws: StoreError.self) {
-                _ = try BucketPublisher(
+                _ = try OriginPublisher(
                     ModelStorage(world.store), options: options, pause: { _ in }
                 ).publish("1", of: world.versions)
             }
@@ -202,7 +202,7 @@ import VersionTree
         let store = ModelStore(dialect)
         let world = try BucketWorld()
         let code = code {
-            _ = try BucketPublisher(ModelStorage(store), pause: { _ in }).publish(
+            _ = try OriginPublisher(ModelStorage(store), pause: { _ in }).publish(
                 "1", of: world.versions)
         }
         expect(code?.description, equals: "unsuitableStore")

@@ -18,7 +18,7 @@ import VersionTree
         _ = try audited.world.publisher().withdraw(VersionName("5"))
         audited.store.set("notes.txt", [1, 2, 3])
         let usage = try OriginUsage(of: ModelStorage(audited.store))
-        let named = audited.files.filter { BucketKey(path: $0.key) != nil }
+        let named = audited.files.filter { OriginKey(path: $0.key) != nil }
         // What stands in epochs; scratch, which goes with the garbage, has none.
         let parts = [usage.offered, usage.inGrace, usage.waiting] + Array(usage.garbage.values)
         let kinds = [
@@ -70,13 +70,13 @@ import VersionTree
     func channels() throws {
         let audited = try AuditedWorld()
         audited.store.set("channels/stable.json", nil)
-        let all = try BucketChannels(ModelStorage(audited.store)).offered()
+        let all = try OriginChannels(ModelStorage(audited.store)).offered()
         expect(
             all.reason == nil && all.pointers.map(\.channel.description) == ["beta", "stable"])
         expect(
             all.pointers[1].releases.compactMap { $0.version?.name.description },
             equals: ["5", "4"])
-        let one = try BucketChannels(ModelStorage(audited.store)).offered(ChannelName("beta"))
+        let one = try OriginChannels(ModelStorage(audited.store)).offered(ChannelName("beta"))
         expect(one.pointers.map(\.channel.description), equals: ["beta"])
         // What packs lead from may be listed there.
         expect(one.others.map(\.channel.description), equals: ["stable"])
@@ -86,13 +86,13 @@ import VersionTree
     func copies() throws {
         let audited = try AuditedWorld()
         let reader = ModelStorage(audited.store, rights: [.get])
-        let seen = try BucketChannels(reader).offered()
+        let seen = try OriginChannels(reader).offered()
         expect(seen.pointers.map(\.channel.description), equals: ["beta", "stable"])
         expect(seen.reason?.contains("may not be read"), equals: true)
         let stranger = ModelStorage(audited.store, rights: [])
-        expect(code { try BucketChannels(stranger).offered() }, equals: .accessDenied)
+        expect(code { try OriginChannels(stranger).offered() }, equals: .accessDenied)
         let nobody = ModelStorage(ModelStore())
-        expect(code { try BucketChannels(nobody).offered() }, equals: .notFound)
+        expect(code { try OriginChannels(nobody).offered() }, equals: .notFound)
     }
 
     @Test("counts as garbage what a prune deletes, scratch among it")
@@ -102,10 +102,10 @@ import VersionTree
         world.store.set("probe/\(String(repeating: "a", count: 32))", [1, 2, 3])
         let usage = try OriginUsage(of: ModelStorage(world.store))
         let garbage = usage.garbage.values.reduce(usage.scratch, +)
-        var options = BucketAuditOptions()
+        var options = OriginAuditOptions()
         options.pause = { _ in }
-        let audit = try BucketAudit(ModelStorage(world.store), options).run()
-        let prune = try BucketPruner(world.publisher()).prune(
+        let audit = try OriginAudit(ModelStorage(world.store), options).run()
+        let prune = try OriginPruner(world.publisher()).prune(
             keeping: 1, grace: 3_600, isDryRun: true)
         expect(garbage.count == 2 && audit.garbage == garbage)
         expect(prune.garbage.count == 2 && prune.garbage.byteCount == garbage.byteCount)
@@ -126,7 +126,7 @@ import VersionTree
         let world = try BucketWorld()
         try world.publish("1", to: "beta", by: world.publisher())
         try world.publish("2", by: world.publisher(packs: .before))
-        let channels = BucketChannels(ModelStorage(world.store))
+        let channels = OriginChannels(ModelStorage(world.store))
         for only in [nil, ChannelName.stable] {
             let offered = try channels.offered(only)
             let pointer = try require(offered.pointers.last)

@@ -17,9 +17,9 @@ import VersionTree
         -> PruneReport
     {
         let clock = world.store.clock
-        let publisher = BucketPublisher(
+        let publisher = OriginPublisher(
             bucket, now: { clock.now }, pause: { _ in clock.advance(1) })
-        return try BucketPruner(publisher).prune(keeping: 1, grace: 0)
+        return try OriginPruner(publisher).prune(keeping: 1, grace: 0)
     }
 
     @Test func `a prune of a full bucket deletes what may go, and then writes`() throws {

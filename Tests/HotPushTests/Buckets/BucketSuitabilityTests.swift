@@ -10,13 +10,13 @@ import Testing
 @Suite("A check of whether a store is suitable") struct BucketSuitabilityTests {
     @Test("holds races, and finds no fault with a store in which one creator wins")
     func suitable() throws {
-        let report = try BucketAudit(ModelStorage(ModelStore()), probing).run()
+        let report = try OriginAudit(ModelStorage(ModelStore()), probing).run()
         expect(report.findings == [] && report.raceCount == 10 && report.entry == 0)
         expect(report.requestCount >= 80)
     }
 
-    private var probing: BucketAuditOptions {
-        var options = BucketAuditOptions()
+    private var probing: OriginAuditOptions {
+        var options = OriginAuditOptions()
         options.isProbing = true
         return options
     }
@@ -25,7 +25,7 @@ import Testing
     func unknownCondition() throws {
         var dialect = ModelDialect()
         dialect.knowsIfNoneMatch = false
-        let report = try BucketAudit(ModelStorage(ModelStore(dialect)), probing).run()
+        let report = try OriginAudit(ModelStorage(ModelStore(dialect)), probing).run()
         expect(report.findings.map(\.kind) == [.unsuitableStore] && report.raceCount == 1)
     }
 
@@ -33,7 +33,7 @@ import Testing
     func overwriting() throws {
         var bucket = LyingStorage(ModelStorage(ModelStore()))
         bucket.overwrites = true
-        let report = try BucketAudit(bucket, probing).run()
+        let report = try OriginAudit(bucket, probing).run()
         expect(report.findings.map(\.kind), equals: [.unsuitableStore])
         expect(report.findings.first?.message.contains("8 of 8 creators"), equals: true)
     }
@@ -42,19 +42,19 @@ import Testing
     func lostAnswer() throws {
         var bucket = LyingStorage(ModelStorage(ModelStore()))
         bucket.refusesCreations = true
-        try expect(BucketAudit(bucket, probing).run().findings, equals: [])
+        try expect(OriginAudit(bucket, probing).run().findings, equals: [])
     }
 
     @Test("that only tries the store says that no origin is there, and leaves nothing behind")
     func probedNothing() throws {
         let store = ModelStore()
-        let report = try BucketAudit(ModelStorage(store), probing).run()
+        let report = try OriginAudit(ModelStorage(store), probing).run()
         expect(report.absence?.contains("there is no origin in s3://model/origin"), equals: true)
         expect(report.absence?.contains("is deleted"), equals: true)
         expect(store.files.isEmpty)
         // Without the right to delete it says what stays.
         let poor = ModelStorage(store, rights: [.get, .put, .list])
-        let left = try BucketAudit(poor, probing).run()
+        let left = try OriginAudit(poor, probing).run()
         expect(left.absence?.contains("10 files of that may be left in probe/"), equals: true)
         expect(store.files.count, equals: 10)
         // Where an origin is, that goes with the next prune.

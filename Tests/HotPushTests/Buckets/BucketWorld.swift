@@ -88,22 +88,22 @@ final class BucketWorld: Sendable {
         _ actor: String = "one", packs: PackOptions.Moment = .never,
         schedule: @escaping RequestSchedule = { _ in .answered },
         options change: (inout PublisherOptions) -> Void = { _ in }
-    ) -> BucketPublisher {
+    ) -> OriginPublisher {
         let clock = store.clock
         var options = PublisherOptions()
         options.isDurable = false
         options.packs.moment = packs
         options.packs.level = 1
         change(&options)
-        return BucketPublisher(
+        return OriginPublisher(
             bucket(actor, schedule: schedule), options: options, now: { clock.now },
             pause: { _ in clock.advance(1) })
     }
 
     @discardableResult
     func publish(
-        _ version: String, to channel: String = "stable", by publisher: BucketPublisher
-    ) throws -> BucketCommit {
+        _ version: String, to channel: String = "stable", by publisher: OriginPublisher
+    ) throws -> OriginCommit {
         let commit = try publisher.publish(
             version, of: versions, as: ReleaseOffer(channel: try ChannelName(channel)))
         acknowledged.withLock { $0.append((version, channel)) }

@@ -20,18 +20,18 @@ import VersionTree
         var lists: Bool { [.prune, .usage, .check].contains(self) }
 
         /// - Returns: the findings of a check.
-        func run(_ bucket: any ObjectStorage, _ versions: VersionStore) throws -> [BucketFinding] {
-            let publisher = BucketPublisher(bucket, pause: { _ in })
+        func run(_ bucket: any ObjectStorage, _ versions: VersionStore) throws -> [OriginFinding] {
+            let publisher = OriginPublisher(bucket, pause: { _ in })
             switch self {
             case .publish: _ = try publisher.publish("1", of: versions)
-            case .prune: _ = try BucketPruner(publisher).prune(keeping: 1, grace: 3_600)
+            case .prune: _ = try OriginPruner(publisher).prune(keeping: 1, grace: 3_600)
             case .withdraw: _ = try publisher.withdraw(VersionName("5"))
-            case .channels: _ = try BucketChannels(bucket).offered()
+            case .channels: _ = try OriginChannels(bucket).offered()
             case .usage: _ = try OriginUsage(of: bucket)
             case .check:
-                var options = BucketAuditOptions()
+                var options = OriginAuditOptions()
                 options.pause = { _ in }
-                return try BucketAudit(bucket, options).run().findings
+                return try OriginAudit(bucket, options).run().findings
             }
             return []
         }
@@ -218,7 +218,7 @@ import VersionTree
         for version in ["1", "2", "3"] {
             try world.publish(version, by: world.publisher(packs: .before))
         }
-        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         try world.publish("4", by: world.publisher(packs: .before))
         let files = world.store.files
         expect(files.keys.contains { $0.contains(kind) })
@@ -235,19 +235,19 @@ import VersionTree
         var options = PublisherOptions()
         options.packs.fetchesBases = true
         options.packs.level = 1
-        let publisher = BucketPublisher(bucket, options: options, pause: { _ in })
+        let publisher = OriginPublisher(bucket, options: options, pause: { _ in })
         let deeds: [() throws -> Void] = [
             { _ = try publisher.publish("5", of: shelf.temporary.versions) },
             { _ = try publisher.pack("5", of: shelf.temporary.versions, in: .stable) },
-            { _ = try BucketPruner(publisher).prune(keeping: 1, grace: 3_600) },
+            { _ = try OriginPruner(publisher).prune(keeping: 1, grace: 3_600) },
         ]
         // How each ends is its own affair; what stands there then is whole, and right.
         for deed in deeds { _ = code { try deed() } }
         world.check(after: "the verbs")
         expect(world.broken, equals: [])
-        var check = BucketAuditOptions()
+        var check = OriginAuditOptions()
         check.check.isDeep = true
-        let findings = try BucketAudit(ModelStorage(world.store), check).run().findings
+        let findings = try OriginAudit(ModelStorage(world.store), check).run().findings
         expect(findings.filter { $0.kind != .wrongPointer }, equals: [])
     }
 
@@ -262,10 +262,10 @@ import VersionTree
         entry.pointers = [:]
         entry.channels = state.entry.channels
         audited.store.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
-        let commit = try BucketPublisher(bucket, pause: { _ in }).publish(
+        let commit = try OriginPublisher(bucket, pause: { _ in }).publish(
             "1", of: audited.world.versions)
         expect(commit.entry, equals: state.number + 2)
-        let findings = try BucketAudit(bucket).run().findings
+        let findings = try OriginAudit(bucket).run().findings
         expect(findings.map(\.kind), equals: [.damagedEntry])
         expect(findings.first?.message.contains("the same commit as entry"), equals: true)
     }
@@ -287,13 +287,13 @@ import VersionTree
         entry.pointers = [.stable: pointer]
         entry.channels[.stable] = state.number + 1
         audited.store.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
-        let findings = try BucketAudit(bucket).run().findings
+        let findings = try OriginAudit(bucket).run().findings
         expect(findings.contains { $0.kind == .damagedEntry })
         expect(findings.contains { $0.kind == .missingFile })
         // Who prunes cannot read it, and neither writes nor deletes anything: not even the pointer, which would offer
         // to devices what is not there.
         let files = audited.files
-        let pruner = BucketPruner(BucketPublisher(bucket, pause: { _ in }))
+        let pruner = OriginPruner(OriginPublisher(bucket, pause: { _ in }))
         expect(code { try pruner.prune(keeping: 1, grace: 0) }, equals: .damagedOrigin)
         expect(audited.files, equals: files)
     }

@@ -7,9 +7,9 @@ import Testing
 
 @Suite struct KeyTableTests {
     /// Files of all kinds in some epochs, addresses that differ late and early, some shown twice.
-    private static func files() throws -> [(BucketKey, Int64)] {
-        let kinds: [BucketKey.Kind] = [.object, .manifest, .places, .pack, .delivery]
-        var files: [(BucketKey, Int64)] = []
+    private static func files() throws -> [(OriginKey, Int64)] {
+        let kinds: [OriginKey.Kind] = [.object, .manifest, .places, .pack, .delivery]
+        var files: [(OriginKey, Int64)] = []
         for number in 0..<600 {
             let byte = UInt8(number % 256)
             // Half of them agree in all but the last bytes.
@@ -19,7 +19,7 @@ import Testing
             let address = try require(ObjectID(bytes: bytes))
             for (place, kind) in kinds.enumerated() where number % (place + 1) == 0 {
                 for epoch in [Int64(0), 3, 1 << 50] where number % 3 != place % 3 {
-                    files.append((BucketKey(kind, address, in: epoch), Int64(number * 5 + place)))
+                    files.append((OriginKey(kind, address, in: epoch), Int64(number * 5 + place)))
                 }
             }
         }
@@ -87,7 +87,7 @@ import Testing
             let bytes = (0..<4).flatMap { _ in
                 withUnsafeBytes(of: numbers.next()) { Array($0) }
             }
-            try table.add(BucketKey(.object, try require(ObjectID(bytes: bytes)), in: 3), 5_000)
+            try table.add(OriginKey(.object, try require(ObjectID(bytes: bytes)), in: 3), 5_000)
         }
         // Room for 64 more is kept in each of 256 places.
         let most = 41 * (count + 256 * 64)
@@ -100,10 +100,10 @@ import Testing
         var table = KeyTable()
         let address = try require(ObjectID(bytes: [UInt8](repeating: 9, count: 32)))
         for epoch in 0..<KeyTable.epochCountMax {
-            try table.add(BucketKey(.object, address, in: Int64(epoch)), 1)
+            try table.add(OriginKey(.object, address, in: Int64(epoch)), 1)
         }
         let error = #expect(throws: StoreError.self) {
-            try table.add(BucketKey(.object, address, in: Int64(KeyTable.epochCountMax)), 1)
+            try table.add(OriginKey(.object, address, in: Int64(KeyTable.epochCountMax)), 1)
         }
         expect(error?.code, equals: .damagedOrigin)
     }

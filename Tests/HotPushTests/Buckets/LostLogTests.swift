@@ -54,13 +54,13 @@ import VersionTree
 
     private func publisher(
         _ store: ModelStore, takesOver: Bool = false, notes: Notices = Notices()
-    ) -> BucketPublisher {
+    ) -> OriginPublisher {
         var options = PublisherOptions()
         options.isDurable = false
         options.takesOver = takesOver
         options.packs.moment = .never
         options.notice = { notes.add($0) }
-        return BucketPublisher(ModelStorage(store), options: options, pause: { _ in })
+        return OriginPublisher(ModelStorage(store), options: options, pause: { _ in })
     }
 
     final class Notices: Sendable {
@@ -82,7 +82,7 @@ import VersionTree
             ("publish --dry-run", { _ = try publisher.plan("1", of: versions) }),
             ("withdraw", { _ = try publisher.withdraw(VersionName("1")) }),
             ("pack", { _ = try publisher.pack("1", of: versions) }),
-            ("prune", { _ = try BucketPruner(publisher).prune(keeping: 1, grace: 0) }),
+            ("prune", { _ = try OriginPruner(publisher).prune(keeping: 1, grace: 0) }),
             ("du", { _ = try OriginUsage(of: ModelStorage(store)) }),
         ]
         for (name, run) in verbs {
@@ -95,14 +95,14 @@ import VersionTree
             expect(message.contains("restore log/"), "\(name): \(message)")
             expect(message.contains(left == .copied ? "and no log" : "is gone"), "\(name)")
         }
-        let audit = try BucketAudit(ModelStorage(store)).run()
+        let audit = try OriginAudit(ModelStorage(store)).run()
         expect(audit.findings.map(\.kind), equals: [.missingEntry])
         if left == .filesOnly {
             expect(
-                code { try BucketChannels(ModelStorage(store)).offered() }, equals: .damagedOrigin)
+                code { try OriginChannels(ModelStorage(store)).offered() }, equals: .damagedOrigin)
         } else {
             // They are what devices see.
-            let offered = try BucketChannels(ModelStorage(store)).offered()
+            let offered = try OriginChannels(ModelStorage(store)).offered()
             expect(offered.reason?.contains("restore log/"), equals: true)
         }
         expect(store.files, equals: before)
@@ -128,7 +128,7 @@ import VersionTree
         var options = PublisherOptions()
         options.takesOver = true
         options.packs.moment = .never
-        let blind = BucketPublisher(hiding, options: options, pause: { _ in })
+        let blind = OriginPublisher(hiding, options: options, pause: { _ in })
         let error = #expect(throws: StoreError.self) { try blind.publish("1", of: versions) }
         expect(error?.message.contains("stand in epoch"), equals: true)
         expect(!store.files.keys.contains { $0.hasPrefix("log/") })
@@ -139,7 +139,7 @@ import VersionTree
         let (store, versions, shelf) = try left.make()
         defer { withExtendedLifetime(shelf) {} }
         let notes = Notices()
-        let offeredBefore = try BucketChannels(ModelStorage(store)).offered().pointers
+        let offeredBefore = try OriginChannels(ModelStorage(store)).offered().pointers
         let commit = try publisher(store, takesOver: true, notes: notes).publish(
             "1", of: versions, as: ReleaseOffer(channel: ChannelName("new")))
         expect(commit.entry == 2 && commit.pointerProblem == nil)
@@ -152,10 +152,10 @@ import VersionTree
         expect(pointers.count, equals: offeredBefore.count + 1)
         // Devices see what the log says, and all files are there, also after prunes.
         for _ in 0..<2 {
-            _ = try BucketPruner(publisher(store)).prune(keeping: 10, grace: 0)
-            var options = BucketAuditOptions()
+            _ = try OriginPruner(publisher(store)).prune(keeping: 10, grace: 0)
+            var options = OriginAuditOptions()
             options.check.isDeep = true
-            try expect(BucketAudit(ModelStorage(store), options).run().findings, equals: [])
+            try expect(OriginAudit(ModelStorage(store), options).run().findings, equals: [])
         }
     }
 
@@ -173,15 +173,15 @@ import VersionTree
                 $0.verb == .putIf && $0.key == "channels/beta.json" ? .dropped : .answered
             }
         )
-        _ = try BucketPublisher(bucket, options: options, pause: { _ in }).publish(
+        _ = try OriginPublisher(bucket, options: options, pause: { _ in }).publish(
             "5", of: versions)
         expect(notes.all.contains { $0.contains("channels/beta.json could not be written") })
         let world = try require(shelf as? BucketWorld)
-        let mended = try BucketAudit(
-            ModelStorage(store), repairingFrom: BucketMender([world.versions])
+        let mended = try OriginAudit(
+            ModelStorage(store), repairingFrom: OriginMender([world.versions])
         ).run()
         expect(mended.findings.map(\.kind) == [.wrongPointer] && mended.findings[0].isRepaired)
-        try expect(BucketAudit(ModelStorage(store)).run().findings, equals: [])
+        try expect(OriginAudit(ModelStorage(store)).run().findings, equals: [])
     }
 
     @Test(arguments: [1_000, 3])
@@ -211,7 +211,7 @@ import VersionTree
                 }
                 return .answered
             })
-        let late = BucketPublisher(bucket, pause: { _ in })
+        let late = OriginPublisher(bucket, pause: { _ in })
         try expect(late.withdraw(VersionName("1")).pointer.releases.isEmpty)
     }
 

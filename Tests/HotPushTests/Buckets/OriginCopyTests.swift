@@ -84,10 +84,10 @@ import VersionTree
                         || published["log/0000000001.json"] != nil)
             }
             try copy(on: POSIXFileSystem())
-            var options = BucketAuditOptions()
+            var options = OriginAuditOptions()
             options.check.isDeep = true
             let storage = try OriginCopy.directory(target.origin)
-            try expect(BucketAudit(storage, options).run().findings, equals: [], "\(point)")
+            try expect(OriginAudit(storage, options).run().findings, equals: [], "\(point)")
             try expect(target.publish("1").objects.count > 0)
             Damage.remove(target.origin)
             return disk.hasFired

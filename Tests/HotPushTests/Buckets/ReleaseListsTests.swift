@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct ReleaseListsTests {
     /// Files that a listing shows, and some that it does not.
-    private let keys: [BucketKey]
+    private let keys: [OriginKey]
     private let table: KeyTable
     private static let count = 3_000
 
@@ -15,7 +15,7 @@ import Testing
         var random = SeededRandom(seed: 3)
         keys = try (0..<Self.count + 50).map { _ in
             let bytes = (0..<4).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
-            return BucketKey(.object, try require(ObjectID(bytes: bytes)), in: 2)
+            return OriginKey(.object, try require(ObjectID(bytes: bytes)), in: 2)
         }
         var table = KeyTable()
         for key in keys.prefix(Self.count) { try table.add(key, 1) }

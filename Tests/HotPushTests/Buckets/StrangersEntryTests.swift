@@ -26,7 +26,7 @@ import VersionTree
         let publisher = world.publisher(options: { $0.sealing = alice })
         for version in ["1", "2", "3"] { try world.publish(version, by: publisher) }
         try world.publish("1", to: "beta", by: publisher)
-        _ = try BucketPruner(publisher).prune(keeping: 2, grace: 0)
+        _ = try OriginPruner(publisher).prune(keeping: 2, grace: 0)
         try world.publish("2", to: "beta", by: publisher)
         noted = try Damage.contents(people.memoryFile(people.alice))
     }
@@ -120,7 +120,7 @@ import VersionTree
             try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
             world.store.set(OriginLayout.logEntry(number), forgery.bytes)
             let notices = SignedNotices()
-            func publisher() -> BucketPublisher {
+            func publisher() -> OriginPublisher {
                 world.publisher(options: {
                     $0.sealing = alice
                     $0.notice = { notices.add($0) }
@@ -128,7 +128,7 @@ import VersionTree
             }
             // Somebody prunes every night, without a key.
             let pruned = refusal {
-                try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+                try OriginPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
             }
             let isNewer = forgery.name.contains("castree") && pruned != nil
             expect(pruned?.code, equals: isNewer ? .unsupportedFormat : nil, "\(forgery.name)")
@@ -136,7 +136,7 @@ import VersionTree
                 try world.publish("4", by: publisher())
                 _ = try publisher().withdraw(VersionName("4"))
                 try world.publish("5", by: publisher())
-                _ = try BucketPruner(publisher()).prune(keeping: 1, grace: 0)
+                _ = try OriginPruner(publisher()).prune(keeping: 1, grace: 0)
                 try world.publish("4", to: "beta", by: publisher())
             }
             expect(refused == nil, "\(forgery.name): \(refused?.message ?? "")")
@@ -150,7 +150,7 @@ import VersionTree
             }
             world.checkEnd()
             expect(world.broken, equals: [], "\(forgery.name)")
-            let findings = try BucketAudit(world.bucket()).run().findings
+            let findings = try OriginAudit(world.bucket()).run().findings
             let named = Set(findings.compactMap(\.path))
             expect(
                 named.isSubset(of: [OriginLayout.logEntry(number)]), "\(forgery.name): \(findings)")

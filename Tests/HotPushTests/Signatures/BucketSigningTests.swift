@@ -22,7 +22,7 @@ import VersionTree
     private func publisher(
         _ sealing: PointerSealing, _ actor: String = "one",
         schedule: @escaping RequestSchedule = { _ in .answered }
-    ) -> BucketPublisher {
+    ) -> OriginPublisher {
         world.publisher(actor, schedule: schedule, options: { $0.sealing = sealing })
     }
 
@@ -155,7 +155,7 @@ import VersionTree
         try world.publish("2", by: publisher(bob))
         try expectSigned(by: people.bob)
         // A prune keeps what devices that are behind need.
-        _ = try BucketPruner(publisher(bob)).prune(keeping: 1, grace: 0)
+        _ = try OriginPruner(publisher(bob)).prune(keeping: 1, grace: 0)
         expect(world.store.files["trust/2.json"] != nil)
         world.checkEnd()
         expect(world.broken, equals: [])
@@ -282,14 +282,14 @@ import VersionTree
         let alice = try people.sealing(people.alice)
         for version in ["1", "2", "3"] { try world.publish(version, by: publisher(alice)) }
         let before = try pointer()
-        let plain = BucketPruner(publisher(PointerSealing()))
+        let plain = OriginPruner(publisher(PointerSealing()))
         try expect(plain.prune(keeping: 1, grace: 0).trimmedCount, equals: 0)
         try expect(pointer(), equals: before)
         try expect(
-            BucketPruner(publisher(alice)).prune(keeping: 1, grace: 0).trimmedCount, equals: 2)
+            OriginPruner(publisher(alice)).prune(keeping: 1, grace: 0).trimmedCount, equals: 2)
         try expectSigned(by: people.alice)
         try expect(pointer().releases.count, equals: 1)
-        let mallory = try BucketPruner(publisher(people.sealing(people.mallory)))
+        let mallory = try OriginPruner(publisher(people.sealing(people.mallory)))
         try world.publish("4", by: publisher(alice))
         let whole = world.store.files.mapValues(\.bytes)
         expect(refusal { try mallory.prune(keeping: 1, grace: 0) }?.code, equals: .untrusted)
@@ -327,11 +327,11 @@ import VersionTree
         for key in world.store.files.keys where key.hasPrefix("log/") {
             world.store.set(key, nil)
         }
-        func taking(_ sealing: PointerSealing) -> BucketPublisher {
+        func taking(_ sealing: PointerSealing) -> OriginPublisher {
             var options = PublisherOptions()
             options.packs.moment = .never
             (options.takesOver, options.sealing) = (true, sealing)
-            return BucketPublisher(ModelStorage(world.store), options: options, pause: { _ in })
+            return OriginPublisher(ModelStorage(world.store), options: options, pause: { _ in })
         }
         let unsigned = refusal { try taking(PointerSealing()).publish("3", of: world.versions) }
         expect(unsigned?.code, equals: .untrusted)

@@ -21,7 +21,7 @@ import VersionTree
 
     private func inBucket(
         _ sealing: PointerSealing, schedule: @escaping RequestSchedule = { _ in .answered }
-    ) -> BucketPublisher {
+    ) -> OriginPublisher {
         world.publisher(schedule: schedule, options: { $0.sealing = sealing })
     }
 
@@ -111,7 +111,7 @@ import VersionTree
             _ = refusal { try world.publish("2", by: dying) }
             for grace in [Int64(86_400), 0] {
                 let plain = world.publisher("cron")
-                _ = try BucketPruner(plain).prune(keeping: 5, grace: grace)
+                _ = try OriginPruner(plain).prune(keeping: 5, grace: grace)
             }
             let next = world.publisher("next", options: { $0.sealing = alice })
             try world.publish("3", by: next)

@@ -1,0 +1,89 @@
+import CASStore
+import Storage
+import VersionTree
+
+// What the clients of other systems are told.
+extension OriginAudit {
+    /// Holds the files below `for/` against the log.
+    func checkClients(of state: OriginState, _ survey: OriginSurvey) throws(StoreError) {
+        let copies = ClientCopies.all(in: state.entry)
+        for copy in copies {
+            let seen = try copy.read(log)
+            do throws(StoreError) {
+                _ = try copy.bytes(in: state, log, near: seen)
+            } catch {
+                guard OriginLog.saysEntryIsBad(error) else { throw error }
+                report.findings.append(OriginFinding(.damagedEntry, nil, error.message))
+                continue
+            }
+            guard let problem = try problem(with: copy, seen, state) else { continue }
+            try found(
+                OriginFinding(
+                    .wrongPointer, copy.key, "\(problem); clients are not told what the log says")
+            ) { () throws(StoreError) in
+                let isBeyond = (seen.log ?? 0) > state.number
+                try CopyWriting(log, options.pause).write(
+                    copy, of: state, seen: seen, isForced: isBeyond)
+                return true
+            }
+        }
+        let known = Set(copies.map(\.key))
+        for path in survey.clientFiles where !known.contains(path) {
+            report.findings.append(
+                OriginFinding(
+                    .foreignPointer, path,
+                    "the log knows nothing of it: somebody has copied a directory's origin here; delete the file"
+                ))
+        }
+    }
+
+    /// What is wrong with a copy; `nil` if nothing is.
+    private func problem(
+        with copy: ClientCopy, _ seen: ClientCopy.Seen, _ state: OriginState
+    ) throws(StoreError) -> String? {
+        do throws(StoreError) {
+            if try copy.isAsNew(seen, as: state, log) { return nil }
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            // Somebody may have published meanwhile.
+            if let newer = try log.state(from: state.number), newer.number > state.number,
+                try copy.bytes(in: newer, log, near: seen) == seen.bytes
+            {
+                return nil
+            }
+            return error.message
+        }
+        if seen.tag == nil { return "it is not there" }
+        let place = copy.place(in: state.entry) ?? 0
+        guard let log = seen.log, log < place else {
+            return "it is not what entry \(place) of the log says"
+        }
+        return "it is that of entry \(log), and the log's stands in entry \(place)"
+    }
+
+    /// Adds the documents that histories name; without a log, those that are there.
+    func addDocuments(
+        of state: OriginState, _ survey: OriginSurvey, to needed: inout NeededFiles
+    ) throws(StoreError) {
+        guard state.hasLog else {
+            for (key, byteCount) in survey.table.others {
+                guard case .document = key.kind else { continue }
+                needed.add(SizedKey(key: key, byteCount: byteCount))
+            }
+            return
+        }
+        let systems = Set(state.entry.clients.keys)
+        let documents: Set<SizedKey>
+        do throws(StoreError) {
+            documents = try log.documents(
+                of: systems, keptFrom: state.entry.keptFrom, upTo: state)
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            report.findings.append(OriginFinding(.damagedEntry, nil, error.message))
+            return
+        }
+        for document in documents {
+            needed.add(document)
+        }
+    }
+}

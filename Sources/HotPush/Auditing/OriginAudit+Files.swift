@@ -1,0 +1,261 @@
+import CASStore
+import Storage
+import Synchronization
+import VersionTree
+
+// The files of the releases that the newest entry keeps.
+extension OriginAudit {
+    /// Reads the manifests, places and deliveries of releases.
+    ///
+    /// - Returns: all files that the releases need, and whether every document could be read.
+    func checkReleases(
+        _ releases: [LiveRelease], _ survey: OriginSurvey
+    ) throws(StoreError) -> (NeededFiles, Bool) {
+        var needed = NeededFiles(survey.table)
+        var areAllRead = true
+        // One version may be on offer with and without packs.
+        var versions: Set<PublishedVersion> = []
+        var deliveries: Set<PublishedDelivery> = []
+        var facts: Set<PublishedFacts> = []
+        for release in releases.sorted(by: { $0.version.name < $1.version.name }) {
+            try throwIfInterrupted()
+            let documents = AuditedDocuments(self, release, survey)
+            let files = ReleaseFiles(release, storage, nil, reading: documents.read)
+            if versions.insert(release.version).inserted {
+                areAllRead =
+                    try add(&needed, release, documents) { () throws(StoreError) in
+                        try files.contents()
+                    }
+                    && areAllRead
+            }
+            if let delivery = release.delivery, deliveries.insert(delivery).inserted {
+                areAllRead =
+                    try add(&needed, release, documents) { () throws(StoreError) in
+                        try files.packed()
+                    }
+                    && areAllRead
+            }
+            if let published = release.facts, facts.insert(published).inserted {
+                areAllRead =
+                    try add(&needed, release, documents) { () throws(StoreError) in
+                        for object in try files.facts()?.objects ?? [] {
+                            if let twin = object.twin { owners[twin.address] = object.address }
+                        }
+                        return try files.told()
+                    }
+                    && areAllRead
+            }
+        }
+        return (needed, areAllRead)
+    }
+
+    /// - Returns: whether the documents could be read.
+    private func add(
+        _ needed: inout NeededFiles, _ release: LiveRelease, _ documents: AuditedDocuments,
+        _ files: () throws(StoreError) -> [ReleaseFiles.File]
+    ) throws(StoreError) -> Bool {
+        let version = release.version.name.description
+        documents.hasFailed = false
+        do throws(StoreError) {
+            for file in try files() {
+                guard let other = needed.add(file, of: version) else { continue }
+                report.findings.append(
+                    OriginFinding(
+                        .damagedRelease, file.key.path,
+                        "version \(version) says that it has \(file.byteCount ?? 0) bytes, and another release "
+                            + "\(other)", version: version))
+            }
+            return true
+        } catch {
+            guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
+            // What could not be read is a finding already.
+            if documents.hasFailed { return false }
+            let key = OriginKey(.manifest, release.version.manifest, in: release.version.epoch)
+            report.findings.append(
+                OriginFinding(
+                    .damagedRelease, key.path, "version \(version): \(error.message)",
+                    version: version))
+            return false
+        }
+    }
+
+    /// Holds the listing against what is needed, and asks for what it does not show: it is a hint.
+    func checkPresence(_ needed: NeededFiles) throws(StoreError) {
+        let known = Set(lost.values)
+        for position in needed.listed {
+            let file = needed.table[position]
+            if known.contains(file.key) { continue }
+            report.needed.add(needed.byteCount(of: file.key) ?? file.byteCount)
+        }
+        let strange = needed.strange.keys.filter { !known.contains($0) }
+            .sorted { $0.path < $1.path }
+        var unlisted: [OriginKey] = []
+        for key in strange {
+            if let listed = needed.table.byteCount(of: key) {
+                // What the table has beside its rows may have the size that it should have.
+                if listed == needed.byteCount(of: key) {
+                    report.needed.add(listed)
+                } else if !mended.contains(key) {
+                    noteSize(listed, of: key, needed)
+                }
+            } else {
+                report.needed.add(needed.byteCount(of: key) ?? 0)
+                if !mended.contains(key) { unlisted.append(key) }
+            }
+        }
+        let (storage, options, keys) = (storage, options, unlisted)
+        let sizes = Mutex<[OriginKey: Int64]>([:])
+        try storage.inParallel(keys.count) { (position) throws(StoreError) in
+            if options.isInterrupted() { throw .publishingInterrupted }
+            guard let file = try storage.head(keys[position].path) else { return }
+            sizes.withLock { $0[keys[position]] = file.byteCount }
+        }
+        let asked = sizes.withLock { $0 }
+        for key in unlisted {
+            if let byteCount = asked[key] {
+                if byteCount != needed.byteCount(of: key) { noteSize(byteCount, of: key, needed) }
+            } else {
+                note(.missingFile, key, "it is not there", needed.version(of: key))
+            }
+        }
+    }
+
+    private func noteSize(_ byteCount: Int64, of key: OriginKey, _ needed: NeededFiles) {
+        note(
+            .damagedFile, key,
+            "it has \(byteCount) bytes, and should have \(needed.byteCount(of: key) ?? 0)",
+            needed.version(of: key))
+    }
+
+    /// Reads objects, packs, twins and what clients are sent, and compares them with their names.
+    func checkBytes(_ needed: NeededFiles) throws(StoreError) {
+        let known = Set(lost.values)
+        let sample = options.check.sample
+        func isToBeRead(_ key: OriginKey) -> Bool {
+            !key.kind.isRead && !known.contains(key)
+                && sample?.contains(key.address) ?? true
+        }
+        // By their places in the table: there may be millions.
+        let listed = needed.listed.filter { isToBeRead(needed.table[$0].key) }
+        let others = needed.unlisted.filter(isToBeRead)
+        let count = listed.count + others.count
+        @Sendable func keyToRead(_ index: Int) -> OriginKey {
+            index < listed.count
+                ? needed.table[listed[index]].key : others[index - listed.count]
+        }
+        let total = (0..<count).reduce(Int64(0)) {
+            $0.addingClamped(needed.byteCount(of: keyToRead($1)) ?? 0)
+        }
+        options.willRead(count, total)
+        let reading = DeepReading(storage, options, total: total)
+        let bad = Mutex<[OriginKey: OriginFinding.Kind]>([:])
+        try storage.inParallel(count) { (index) throws(StoreError) in
+            let key = keyToRead(index)
+            guard let kind = try reading.problem(with: key, needed.byteCount(of: key) ?? 0) else {
+                return
+            }
+            bad.withLock { $0[key] = kind }
+        }
+        report.read.count += count
+        report.read.byteCount = report.read.byteCount.addingClamped(total)
+        for (key, kind) in bad.withLock({ $0 }).sorted(by: { $0.key.path < $1.key.path }) {
+            let problem =
+                kind == .missingFile ? "it is not there" : "its bytes are not what its name says"
+            note(kind, key, problem, needed.version(of: key))
+        }
+    }
+
+    func note(
+        _ kind: OriginFinding.Kind, _ key: OriginKey, _ problem: String, _ version: String?
+    ) {
+        let needing = version.map { "version \($0) needs it, and " } ?? ""
+        lost[report.findings.count] = key
+        report.findings.append(
+            OriginFinding(kind, key.path, needing + problem, version: version))
+    }
+
+    /// Forgets findings about files that no release has any more: somebody has pruned meanwhile.
+    ///
+    /// - Returns: whether there is anything to repair.
+    func areStillNeeded(
+        after state: OriginState, _ survey: OriginSurvey
+    ) throws(StoreError) -> Bool {
+        guard !lost.isEmpty else { return false }
+        guard let now = try log.state(from: state.number),
+            now.entry.keptFrom != state.entry.keptFrom
+        else { return true }
+        let live: KeySet
+        do throws(StoreError) {
+            live = try survey.live(keptFrom: now.entry.keptFrom, upTo: now)
+        } catch {
+            // Then what is damaged is needed.
+            guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
+            return true
+        }
+        var findings: [OriginFinding] = []
+        var stillLost: [Int: OriginKey] = [:]
+        for (place, finding) in report.findings.enumerated() {
+            if let key = lost[place] {
+                guard live.contains(key, in: survey.table) else { continue }
+                stillLost[findings.count] = key
+            }
+            findings.append(finding)
+        }
+        (report.findings, lost) = (findings, stillLost)
+        return !lost.isEmpty
+    }
+}
+
+/// Reads files whole, no faster than it may, and compares them with their names.
+private final class DeepReading: Sendable {
+    private let storage: any ObjectStorage
+    private let options: OriginAuditOptions
+    private let total: Int64
+    private let done = Mutex(Int64(0))
+    private let rate: Mutex<RateLimit>
+    private let began = ContinuousClock.now
+
+    init(_ storage: any ObjectStorage, _ options: OriginAuditOptions, total: Int64) {
+        self.storage = storage
+        self.options = options
+        self.total = total
+        rate = Mutex(RateLimit(byteRate: options.check.byteRateMax))
+    }
+
+    /// `nil` if the bytes are what the name says.
+    func problem(
+        with key: OriginKey, _ byteCount: Int64
+    ) throws(StoreError) -> OriginFinding.Kind? {
+        var digester = try Digester(.sha256)
+        let outcome: ReadOutcome
+        do throws(StoreError) {
+            outcome = try storage.get(key.path, ReadRequest(byteCountMax: byteCount)) {
+                (bytes) throws(StoreError) in
+                if options.isInterrupted() { throw .publishingInterrupted }
+                digester.update(bytes)
+                take(bytes.count)
+            }
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            return .damagedFile
+        }
+        guard case .found = outcome else { return .missingFile }
+        let address = digester.finish { ObjectID(unchecked: $0) }
+        return address == key.address ? nil : .damagedFile
+    }
+
+    private func take(_ count: Int) {
+        let sum = done.withLock { (done) -> Int64 in
+            done += Int64(count)
+            return done
+        }
+        options.progress(sum, total)
+        let now = (ContinuousClock.now - began).milliseconds
+        let wait = rate.withLock { (rate) -> Int64 in
+            rate.fill(at: now)
+            rate.take(count)
+            return rate.wait
+        }
+        if wait > 0 { options.pause(Int(wait)) }
+    }
+}

@@ -1,0 +1,270 @@
+package import CASStore
+package import Storage
+import VersionTree
+
+/// Checks an origin beside everything else that happens to it, and repairs it.
+///
+/// The log: no gaps, valid entries. Devices' pointers: what the log says. The releases that the newest entry keeps, or the
+/// pointers where there is no log: every file is there, with its size; with ``CheckOptions/isDeep``, with its bytes. Deletes
+/// nothing. Belongs to one thread.
+package final class OriginAudit {
+    let storage: any ObjectStorage
+    let log: OriginLog
+    private let tags = TagMeaning()
+    let options: OriginAuditOptions
+    /// Where a repair takes bytes from; `nil` if nothing is repaired.
+    let mender: OriginMender?
+    var report = OriginAuditReport()
+    /// The findings about files, by their place in the report.
+    var lost: [Int: OriginKey] = [:]
+    /// Documents that were written again: a listing from before shows them as they were.
+    var mended: Set<OriginKey> = []
+    /// The object that each twin of a release was made from.
+    var owners: [ObjectID: ObjectID] = [:]
+
+    /// Makes a check; nothing is asked yet.
+    package init(
+        _ storage: any ObjectStorage, _ options: OriginAuditOptions = OriginAuditOptions(),
+        repairingFrom mender: OriginMender? = nil
+    ) {
+        self.storage = storage
+        self.options = options
+        self.mender = mender
+        log = OriginLog(storage, tags)
+    }
+
+    /// Looks, and repairs if it has a mender.
+    ///
+    /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; what the storage refuses: what could not be looked
+    ///   at is no finding.
+    package func run() throws(StoreError) -> OriginAuditReport {
+        var raced: [String] = []
+        if options.isProbing {
+            let races = try StoreRace(storage, options.isInterrupted).run()
+            raced = races.keys
+            report.raceCount = raced.count
+            if let finding = races.finding { report.findings.append(finding) }
+        }
+        if let state = try readLog() {
+            try look(at: state)
+        } else if let absence = report.absence {
+            report.absence = try "\(absence). \(cleared(raced))"
+        }
+        let figures = storage.figures
+        (report.requestCount, report.retryCount) = (figures.requestCount, figures.retryCount)
+        return report
+    }
+
+    private func look(at state: OriginState) throws(StoreError) {
+        (report.entry, report.epoch) = (state.number, state.entry.epoch)
+        report.channelCount = state.pointers.count
+        let survey = try OriginSurvey(storage, log).run(options.listed)
+        report.strays = report.strays + survey.strays
+        if state.hasLog {
+            try checkClients(of: state, survey)
+            try checkPointers(of: state, survey)
+        }
+        try checkList(of: state)
+        try checkMarker(of: state)
+        let releases = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
+        // With other packs, or in another epoch, it is the same release.
+        report.releaseCount = Set(releases.map(\.version.manifest)).count
+        var (needed, areAllRead) = try checkReleases(releases, survey)
+        try addDocuments(of: state, survey, to: &needed)
+        try checkPresence(needed)
+        if options.check.isDeep { try checkBytes(needed) }
+        if areAllRead { count(survey, needed, state) }
+        if try areStillNeeded(after: state, survey) { try mend(needed) }
+    }
+
+    func throwIfInterrupted() throws(StoreError) {
+        if options.isInterrupted() { throw .publishingInterrupted }
+    }
+
+    // MARK: The log
+
+    /// What the origin is; `nil` if the log does not tell.
+    private func readLog() throws(StoreError) -> OriginState? {
+        let result = try LogAudit(storage, tags).run()
+        report.findings += result.findings
+        report.strays = report.strays + result.strays
+        report.entryCount = result.entryCount
+        let seen = try PointerCopy(.stable, in: storage).read()
+        do throws(StoreError) {
+            if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
+            // The gap that its entries leave is a finding already.
+            if result.isThere { return nil }
+            if options.mayLackLog, seen.pointer?.log == nil { return try standing() }
+            try noteAbsence(seen.pointer?.log)
+            return nil
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            if !report.findings.contains(where: { $0.message == error.message }) {
+                report.findings.append(OriginFinding(.damagedEntry, nil, error.message))
+            }
+            return nil
+        }
+    }
+
+    /// What an origin is that has no log: what its pointers say.
+    private func standing() throws(StoreError) -> OriginState {
+        try OriginState(standingIn: storage) { channel in
+            report.findings.append(
+                OriginFinding(
+                    .damagedPointer, OriginLayout.pointer(channel),
+                    "it is no pointer, and devices are refused: restore it, or publish to the channel again"
+                ))
+        }
+    }
+
+    /// Says that there is no log: a finding if there was one.
+    /// - Throws: `.noOrigin`, but not to those who only want to know what a store can do.
+    private func noteAbsence(_ entry: Int64?) throws(StoreError) {
+        let absence = try OriginTraces(of: storage).absence(namedBy: entry)
+        guard absence.code == .damagedOrigin else {
+            guard options.isProbing else { throw absence }
+            report.absence = absence.message
+            return
+        }
+        report.findings.append(
+            OriginFinding(.missingEntry, OriginLayout.logEntry(1), absence.message))
+    }
+
+    /// Deletes what a probe has written where no prune will.
+    private func cleared(_ keys: [String]) throws(StoreError) -> String {
+        let said = "Only the store was tried"
+        guard !keys.isEmpty else { return said }
+        var leftCount = keys.count
+        do throws(StoreError) {
+            let outcome = try storage.delete(keys)
+            leftCount = outcome.refused.count + outcome.unknownCount
+        } catch {
+            // A probe needs no right to delete.
+            guard error.code == .accessDenied else { throw error }
+        }
+        if leftCount == 0 { return "\(said), and what that wrote is deleted" }
+        return
+            "\(said), and \(counted(leftCount, "file")) of that may be left in \(OriginLayout.probe)/: they could not be deleted"
+    }
+
+    // MARK: Pointers
+
+    private func checkPointers(
+        of state: OriginState, _ survey: OriginSurvey
+    ) throws(StoreError) {
+        for channel in state.pointers.keys.sorted() { try checkPointer(channel, of: state) }
+        for path in survey.pointerFiles {
+            guard let channel = OriginLayout.channel(ofPointer: path),
+                state.pointers[channel] == nil
+            else { continue }
+            report.findings.append(
+                OriginFinding(
+                    .foreignPointer, path,
+                    "the log knows no channel \(channel): somebody has copied a directory's origin here; delete "
+                        + "the file, and publish to the bucket"))
+        }
+    }
+
+    private func checkMarker(of state: OriginState) throws(StoreError) {
+        guard try storage.head(OriginLayout.marker) == nil else { return }
+        let signed = state.pointers.values.first { $0.isSigned }
+        let body = try StorageBody(
+            OriginMarker.serialized(
+                of: signed?.origin, hasClients: !state.entry.clients.isEmpty))
+        try found(
+            OriginFinding(
+                .missingFile, OriginLayout.marker, "what says that an origin is here is not there")
+        ) { () throws(StoreError) in
+            try storage.put(OriginLayout.marker, body, .pointer).isStored
+        }
+    }
+
+    private func checkPointer(
+        _ channel: ChannelName, of state: OriginState
+    ) throws(StoreError) {
+        let copy = PointerCopy(channel, in: storage)
+        let seen = try copy.read()
+        guard let problem = try problem(with: seen, channel, state) else { return }
+        let finding = OriginFinding(
+            .wrongPointer, copy.key,
+            "\(problem); devices do not see what the log offers")
+        try found(finding) { () throws(StoreError) in
+            let isBeyond = (seen.pointer?.log ?? 1) > state.number
+            try PointerCopies(log, options.pause).write(
+                channel, of: state, seen: seen, isForced: isBeyond)
+            return true
+        }
+    }
+
+    /// What is wrong with a pointer's copy; `nil` if nothing is.
+    private func problem(
+        with seen: PointerCopy.Seen, _ channel: ChannelName, _ state: OriginState
+    ) throws(StoreError) -> String? {
+        guard let there = seen.pointer else {
+            return seen.tag == nil ? "it is not there" : "it is no pointer"
+        }
+        if there == state.pointers[channel] { return nil }
+        let (mine, theirs) = (state.pointers[channel]?.log ?? 1, there.log ?? 1)
+        if theirs > state.number {
+            // Somebody has published meanwhile.
+            if let newer = try log.state(from: state.number), newer.pointers[channel] == there {
+                return nil
+            }
+            return "it says that it stands in entry \(theirs), and does not"
+        }
+        if theirs < mine {
+            return "it is that of entry \(theirs), and the log's stands in entry \(mine)"
+        }
+        return "it is not the one in entry \(mine) of the log"
+    }
+
+    private func checkList(of state: OriginState) throws(StoreError) {
+        let list = try ChannelListCopy(of: state, in: storage)
+        if try list.isRight() { return }
+        try found(
+            OriginFinding(
+                .wrongPointer, OriginLayout.channelList,
+                "it does not list the channels that there are; only people and pages read it")
+        ) { () throws(StoreError) in
+            try list.write().isStored
+        }
+    }
+
+    /// Notes a finding, and repairs it if this is a repair.
+    func found(
+        _ finding: OriginFinding, _ repair: () throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        var finding = finding
+        if mender != nil { finding.isRepaired = try repair() }
+        report.findings.append(finding)
+    }
+
+    // MARK: What is over
+
+    private func count(_ survey: OriginSurvey, _ needed: NeededFiles, _ state: OriginState) {
+        let unneeded = survey.unneededFigures(in: state.entry, beside: needed.all)
+        (report.garbage, report.waiting) = (unneeded.garbage, unneeded.waiting)
+    }
+}
+
+/// How an origin is checked.
+package struct OriginAuditOptions: Sendable {
+    /// Whether bytes are read, of which share of the files, and how fast.
+    package var check = CheckOptions()
+    /// Whether an origin without a log is one: in a directory, where one publisher after the other has the lock.
+    package var mayLackLog = false
+    /// Whether it is tried if the store lets exactly one of several creators succeed.
+    package var isProbing = false
+    /// Called now and then; `true` ends the check with `.interrupted`.
+    package var isInterrupted: @Sendable () -> Bool = { false }
+    /// Told how many files a deep check is about to read, and how many bytes.
+    package var willRead: @Sendable (Int, Int64) -> Void = { _, _ in }
+    /// Gets the number of keys that a listing has shown so far.
+    package var listed: @Sendable (Int) -> Void = { _ in }
+    /// Gets bytes read and bytes to be read, from several threads.
+    package var progress: @Sendable (Int64, Int64) -> Void = { _, _ in }
+    /// Waits for so many milliseconds.
+    package var pause: @Sendable (Int) -> Void = { CASStore.pause(milliseconds: Int32($0)) }
+
+    package init() {}
+}

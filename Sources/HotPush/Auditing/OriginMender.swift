@@ -1,0 +1,120 @@
+package import CASStore
+import Storage
+package import VersionTree
+
+/// Where the repair of an origin takes bytes from: stores on this machine.
+///
+/// Another origin is one through a store of its own, into which the lost files are fetched. Belongs to one thread.
+package final class OriginMender {
+    /// A lost file: the key it has in the origin, and its size.
+    package struct Lost: Sendable {
+        /// Its path below the origin.
+        package let path: String
+        /// The object that has its bytes.
+        package let reference: Reference
+        /// Whether it is an object of a version, and not what describes one.
+        package let isObject: Bool
+    }
+
+    private let stores: [VersionStore]
+    private let fetching: ([Lost]) throws(StoreError) -> Void
+
+    /// Makes a mender.
+    ///
+    /// - Parameters:
+    ///   - stores: where bytes are looked for, in this order.
+    ///   - fetching: brings lost files as objects into one of the stores; leaves out what it cannot get.
+    package init(
+        _ stores: [VersionStore],
+        fetching: @escaping ([Lost]) throws(StoreError) -> Void = { _ in }
+    ) {
+        self.stores = stores
+        self.fetching = fetching
+    }
+
+    /// Fetches what no store has.
+    func fetch(_ keys: [(key: OriginKey, byteCount: Int64)]) throws(StoreError) {
+        var lost: [Lost] = []
+        for (key, byteCount) in keys where try file(key.address) == nil {
+            lost.append(
+                Lost(
+                    path: key.path,
+                    reference: Reference(address: key.address, byteCount: byteCount),
+                    isObject: key.kind == .object))
+        }
+        if !lost.isEmpty { try fetching(lost) }
+    }
+
+    /// The open file of an object; `nil` if no store has it.
+    func file(_ address: ObjectID) throws(StoreError) -> Descriptor? {
+        for versions in stores {
+            if let file = try versions.store.objects.open(address) { return file }
+        }
+        return nil
+    }
+
+    /// The bytes of a document that was fetched as an object.
+    func bytes(of key: OriginKey) throws(StoreError) -> [UInt8]? {
+        for versions in stores {
+            guard let file = try versions.store.objects.open(key.address) else { continue }
+            let status = try versions.fileSystem.status(file.raw)
+            return try versions.fileSystem.read(file.raw, at: 0, count: Int(status.byteCount))
+        }
+        return nil
+    }
+
+    /// The bytes of a version's manifest, if a store has the version.
+    func manifest(_ version: PublishedVersion) throws(StoreError) -> [UInt8]? {
+        for versions in stores {
+            if let manifest = try versions.manifest(version.manifest, of: version.content) {
+                return try manifest.serialized()
+            }
+        }
+        return nil
+    }
+}
+
+extension OriginAudit {
+    /// Writes lost files again, under the same names.
+    ///
+    /// They are needed, so nobody deletes them, and no deletion of them is under way.
+    func mend(_ needed: NeededFiles) throws(StoreError) {
+        guard let mender else { return }
+        let places = lost.sorted { $0.key < $1.key }
+        try mender.fetch(
+            places.compactMap { (_, key) in needed.byteCount(of: key).map { (key, $0) } })
+        for (place, key) in places {
+            try throwIfInterrupted()
+            guard let byteCount = needed.byteCount(of: key) else { continue }
+            if key.kind == .twin, let twin = try twin(key.address, byteCount, from: mender) {
+                let body = StorageBody(twin, address: key.address)
+                let outcome = try storage.put(key.path, body, key.fields)
+                report.findings[place].isRepaired = outcome.isStored
+                continue
+            }
+            guard let file = try mender.file(key.address) else { continue }
+            let body = StorageBody(file: file.raw, byteCount: byteCount, address: key.address)
+            do throws(StoreError) {
+                let outcome = try storage.put(key.path, body, key.fields)
+                report.findings[place].isRepaired = outcome.isStored
+            } catch {
+                // The store's is damaged, too: the finding stays.
+                guard error.code == .damagedObject else { throw error }
+            }
+            withExtendedLifetime(file) {}
+        }
+        lost = [:]
+    }
+
+    /// A twin made again from its object; `nil` if no store has that, or another zlib has made the twin.
+    private func twin(
+        _ address: ObjectID, _ byteCount: Int64, from mender: OriginMender
+    ) throws(StoreError) -> [UInt8]? {
+        guard byteCount <= ToldBucketRelease.madeByteCountMax, let owner = owners[address],
+            let file = try mender.file(owner)
+        else { return nil }
+        let twin = try TwinMaking.twin(
+            of: file.raw, POSIXFileSystem(), capacity: Int(byteCount))
+        return try ObjectID(of: twin) == address ? twin : nil
+    }
+}

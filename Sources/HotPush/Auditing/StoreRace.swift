@@ -1,0 +1,71 @@
+import CASStore
+import Storage
+import Synchronization
+
+/// Tries whether a store lets exactly one of several creators succeed: all that the log relies on.
+struct StoreRace {
+    /// How many races are held.
+    static let roundCount = 10
+    /// How many creators each has.
+    static let creatorCount = 8
+
+    private let storage: any ObjectStorage
+    private let isInterrupted: @Sendable () -> Bool
+
+    init(_ storage: any ObjectStorage, _ isInterrupted: @escaping @Sendable () -> Bool) {
+        self.storage = storage
+        self.isInterrupted = isInterrupted
+    }
+
+    /// Holds the races under `probe/`; what they leave goes with the next prune.
+    ///
+    /// - Returns: the files that were raced for, and what was found: a store that fails once is not suitable.
+    /// - Throws: what the storage refuses; `.network` if no answer came.
+    func run() throws(StoreError) -> (keys: [String], finding: OriginFinding?) {
+        var keys: [String] = []
+        for round in 1...Self.roundCount {
+            if isInterrupted() { throw .publishingInterrupted }
+            keys.append(OriginLayout.probe(try LogEntry.drawAuthor()))
+            guard let problem = try hold(keys[round - 1]) else { continue }
+            let finding = OriginFinding(
+                .unsuitableStore, nil,
+                "the store of \(storage.place) is not suitable: in race \(round) \(problem); several publishers "
+                    + "would overwrite each other's releases: publish to a directory and copy it")
+            return (keys, finding)
+        }
+        return (keys, nil)
+    }
+
+    /// - Returns: what went wrong; `nil` if exactly one has won.
+    private func hold(_ key: String) throws(StoreError) -> String? {
+        var bodies: [StorageBody] = []
+        for number in 0..<Self.creatorCount {
+            bodies.append(try StorageBody(Array("creator \(number)\n".utf8)))
+        }
+        let outcomes = Mutex<[Int: WriteOutcome]>([:])
+        let (storage, all) = (storage, bodies)
+        try storage.inParallel(all.count) { (position) throws(StoreError) in
+            let outcome = try storage.putIfAbsent(key, all[position], .logEntry)
+            outcomes.withLock { $0[position] = outcome }
+        }
+        let ended = outcomes.withLock { $0 }
+        if ended.values.contains(.unsupported) {
+            return "it answered that it does not know If-None-Match: *"
+        }
+        let winners = ended.filter { $0.value.isStored }.map(\.key)
+        guard winners.count <= 1 else {
+            return "\(winners.count) of \(Self.creatorCount) creators of one file succeeded"
+        }
+        let (outcome, bytes) = try storage.bytes(key, ReadRequest(byteCountMax: 1_024))
+        guard case .found = outcome else { return "the file that was created is not there" }
+        let address = try ObjectID(of: bytes)
+        // Who got no answer, and then a refusal, may have won.
+        guard let place = all.firstIndex(where: { $0.address == address }) else {
+            return "the file that was created has other bytes"
+        }
+        if let winner = winners.first, winner != place {
+            return "who succeeded was overwritten"
+        }
+        return nil
+    }
+}

@@ -1,0 +1,225 @@
+import CASStore
+
+/// The files of an origin that never change, and their sizes: 40 bytes each and hardly more, for there may be millions.
+///
+/// Takes in what a listing shows, in any order; ``seal()`` makes it ready to be asked. Belongs to one thread.
+struct KeyTable {
+    /// A file's place in the table, once it is sealed.
+    typealias Position = UInt32
+
+    /// More epochs than these are not told apart: they are not a castree origin's.
+    static let epochCountMax = 1 << 17
+    private static let byteCountMax = Int64(1) << 44 - 1
+
+    /// A file: its address, and in one word its kind (3 bits), the index of its epoch (17) and its size (44; S3 has
+    /// none above 5 TiB).
+    private struct Row: Comparable {
+        let address: ObjectID
+        var word: UInt64
+
+        var name: UInt64 { word >> 44 }
+        var byteCount: Int64 { Int64(word & UInt64(byteCountMax)) }
+
+        static func < (left: Row, right: Row) -> Bool {
+            left.address == right.address ? left.word < right.word : left.address < right.address
+        }
+    }
+
+    /// Rows in pieces of one size: a single array would be copied as it grows, and leave holes in the memory that
+    /// nothing fits in.
+    private struct RowList {
+        private static let pieceCount = 64
+        private var pieces: [[Row]] = []
+
+        var count: Int {
+            (pieces.count - 1) * Self.pieceCount + (pieces.last?.count ?? Self.pieceCount)
+        }
+        var heldByteCount: Int {
+            pieces.reduce(0) { $0 + 32 + $1.capacity * MemoryLayout<Row>.stride }
+        }
+
+        subscript(index: Int) -> Row { pieces[index / Self.pieceCount][index % Self.pieceCount] }
+
+        mutating func append(_ row: Row) {
+            if (pieces.last?.count ?? Self.pieceCount) == Self.pieceCount {
+                pieces.append([])
+                // The first one grows as it likes: most origins are small.
+                if pieces.count > 1 { pieces[pieces.count - 1].reserveCapacity(Self.pieceCount) }
+            }
+            pieces[pieces.count - 1].append(row)
+        }
+
+        /// Brings them in order; of those with one name the last stays.
+        mutating func sort() {
+            // One list of many is small enough to be there twice.
+            let rows = pieces.joined().sorted()
+            var (kept, last) = (0, Row?.none)
+            for row in rows {
+                if let last, last.address == row.address, last.name == row.name { kept -= 1 }
+                pieces[kept / Self.pieceCount][kept % Self.pieceCount] = row
+                (kept, last) = (kept + 1, row)
+            }
+            while let piece = pieces.last, count > kept {
+                pieces[pieces.count - 1].removeLast(min(count - kept, piece.count))
+                if pieces.last?.isEmpty ?? false { pieces.removeLast() }
+            }
+        }
+    }
+
+    private static let kinds: [OriginKey.Kind] = [
+        .object, .manifest, .places, .pack, .delivery, .twin, .facts,
+    ]
+
+    /// By an address' first byte.
+    private var parts = [RowList](repeating: RowList(), count: 256)
+    /// The position of each part's first row, and the number of all.
+    private var starts = [Position](repeating: 0, count: 257)
+    private var epochs: [Int64] = []
+    private var epochIndices: [Int64: Int] = [:]
+    /// Files of kinds of which there are few, and their sizes: documents, and deltas, which nobody makes any more.
+    private(set) var others: [OriginKey: Int64] = [:]
+
+    /// How many there are, ``others`` not counted.
+    var count: Int { Int(starts[256]) }
+
+    /// Takes in a file.
+    /// - Throws: `.damagedOrigin` beyond ``epochCountMax``.
+    mutating func add(_ key: OriginKey, _ byteCount: Int64) throws(StoreError) {
+        guard let kind = Self.kinds.firstIndex(of: key.kind) else {
+            others[key] = byteCount
+            return
+        }
+        let epoch = try index(of: key.epoch)
+        let size = UInt64(min(max(0, byteCount), Self.byteCountMax))
+        parts[Int(key.address.w0 >> 56)].append(
+            Row(address: key.address, word: UInt64(kind) << 61 | UInt64(epoch) << 44 | size))
+    }
+
+    /// How many bytes the rows take, with the room that is kept for more.
+    var heldByteCount: Int { parts.reduce(0) { $0 + $1.heldByteCount } }
+
+    private mutating func index(of epoch: Int64) throws(StoreError) -> Int {
+        if let known = epochIndices[epoch] { return known }
+        guard epochs.count < Self.epochCountMax else {
+            throw StoreError(
+                .damagedOrigin,
+                "the listing shows files of more than \(Self.epochCountMax) epochs, which no origin has; look what else "
+                    + "writes there")
+        }
+        epochs.append(epoch)
+        epochIndices[epoch] = epochs.count - 1
+        return epochs.count - 1
+    }
+
+    /// Makes the table ready to be asked.
+    ///
+    /// A file that was shown twice is there once.
+    mutating func seal() {
+        for part in parts.indices {
+            parts[part].sort()
+            starts[part + 1] = starts[part] + Position(parts[part].count)
+        }
+    }
+
+    /// Where a file is; `nil` if it was not shown.
+    func position(of key: OriginKey) -> Position? {
+        guard let kind = Self.kinds.firstIndex(of: key.kind), let epoch = epochIndices[key.epoch]
+        else { return nil }
+        let name = UInt64(kind) << 17 | UInt64(epoch)
+        let part = Int(key.address.w0 >> 56)
+        var (low, high) = (0, parts[part].count)
+        while low < high {
+            let middle = (low + high) / 2
+            let row = parts[part][middle]
+            let isBefore =
+                row.address == key.address ? row.name < name : row.address < key.address
+            if isBefore { low = middle + 1 } else { high = middle }
+        }
+        guard low < parts[part].count else { return nil }
+        let row = parts[part][low]
+        guard row.address == key.address, row.name == name else { return nil }
+        return starts[part] + Position(low)
+    }
+
+    /// The size of a file; `nil` if it was not shown.
+    func byteCount(of key: OriginKey) -> Int64? {
+        position(of: key).map { self[$0].byteCount } ?? others[key]
+    }
+
+    /// The file at a position.
+    subscript(position: Position) -> SizedKey {
+        var part = 0
+        var step = 128
+        while step > 0 {
+            if starts[part + step] <= position { part += step }
+            step /= 2
+        }
+        let row = parts[part][Int(position - starts[part])]
+        let kind = Self.kinds[Int(row.word >> 61)]
+        let epoch = epochs[Int(row.name & (1 << 17 - 1))]
+        return SizedKey(key: OriginKey(kind, row.address, in: epoch), byteCount: row.byteCount)
+    }
+
+    /// All positions, in the order of addresses.
+    var positions: Range<Position> { 0..<starts[256] }
+}
+
+/// Some files of an origin: one bit for each that a table has, and what it does not have.
+struct KeySet {
+    private var bits: [UInt64]
+    /// Those that the table has no position of.
+    private(set) var others: Set<OriginKey> = []
+
+    /// No file of a table.
+    init(of table: KeyTable) { bits = Array(repeating: 0, count: (table.count + 63) / 64) }
+
+    /// Adds files that the table has.
+    mutating func insert(_ positions: [KeyTable.Position]) {
+        for position in positions { insert(position) }
+    }
+
+    /// Adds files that the table does not have.
+    mutating func insert(_ others: [OriginKey]) { self.others.formUnion(others) }
+
+    mutating func insert(_ files: ListedFiles) {
+        insert(files.positions)
+        insert(files.others)
+    }
+
+    /// The files of a table at some positions.
+    init(of table: KeyTable, where isIn: (KeyTable.Position) -> Bool) {
+        self.init(of: table)
+        for position in table.positions where isIn(position) { insert(position) }
+    }
+
+    private mutating func insert(_ position: KeyTable.Position) {
+        bits[Int(position / 64)] |= 1 << UInt64(position % 64)
+    }
+
+    /// Whether it has the file at a position of the table.
+    func contains(_ position: KeyTable.Position) -> Bool {
+        bits[Int(position / 64)] & (1 << UInt64(position % 64)) != 0
+    }
+
+    /// Whether it has a file.
+    func contains(_ key: OriginKey, in table: KeyTable) -> Bool {
+        table.position(of: key).map(contains) ?? others.contains(key)
+    }
+}
+
+/// The files of a release: by their positions in a table, and those that it does not have.
+struct ListedFiles {
+    private(set) var positions: [KeyTable.Position] = []
+    private(set) var others: [OriginKey] = []
+
+    init(_ keys: some Sequence<OriginKey>, in table: KeyTable) {
+        for key in keys {
+            if let position = table.position(of: key) {
+                positions.append(position)
+            } else {
+                others.append(key)
+            }
+        }
+        positions.sort()
+    }
+}

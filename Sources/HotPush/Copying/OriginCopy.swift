@@ -1,0 +1,354 @@
+package import CASStore
+package import Storage
+import VersionTree
+
+/// Copies an origin whole to a place that has none, from a directory or a bucket into a directory or a bucket.
+///
+/// The log goes along as it is, and with it the epochs in which files stand and the entries that pointers name: so
+/// signatures stay right. All files that its entries need come first, then the entries, the first one last: until that
+/// stands, the new place has no log and offers nothing. Then devices' copies.
+///
+/// Others may publish to the source meanwhile: what they have added is copied, too, until nothing is new. Only the
+/// publishers of a directory that has no log wait: what they said would be in none. What the first entries of its log would
+/// be is copied; nothing is written there. May be repeated after any interruption; what is there is not sent again.
+package struct OriginCopy: Sendable {
+    private let publisher: OriginPublisher
+    private let source: DraftStorage
+    private let scratch: String
+    private let fileSystem: any FileSystem
+    private var storage: any ObjectStorage { publisher.storage }
+
+    /// - Parameters:
+    ///   - publisher: writes to the place that gets the copy.
+    ///   - source: where the origin is.
+    ///   - scratch: a directory for files on their way from an origin; none is left there, whatever happens.
+    package init(
+        _ publisher: OriginPublisher, from source: any ObjectStorage, scratch: String,
+        fileSystem: any FileSystem = POSIXFileSystem()
+    ) {
+        self.publisher = publisher
+        self.source = DraftStorage(over: source)
+        self.scratch = scratch
+        self.fileSystem = fileSystem
+    }
+
+    /// A directory that is copied; nothing is written there.
+    /// - Throws: `.noOrigin`; `.offeredElsewhere` for what a server keeps of an origin.
+    package static func directory(_ path: String) throws(StoreError) -> any ObjectStorage {
+        let options = PublisherOptions()
+        return try OriginDirectory(path: path, options: options, fileSystem: POSIXFileSystem())
+            .draft(isCreating: false)
+    }
+
+    /// What was copied.
+    package struct Report: Sendable {
+        /// Files that were sent, and their bytes.
+        package var sent = (count: 0, byteCount: Int64(0))
+        /// Files that were there already.
+        package var foundCount = 0
+        /// How many channels there are.
+        package var channelCount = 0
+        /// Channels whose pointer could not be written: devices see them after the next command.
+        package var behind: [ChannelName] = []
+        /// What it took.
+        package var figures = StorageFigures()
+    }
+
+    /// Copies it.
+    ///
+    /// - Throws: `.noOrigin`; `.damagedOrigin` if something that the source offers is missing there, or is not what its
+    ///   name says; `.badOrigin` if the other place has an origin of its own, or is the same; `.busy`; `.unsuitableStore`;
+    ///   what reading and writing throws.
+    package func run() throws(StoreError) -> Report {
+        try checkIsElsewhere()
+        let log = OriginLog(storage)
+        // Publishers of older castrees write no log.
+        let lock =
+            try OriginLog(source).state(from: 0) == nil
+            ? OriginLock(lookingAt: source, publisher.options) : nil
+        defer { withExtendedLifetime(lock) {} }
+        var (state, from) = try begin()
+        var copied = try copiedCount(of: state, from, in: log)
+        var report = Report()
+        while true {
+            do throws(StoreError) {
+                try sendFiles(of: state, from, log, &report)
+            } catch {
+                // A prune may have deleted meanwhile what it keeps no more.
+                guard error.code == .damagedOrigin,
+                    let newer = try from.state(from: state.number), newer.number > state.number
+                else { throw error }
+                state = newer
+                continue
+            }
+            try sendTrust()
+            try sendEntries(after: copied, through: state.number)
+            copied = state.number
+            guard let newer = try from.state(from: copied), newer.number > copied else { break }
+            state = newer
+        }
+        guard let there = try log.state(from: copied) else { throw occupied("a log") }
+        report.channelCount = there.pointers.count
+        report.behind = publisher.writeCopies(of: there, log)
+        let list = try ChannelListCopy(of: there, in: storage)
+        if try !list.isRight() { _ = try list.write() }
+        try storage.barrier()
+        report.figures = storage.figures
+        return report
+    }
+
+    /// - Throws: `.badOrigin` for a directory that is copied into itself.
+    private func checkIsElsewhere() throws(StoreError) {
+        let (one, other) = (source.identity, storage.identity)
+        guard source.readableWork != nil, storage.work != nil else { return }
+        guard one == other || one.hasPrefix(other + "/") || other.hasPrefix(one + "/") else {
+            return
+        }
+        throw StoreError(
+            .badOrigin,
+            "\(one) and \(other) are one place, or one is within the other; choose another directory"
+        )
+    }
+
+    /// What is copied, and its log: where none is, the one that would be begun there.
+    private func begin() throws(StoreError) -> (state: OriginState, log: OriginLog) {
+        let log = OriginLog(source)
+        if let state = try log.state(from: 0) { return (state, log) }
+        let begun = try OriginPublisher(source).open(
+            PointerCopy(.stable, in: source).read(), OriginLog(source))
+        // As long as nothing changes there, a copy that goes on has the same entries.
+        for number in 1...begun.number {
+            guard var entry = try OriginLog(source).entry(number) else { continue }
+            entry.createdAt = begun.pointers.values.map(\.createdAt).max() ?? 0
+            entry.author = String(repeating: "0", count: 32)
+            let content = try ObjectID(of: entry.serialized()).description
+            entry.author = String(content.prefix(32))
+            _ = try source.put(
+                OriginLayout.logEntry(number), StorageBody(entry.serialized()), .logEntry)
+        }
+        let same = OriginLog(source)
+        guard let state = try same.state(from: begun.number) else {
+            throw try OriginTraces(of: source).absence(namedBy: nil)
+        }
+        return (state, same)
+    }
+
+    /// How many entries of the log an earlier copy has brought, to the first one.
+    /// - Throws: `.badOrigin` if what is there is another origin.
+    private func copiedCount(
+        of state: OriginState, _ from: OriginLog, in log: OriginLog
+    ) throws(StoreError) -> Int64 {
+        try OriginFoundation(publisher, log).checkMarker()
+        if let number = try log.end(from: 0) {
+            guard number <= state.number, try from.bytes(of: number) == log.bytes(of: number),
+                try from.pastEntry(1) == log.pastEntry(1)
+            else { throw occupied("a log of its own") }
+            return number
+        }
+        guard try OriginTraces(of: storage).channels.isEmpty else { throw occupied("pointers") }
+        // A copy that was interrupted has left them. As soon as the first one stands, they count: of another origin's
+        // log they would offer what is in no log of this one.
+        if let number = try newestEntryListed() {
+            guard number <= state.number, try from.bytes(of: number) == log.bytes(of: number) else {
+                throw occupied("entries of another log")
+            }
+        }
+        _ = try StoreProbe(storage).run()
+        return 0
+    }
+
+    private func newestEntryListed() throws(StoreError) -> Int64? {
+        var newest: Int64?
+        try storage.listAll(OriginLayout.log + "/") { (page) throws(StoreError) in
+            newest =
+                page.files.compactMap { OriginLayout.number(ofLogEntry: $0.key) }.max() ?? newest
+            return true
+        }
+        return newest
+    }
+
+    private func occupied(_ what: String) -> StoreError {
+        StoreError(
+            .badOrigin,
+            "\(storage.place) has \(what) already: it is an origin of its own, and nothing is copied over it; "
+                + "choose another place, or publish to it")
+    }
+
+    // MARK: Files
+
+    /// Sends all files that the entries need which the source keeps, up to that of a state.
+    private func sendFiles(
+        of state: OriginState, _ from: OriginLog, _ log: OriginLog,
+        _ report: inout Report
+    ) throws(StoreError) {
+        let survey = try OriginSurvey(source, from, isStrict: true).run()
+        let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
+        let there = try OriginSurvey(storage, log).run().table
+        var lacking: [SizedKey] = []
+        var foundCount = 0
+        func add(_ file: SizedKey) {
+            if there.byteCount(of: file.key) == file.byteCount {
+                foundCount += 1
+            } else {
+                lacking.append(file)
+            }
+        }
+        for position in survey.table.positions where live.contains(position) {
+            add(survey.table[position])
+        }
+        for key in live.others.sorted(by: { $0.path < $1.path }) {
+            // A listing is a hint.
+            let listed = survey.table.byteCount(of: key)
+            let byteCount =
+                if let listed { listed } else { try source.head(key.path)?.byteCount }
+            guard let byteCount else { throw missing(key) }
+            add(SizedKey(key: key, byteCount: byteCount))
+        }
+        if report.sent.count == 0 { report.foundCount = foundCount }
+        // In a directory it says whose all this is.
+        try sendMarker()
+        let directory = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, scratch, .directoryFollowingLinks, mode: 0)
+        let sending = FileSending(of: lacking.byteCount, SeenFiles(in: storage), publisher.options)
+        let raw = directory.raw
+        let sent = try sending.run(lacking) { (wanted) throws(StoreError) in
+            if let file = try opened(wanted) { return file }
+            return try fetched(wanted, into: raw)
+        }
+        report.sent.count += sent.count
+        report.sent.byteCount += sent.byteCount
+    }
+
+    /// A file of a directory, if its bytes are right; `nil` where the source is none.
+    private func opened(_ wanted: SizedKey) throws(StoreError) -> Descriptor? {
+        guard let place = source.readableWork else { return nil }
+        let there = try place.fileSystem.ifPresent { () throws(StoreError) in
+            try place.fileSystem.openBeneath(place.root, wanted.key.path, .reading)
+        }
+        guard let there else { throw missing(wanted.key) }
+        var checker = try ObjectChecker()
+        guard try checker.hash(there.raw, place.fileSystem).address == wanted.key.address else {
+            throw damaged(wanted.key)
+        }
+        return there
+    }
+
+    /// A file of an origin, on this machine's disk under no name; on any thread.
+    private func fetched(_ wanted: SizedKey, into directory: Int32) throws(StoreError) -> Descriptor
+    {
+        let name = ".castree-\(try randomToken())"
+        let file = try fileSystem.open(directory, name, .creating, mode: 0o600)
+        try fileSystem.remove(directory, name, directory: false)
+        var digester = try Digester(.sha256)
+        let request = ReadRequest(byteCountMax: wanted.byteCount)
+        let outcome = try source.get(wanted.key.path, request) { (piece) throws(StoreError) in
+            digester.update(piece)
+            try fileSystem.write(file.raw, piece)
+        }
+        guard case .found = outcome else { throw missing(wanted.key) }
+        guard digester.finish({ ObjectID(unchecked: $0) }) == wanted.key.address else {
+            throw damaged(wanted.key)
+        }
+        return file
+    }
+
+    private func damaged(_ key: OriginKey) -> StoreError {
+        StoreError(
+            .damagedOrigin,
+            "\(key.path) in \(source.place) is not what its name says; castree fsck --repair mends it there",
+            object: key.address)
+    }
+
+    private func missing(_ key: OriginKey) -> StoreError {
+        StoreError(
+            .damagedOrigin,
+            "\(key.path) is not in \(source.place), and something that is offered needs it; castree fsck --repair mends "
+                + "it there", object: key.address)
+    }
+
+    /// Sends whose signatures count, all versions: devices that are behind follow them.
+    private func sendTrust() throws(StoreError) {
+        var versions: [Int64] = []
+        try source.listAll(OriginLayout.trust + "/") { (page) throws(StoreError) in
+            for file in page.files where OriginLayout.isTrust(file.key) {
+                let name = file.key.dropFirst(OriginLayout.trust.utf8.count + 1)
+                if let version = OriginLayout.trustVersion(ofFile: String(name)) {
+                    versions.append(version)
+                }
+            }
+            return true
+        }
+        for version in versions.sorted() {
+            let (outcome, bytes) = try source.bytes(
+                OriginLayout.trust(version),
+                ReadRequest(byteCountMax: Int64(TrustFile.byteCountMax)))
+            guard case .found = outcome else {
+                // Nothing takes one away, and without it devices that are behind could not follow.
+                throw StoreError(
+                    .damagedOrigin,
+                    "\(OriginLayout.trust(version)) is listed in \(source.place), and is not there; repeat the copy"
+                )
+            }
+            try publisher.write(TrustFile(parsing: bytes, version: version))
+        }
+    }
+
+    /// Sends the file that says that an origin stands there, as it is.
+    private func sendMarker() throws(StoreError) {
+        let (outcome, bytes) = try source.bytes(
+            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
+        guard case .found = outcome else { return }
+        try OriginMarker.check(bytes, of: source.place)
+        let written = try storage.put(OriginLayout.marker, try StorageBody(bytes), .pointer)
+        if case .unknown(let why) = written {
+            throw StoreError(
+                why.refusal ?? .network,
+                "no answer came to \(OriginLayout.marker) in \(storage.place): \(why)")
+        }
+    }
+
+    // MARK: The log
+
+    /// Writes the entries after those that are there; of a log that begins, the first one last.
+    private func sendEntries(after copied: Int64, through last: Int64) throws(StoreError) {
+        guard copied < last else { return }
+        if copied > 0 {
+            // Each is the newest for a while, and so there is no gap.
+            for number in copied + 1...last { try sendEntry(number) }
+            return
+        }
+        try storage.inParallel(Int(last - 1)) { (index) throws(StoreError) in
+            try sendEntry(Int64(index) + 2)
+        }
+        try sendEntry(1)
+    }
+
+    /// Writes an entry, on any thread.
+    private func sendEntry(_ number: Int64) throws(StoreError) {
+        if publisher.options.isInterrupted() { throw .publishingInterrupted }
+        // As it is: also one that a stranger has written keeps its number.
+        guard let bytes = try OriginLog(source).bytes(of: number) else {
+            throw try OriginTraces(of: source).absence(namedBy: number)
+        }
+        let commit = try LogCommit(copying: bytes, number, OriginLog(storage), publisher.pause)
+        guard try commit.carryOut() else { throw occupied("another log") }
+    }
+}
+
+extension OriginPublisher {
+    /// Writes what devices and the clients of other systems see of the log.
+    /// - Returns: the channels of which it could not be written.
+    @discardableResult
+    func writeCopies(of state: OriginState, _ log: OriginLog) -> [ChannelName] {
+        var behind: [ChannelName] = []
+        for channel in state.pointers.keys.sorted() {
+            do throws(StoreError) {
+                try PointerCopies(log, pause).write(channel, of: state)
+            } catch {
+                // The entry stands; devices see it with the next command.
+                behind.append(channel)
+            }
+        }
+        return behind
+    }
+}

@@ -1,0 +1,90 @@
+import CASStore
+import Storage
+
+// What a prune has to say to the log.
+extension OriginPruner {
+    /// The entry that trims, advances `kept`, begins an epoch, or comes after one that trimmed; `nil` if there is
+    /// nothing to do.
+    func nextEntry(
+        after state: OriginState, _ log: OriginLog, _ survey: OriginSurvey, _ keepCount: Int,
+        _ grace: Int64, mayAdvance: Bool
+    ) throws(StoreError) -> LogEntry? {
+        let number = state.number + 1
+        var entry = try LogEntry(after: state, .prune, now: publisher.now())
+        var byteCount = 0
+        for (channel, pointer) in state.pointers where byteCount < trimmedByteCountMax {
+            guard var trimmed = publisher.trimmed(pointer, to: keepCount) else { continue }
+            trimmed.log = number
+            if pointer.isSigned { trimmed = try publisher.seal(trimmed, upon: state) }
+            byteCount += trimmed.serialized().count
+            entry.pointers[channel] = trimmed
+            entry.channels[channel] = number
+        }
+        if mayAdvance, let kept = try keptFrom(state, log, grace) { entry.keptFrom = kept }
+        let live = try survey.live(keptFrom: entry.keptFrom, upTo: state)
+        // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
+        let garbageEpochMax = state.entry.garbageEpochMax(in: storage)
+        if survey.unneeded(beside: live).contains(where: { $0.key.epoch > garbageEpochMax }) {
+            entry.epoch += 1
+        }
+        // What an entry without pointers does not offer counts as read by no device since.
+        if entry.pointers.isEmpty, !mayAdvance { return nil }
+        let prunedAt = state.entry.prunedAt
+        let comesAfterTrimming =
+            prunedAt > 0 ? try !log.pastEntry(prunedAt).pointers.isEmpty : false
+        var isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
+        if !isMark, prunedAt > 0, !storage.deletesLate {
+            isMark = try age(of: prunedAt, state, log) == nil
+        }
+        guard
+            !entry.pointers.isEmpty || entry.keptFrom != state.entry.keptFrom
+                || entry.epoch != state.entry.epoch || comesAfterTrimming || isMark
+        else { return nil }
+        entry.prunedAt = number
+        return entry
+    }
+
+    /// Whether something is offered no more that no earlier prune has seen so: the grace for it begins with a prune.
+    private func needsMark(
+        _ state: OriginState, _ log: OriginLog, keptFrom: Int64
+    ) throws(StoreError) -> Bool {
+        let newest = max(state.entry.prunedAt, keptFrom)
+        let since = try log.liveReleases(keptFrom: newest, upTo: state)
+        let now = try log.liveReleases(keptFrom: state.number, upTo: state)
+        return Set(since) != Set(now)
+    }
+
+    /// The newest prune that is older than the grace, by the server's clock, and came after all copies were new.
+    private func keptFrom(
+        _ state: OriginState, _ log: OriginLog, _ grace: Int64
+    ) throws(StoreError) -> Int64? {
+        let live = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
+        for prune in try log.prunes(after: state.entry.keptFrom, upTo: state) {
+            // An entry that would free nothing is none.
+            let kept = try log.liveReleases(keptFrom: prune.number, upTo: state)
+            guard kept.count < live.count else { return nil }
+            if !prune.hasTrimmed, let age = try age(of: prune.number, state, log), age >= grace {
+                return prune.number
+            }
+        }
+        return nil
+    }
+
+    /// How many seconds ago a prune was, by the server's clock; by this machine's, where there is no other.
+    ///
+    /// - Returns: `nil` where nobody can tell: that clock has been put back since, or was behind then and is right again.
+    private func age(
+        of number: Int64, _ state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> Int64? {
+        guard !storage.deletesLate else {
+            return try storage.head(OriginLayout.logEntry(number))
+                .map { $0.answeredAt - $0.modifiedAt }
+        }
+        let (now, then) = (publisher.now(), try log.pastEntry(number).createdAt)
+        var latest = then
+        for earlier in max(state.entry.keptFrom, 1)..<max(number, state.entry.keptFrom, 1) {
+            latest = max(latest, try log.pastEntry(earlier).createdAt)
+        }
+        return then > now || then < latest && now >= latest ? nil : now - then
+    }
+}

@@ -1,0 +1,232 @@
+package import CASStore
+package import Storage
+import VersionTree
+
+/// Deletes from an origin what nobody can need any more, beside publishers and other pruners.
+///
+/// A file is garbage if it stands two epochs or more below the newest and no release has it that the entries from
+/// `kept` on offer (docs/buckets.md, rule G). Garbage stays garbage, so any pruner may delete it at any time, also with
+/// an old view, twice, or long after it died.
+package struct OriginPruner: Sendable {
+    let publisher: OriginPublisher
+    var storage: any ObjectStorage { publisher.storage }
+
+    /// An entry takes no more trimmed pointers when it has so many bytes of them; the next one takes the others.
+    let trimmedByteCountMax: Int
+
+    /// Makes a pruner; nothing is asked of the origin yet.
+    package init(_ publisher: OriginPublisher, trimmedByteCountMax: Int = 512 << 10) {
+        self.publisher = publisher
+        self.trimmedByteCountMax = trimmedByteCountMax
+    }
+
+    /// Trims the channels, and deletes what no release has for the grace.
+    ///
+    /// - Parameters:
+    ///   - keepCount: how many releases of each channel stay, and those that some device can still reach.
+    ///   - grace: for how many seconds after a prune devices may still read what it has found unneeded.
+    /// - Throws: `.noOrigin`; `.damagedOrigin` if a pointer or a manifest cannot be read: then nothing is deleted.
+    package func prune(
+        keeping keepCount: Int, grace: Int64, isDryRun: Bool = false
+    ) throws(StoreError) -> PruneReport {
+        let log = publisher.makeLog(isWary: true)
+        var state = try publisher.open(PointerCopy(.stable, in: storage).read(), log)
+        if !isDryRun { state = try publisher.finishing(nil, upon: state, log) }
+        // Once: whoever is overtaken by others must not begin anew, or busy publishers would never let it commit. What
+        // has come since is listed by the next prune, and what has gone is deleted twice.
+        let survey = try OriginSurvey(storage, log).run(publisher.options.listed)
+        if let inner = survey.inner {
+            throw StoreError(
+                .badOrigin,
+                "\(inner) in \(storage.place) is of another origin, whose files look like those of this one: nothing is "
+                    + "deleted; move that origin to another prefix")
+        }
+        var (tryCount, commitCount, trimmedCount) = (0, 0, 0)
+        var copies = CopiesState.unknown
+        var mayMakeRoom = true
+        while true {
+            let next: LogEntry?
+            do throws(StoreError) {
+                // Whoever cannot tell what is needed writes nothing at all.
+                _ = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
+                // From here on no device reads an older pointer than those of this state.
+                if copies == .unknown, !isDryRun { copies = try repairPointers(of: state, log) }
+                next = try nextEntry(
+                    after: state, log, survey, keepCount, grace, mayAdvance: copies != .wereBehind)
+            } catch {
+                // Another pruner may have been faster, and has deleted what this state still offers; or keys remember more.
+                guard error.code == .damagedOrigin || error.code == .untrusted else { throw error }
+                let newer = try publisher.state(of: log, from: state.number)
+                guard newer.number > state.number else { throw error }
+                (state, copies) = (newer, .unknown)
+                continue
+            }
+            guard let entry = next else {
+                return try sweep(survey, state, trimmedCount, isDryRun: isDryRun)
+            }
+            let after = OriginState(
+                number: state.number + 1, entry: entry,
+                pointers: state.pointers.merging(entry.pointers) { $1 })
+            guard !isDryRun else {
+                return try sweep(
+                    survey, after, self.trimmedCount(state, after), isDryRun: true)
+            }
+            let commit = try LogCommit(
+                entry, after.number, after: state.entry, log, publisher.pause)
+            for pointer in entry.pointers.values { try publisher.prepare(pointer, upon: state) }
+            guard try carryOut(commit, survey, state, &mayMakeRoom) else {
+                try publisher.wait(behindOthers: &tryCount)
+                (state, copies) = (try publisher.state(of: log, from: after.number), .unknown)
+                continue
+            }
+            log.note(entry, after.number)
+            for pointer in entry.pointers.values { publisher.signed(pointer, upon: state) }
+            for channel in entry.pointers.keys.sorted()
+            where try !write(channel, of: after, nil, log) {
+                copies = .wereBehind
+            }
+            trimmedCount += self.trimmedCount(state, after)
+            state = after
+            commitCount += 1
+            try checkEnd(after: commitCount, state)
+            // What was trimmed is kept up to an entry that comes after the copies. Without a grace the next entry
+            // follows at once: it keeps from this one on.
+            if entry.pointers.isEmpty, grace > 0 {
+                return try sweep(survey, state, trimmedCount, isDryRun: false)
+            }
+        }
+    }
+
+    /// A prune needs an entry for each channel at the most, and a few that come after them.
+    /// - Throws: `.unsuitableStore` if there are more: the store does not show what it has acknowledged.
+    private func checkEnd(after commitCount: Int, _ state: OriginState) throws(StoreError) {
+        guard commitCount > state.pointers.count + 8 else { return }
+        throw StoreError(
+            .unsuitableStore,
+            "the store of \(storage.place) acknowledges entries of the log, and shows others: nothing is deleted"
+        )
+    }
+
+    /// Writes an entry; where there is no room for it, once more after what may go already has gone.
+    ///
+    /// - Returns: whether it stands there; else somebody else's does.
+    private func carryOut(
+        _ commit: LogCommit, _ survey: OriginSurvey, _ state: OriginState, _ mayMakeRoom: inout Bool
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            return try commit.carryOut()
+        } catch {
+            guard error.code == .outOfSpace, mayMakeRoom else { throw error }
+            mayMakeRoom = false
+            let freed = try sweep(survey, state, 0, isDryRun: false)
+            guard freed.garbage.count > 0 else { throw error }
+            return try commit.carryOut()
+        }
+    }
+
+    private func trimmedCount(_ before: OriginState, _ after: OriginState) -> Int {
+        before.pointers.values.reduce(0) { $0 + $1.releases.count }
+            - after.pointers.values.reduce(0) { $0 + $1.releases.count }
+    }
+
+    // MARK: Deleting
+
+    /// Deletes what rule G allows, as of the state.
+    /// - Throws: `.accessDenied` if the store refuses to delete.
+    private func sweep(
+        _ survey: OriginSurvey, _ state: OriginState, _ trimmedCount: Int, isDryRun: Bool
+    ) throws(StoreError) -> PruneReport {
+        // Nobody uploads meanwhile what nobody needed when it was listed.
+        let lock = try storage.deletesLate ? nil : OriginLock(storage, publisher.options)
+        defer { withExtendedLifetime(lock) {} }
+        let state =
+            lock == nil ? state : try publisher.state(of: survey.log, from: state.number)
+        var report = PruneReport(
+            entry: state.number, epoch: state.entry.epoch, trimmedCount: trimmedCount)
+        let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
+        // No power cut brings back a pointer that names what is deleted.
+        if !isDryRun { try storage.barrier() }
+        var some = survey.scratch
+        for file in survey.unneeded(beside: live) {
+            guard file.key.epoch <= state.entry.garbageEpochMax(in: storage) else {
+                report.waiting.count += 1
+                report.waiting.byteCount += file.byteCount
+                continue
+            }
+            some.append((file.key.path, file.byteCount))
+            if some.count >= Self.deletedCount { try sweep(&some, &report, isDryRun: isDryRun) }
+        }
+        while !some.isEmpty { try sweep(&some, &report, isDryRun: isDryRun) }
+        if !isDryRun {
+            try listChannels(of: state)
+            try storage.barrier()
+            // Derived; the next one tries again.
+            if let work = storage.work, work.isWritable, let place = try? work.openIfPresent() {
+                try? PackingPlace.dropUnused(
+                    in: place.raw, offered: state.deliveries, work.fileSystem)
+            }
+        }
+        report.uploadCount = try endUploads(isDryRun: isDryRun)
+        report.figures = storage.figures
+        return report
+    }
+
+    /// So many files are deleted by one request.
+    private static let deletedCount = 1_000
+
+    /// Deletes the first of these files, and counts them.
+    private func sweep(
+        _ files: inout [(path: String, byteCount: Int64)], _ report: inout PruneReport,
+        isDryRun: Bool
+    ) throws(StoreError) {
+        let some = files.prefix(Self.deletedCount)
+        let spared = isDryRun ? [] : try delete(some.map(\.path), &report)
+        for (path, byteCount) in some where !spared.contains(path) {
+            report.garbage.count += 1
+            report.garbage.byteCount += byteCount
+        }
+        files.removeFirst(some.count)
+    }
+
+    /// Deletes some files.
+    /// - Returns: those that are there still, or may be.
+    private func delete(
+        _ paths: [String], _ report: inout PruneReport
+    ) throws(StoreError) -> Set<String> {
+        if publisher.options.isInterrupted() { throw .publishingInterrupted }
+        let outcome = try storage.delete(paths)
+        if let denied = outcome.refused.first(where: { $0.code == "AccessDenied" }) {
+            throw StoreError(
+                .accessDenied,
+                "\(storage.place) refuses to delete \(denied.key) (\(denied.code)): whoever prunes needs "
+                    + "s3:DeleteObject on all but \(OriginLayout.log)/*; the next prune goes on")
+        }
+        report.refusedCount += outcome.refused.count
+        report.unknownCount += outcome.unknownCount
+        return outcome.unknownCount > 0 ? Set(paths) : Set(outcome.refused.map(\.key))
+    }
+}
+
+/// What a prune has done, or would do.
+public struct PruneReport: Sendable {
+    /// The newest entry.
+    package var entry: Int64 = 0
+    /// Where new files are written.
+    package var epoch: Int64 = 0
+    /// How many releases no pointer lists any more.
+    package var trimmedCount = 0
+    /// Files that were, or would be, deleted; their bytes.
+    package var garbage = (count: 0, byteCount: Int64(0))
+    /// How many files were, or would be, deleted.
+    public var fileCount: Int { garbage.count }
+    /// Files that no release has, and that wait for a later prune.
+    package var waiting = (count: 0, byteCount: Int64(0))
+    /// Files that the store refused to delete.
+    package var refusedCount = 0
+    /// Files of which nobody knows whether they are deleted: no answer came.
+    package var unknownCount = 0
+    /// Uploads in parts that somebody has left, and that are, or would be, ended.
+    package var uploadCount = 0
+    /// What it took.
+    package var figures = StorageFigures()
+}

@@ -1,0 +1,331 @@
+import CASStore
+import Storage
+import VersionTree
+
+/// Makes an origin that has no log: looks what the store can do, then writes entry 1.
+///
+/// The pointers that stand there become those of entry 1, with what the clients of other systems were told. Where a listing
+/// shows all that is there, that happens by itself: the publishers of older castrees wrote no log to a directory.
+struct OriginFoundation {
+    private let publisher: OriginPublisher
+    private let log: OriginLog
+    private var storage: any ObjectStorage { publisher.storage }
+
+    init(_ publisher: OriginPublisher, _ log: OriginLog) {
+        self.publisher = publisher
+        self.log = log
+    }
+
+    /// - Parameters:
+    ///   - seen: a pointer that stands there.
+    ///   - isUrgent: whether nothing that the clients of other systems were told may be in the way.
+    /// - Returns: what the origin is then; somebody else may have been faster.
+    /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; `.damagedOrigin` if a log was there, or
+    ///   pointers are to be taken over and the options do not say so; what reading and writing throws.
+    func lay(
+        _ seen: PointerCopy.Seen, isUrgent: Bool = false
+    ) throws(StoreError) -> OriginState {
+        let marked = try checkMarker()
+        // Publishers of older castrees keep others out.
+        let lock = try storage.listsAll ? OriginLock(storage, publisher.options) : nil
+        defer { withExtendedLifetime(lock) {} }
+        if storage.listsAll, let state = try log.state(from: 0) { return state }
+        let condition: LogEntry.PointerCondition
+        let standing: Standing
+        do throws(StoreError) {
+            let traces = try traces(seen)
+            condition = try StoreProbe(storage).run()
+            standing = try self.standing(traces, isUrgent: isUrgent)
+        } catch {
+            // Others may have made the origin meanwhile and gone on: the pointers are theirs, and a prune has deleted
+            // what the probe wrote.
+            guard let state = try log.state(from: 0) else { throw error }
+            return state
+        }
+        var first = try entry(condition, standing.pointers)
+        _ = try standing.clients.add(to: &first, 1, upon: nil, log)
+        guard let state = try found(first, marked) else {
+            throw StoreError(.network, "entry 1 of the log in \(storage.place) cannot be read")
+        }
+        if standing.isChanged, state.number == 1 { bringUp(state) }
+        return try tell(standing.clients, upon: state) ?? state
+    }
+
+    /// Writes entries until the log has all that the clients of other systems were told.
+    /// - Returns: the state after them; `nil` if the log tells something else, or somebody else writes to it.
+    private func tell(
+        _ clients: CopiedClients, upon state: OriginState
+    ) throws(StoreError) -> OriginState? {
+        var state = state
+        while true {
+            var entry = try LogEntry(after: state, .enable, now: publisher.now())
+            guard let isPart = try clients.add(to: &entry, state.number + 1, upon: state.entry, log)
+            else { return nil }
+            guard isPart else { return state }
+            guard let newer = try publisher.commit(entry, upon: state, log) else { return nil }
+            state = newer
+        }
+    }
+
+    /// What stands there, unless a log may not be begun upon it.
+    private func traces(_ seen: PointerCopy.Seen) throws(StoreError) -> OriginTraces {
+        let traces = try OriginTraces(of: storage)
+        guard let loss = traces.loss(namedBy: seen.pointer?.log) else { return traces }
+        // What a log named its entry is looked for later.
+        let isOlder = storage.listsAll && seen.pointer?.log == nil
+        guard publisher.options.takesOver || isOlder, traces.mayBeTakenOver else { throw loss }
+        return traces
+    }
+
+    /// Writes pointers that stood in an older log: they name entries that are gone.
+    private func bringUp(_ state: OriginState) {
+        for channel in state.pointers.keys.sorted() {
+            do throws(StoreError) {
+                try PointerCopies(log, publisher.pause).write(channel, of: state, isForced: true)
+            } catch {
+                // The entry stands; devices see what they saw before.
+                publisher.options.notice(
+                    "\(OriginLayout.pointer(channel)) could not be written (\(error.message)); castree fsck "
+                        + "--repair writes it")
+            }
+        }
+    }
+
+    /// Refuses a place where an origin of a newer castree is, or something else.
+    /// - Returns: the id that the marker says.
+    /// - Throws: `.badOrigin`; `.unsupportedFormat`.
+    @discardableResult
+    func checkMarker() throws(StoreError) -> String? {
+        let (marker, bytes) = try storage.bytes(
+            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
+        guard case .found = marker else { return nil }
+        try OriginMarker.check(bytes, of: storage.place)
+        return OriginMarker.id(in: bytes)
+    }
+
+    /// The entry 1 that offers pointers.
+    ///
+    /// - Parameter condition: what the store was found to do; `nil` where nothing is written.
+    private func entry(
+        _ condition: LogEntry.PointerCondition?, _ pointers: [ChannelPointer]
+    ) throws(StoreError) -> LogEntry {
+        var entry = LogEntry(
+            kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
+            keptFrom: 1)
+        entry.pointerCondition = condition
+        for pointer in pointers {
+            entry.channels[pointer.channel] = 1
+            entry.pointers[pointer.channel] = pointer
+        }
+        return entry
+    }
+
+    /// Writes the marker and entry 1.
+    /// - Parameter marked: the id that the marker says; where no pointer is signed any more, nothing else knows it.
+    /// - Returns: what the origin is then; somebody else may have been faster.
+    private func found(
+        _ entry: LogEntry, _ marked: String?
+    ) throws(StoreError) -> OriginState? {
+        let signed = entry.pointers.values.first { $0.isSigned }
+        let marker = OriginMarker.serialized(
+            of: signed?.origin ?? marked, hasClients: !entry.clients.isEmpty)
+        let written = try storage.put(OriginLayout.marker, try StorageBody(marker), .pointer)
+        if case .unknown(let why) = written {
+            throw StoreError(
+                why.refusal ?? .network,
+                "no answer came to \(OriginLayout.marker) in \(storage.place): \(why)")
+        }
+        if try LogCommit(entry, 1, log, publisher.pause).carryOut() {
+            log.note(entry, 1)
+            let count = entry.pointers.count
+            publisher.options.notice(
+                count == 0
+                    ? "made a new origin at \(storage.place)"
+                    : "the log of the origin at \(storage.place) begins with the pointers of "
+                        + (count == 1 ? "1 channel" : "\(count) channels"))
+            return OriginState(number: 1, entry: entry, pointers: entry.pointers)
+        }
+        return try log.state(from: 1)
+    }
+
+    /// What the origin would be, with nothing written.
+    /// - Throws: as ``lay(_:)``.
+    func planned(_ seen: PointerCopy.Seen) throws(StoreError) -> OriginState {
+        try checkMarker()
+        let standing = try standing(traces(seen))
+        let entry = try entry(nil, standing.pointers)
+        publisher.options.notice("would begin the log of an origin at \(storage.place)")
+        return OriginState(number: 1, entry: entry, pointers: entry.pointers)
+    }
+
+    /// What is taken over.
+    private struct Standing {
+        var pointers: [ChannelPointer] = []
+        /// Whether the pointers are other ones than those that stand there.
+        var isChanged = false
+        var clients: CopiedClients
+    }
+
+    /// The pointers that stand in an origin without a log, with all their manifests.
+    ///
+    /// - Throws: `.damagedOrigin` if a manifest is not there, or something is offered in a later epoch than the first.
+    private func standing(
+        _ traces: OriginTraces, isUrgent: Bool = false
+    ) throws(StoreError) -> Standing {
+        let passOver = isUrgent ? publisher.options.notice : nil
+        var standing = Standing(
+            clients: try CopiedClients(in: storage, passingOver: passOver))
+        let there = try pointers(of: traces.channels)
+        for var pointer in there {
+            // No first entry could say so, and nobody could read it any more.
+            for release in pointer.liveReleases {
+                let epoch = max(release.version.epoch, release.delivery?.epoch ?? 0)
+                guard epoch == 0 else { throw traces.loss(with: epoch) }
+            }
+            if let entry = pointer.log {
+                guard publisher.options.takesOver else {
+                    throw traces.loss(namedBy: entry) ?? traces.loss(with: 0)
+                }
+                pointer.log = nil
+                standing.isChanged = true
+                if pointer.isSigned { pointer = try seal(pointer, upon: there) }
+            }
+            standing.pointers.append(pointer)
+        }
+        return standing
+    }
+
+    /// Signs a pointer that stood in an older log: its signatures say in which entry.
+    private func seal(
+        _ pointer: ChannelPointer, upon there: [ChannelPointer]
+    ) throws(StoreError) -> ChannelPointer {
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for pointer in there { pointers[pointer.channel] = pointer }
+        return try publisher.options.sealing.seal(
+            pointer.renewed(now: publisher.now()), upon: pointers, in: publisher,
+            now: publisher.now(), notice: publisher.options.notice)
+    }
+
+    private func pointers(of names: [ChannelName]) throws(StoreError) -> [ChannelPointer] {
+        var pointers: [ChannelPointer] = []
+        for name in names {
+            let (outcome, bytes) = try storage.bytes(
+                OriginLayout.pointer(name),
+                ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax)))
+            guard case .found = outcome else { continue }
+            let pointer = try ChannelPointer(parsing: bytes, of: name)
+            // An older castree's origin goes on as it was, whatever it has lost.
+            if !storage.listsAll { try check(pointer) }
+            pointers.append(pointer)
+        }
+        return pointers
+    }
+
+    /// What was copied must be whole: nobody could tell later what was forgotten.
+    private func check(_ pointer: ChannelPointer) throws(StoreError) {
+        for version in pointer.releases.compactMap(\.version) {
+            let key = OriginLayout.manifest(version.manifest, in: version.epoch)
+            guard try storage.head(key) != nil else {
+                throw StoreError(
+                    .damagedOrigin,
+                    "channel \(pointer.channel) in \(storage.place) offers version \(version.name), and \(key) is not "
+                        + "there; copy the directory origin again, or delete that pointer")
+            }
+        }
+        for release in pointer.liveReleases { try checkPacks(of: release, in: pointer.channel) }
+    }
+
+    /// A pointer must not name packs that are not there: nobody could prune any more.
+    private func checkPacks(
+        of release: LiveRelease, in channel: ChannelName
+    ) throws(StoreError) {
+        guard let delivery = release.delivery else { return }
+        let key = OriginKey(.delivery, delivery.address, in: delivery.epoch)
+        let request = ReadRequest(byteCountMax: Delivery.byteCountMax)
+        let (outcome, bytes) = try storage.bytes(key.path, request)
+        var packs: [OriginKey: Int64] = [:]
+        if case .found = outcome {
+            let document = try PackBases.harmless { () throws(StoreError) in
+                try Delivery(bytes, named: delivery, of: release.version)
+            }
+            for pack in document?.packs ?? [] {
+                packs[OriginKey(.pack, pack.address, in: delivery.epoch)] = pack.byteCount
+            }
+            if document != nil,
+                try StandingFiles(in: storage, publisher.options).missing(of: packs).isEmpty
+            {
+                return
+            }
+        }
+        throw StoreError(
+            .damagedOrigin,
+            "channel \(channel) in \(storage.place) offers packs of version \(release.version.name), and they are "
+                + "not all there; copy \(OriginLayout.packs)/ and \(OriginLayout.deliveries)/ of the directory again"
+        )
+    }
+}
+
+/// Finds out whether a store refuses to overwrite, and how it takes a tag.
+struct StoreProbe {
+    private let storage: any ObjectStorage
+
+    init(_ storage: any ObjectStorage) { self.storage = storage }
+
+    /// Takes up to six requests.
+    ///
+    /// - Returns: how pointers can be replaced in one step.
+    /// - Throws: `.unsuitableStore` if the store creates what is there already.
+    func run() throws(StoreError) -> LogEntry.PointerCondition {
+        if let spelling = storage.knownTags {
+            return LogEntry.PointerCondition(rawValue: spelling.rawValue) ?? .none
+        }
+        let body = try StorageBody(Array("castree\n".utf8))
+        var key = OriginLayout.probe(try LogEntry.drawAuthor())
+        var first = try storage.putIfAbsent(key, body, .logEntry)
+        if case .conditionFailed = first {
+            // The answer to its first try was lost: nobody else has drawn this name.
+            key = OriginLayout.probe(try LogEntry.drawAuthor())
+            first = try storage.putIfAbsent(key, body, .logEntry)
+        }
+        guard case .stored(let tag) = first else { throw refusal(first) }
+        let second = try storage.putIfAbsent(key, body, .logEntry)
+        switch second {
+        case .conditionFailed: break
+        case .unknown, .conflict: throw refusal(second)
+        case .stored, .unsupported: throw LogCommit.unsuitable(storage)
+        }
+        // The file stays until a prune: publishers need no right to delete.
+        return try pointerCondition(key, tag, body)
+    }
+
+    private func refusal(_ outcome: WriteOutcome) -> StoreError {
+        switch outcome {
+        case .unknown(let reason):
+            return StoreError(
+                reason.refusal ?? .network, "\(storage.place) cannot be probed: \(reason)")
+        case .conditionFailed, .conflict:
+            // A first try was stored, and its answer came too late: that is no overwriting.
+            return StoreError(
+                .network,
+                "\(storage.place) cannot be probed: the store answers too late; repeat the command")
+        case .stored, .unsupported: return LogCommit.unsuitable(storage)
+        }
+    }
+
+    private func pointerCondition(
+        _ key: String, _ tag: EntityTag, _ body: StorageBody
+    ) throws(StoreError) -> LogEntry.PointerCondition {
+        let wrong = EntityTag("00000000000000000000000000000000")
+        for spelling in TagSpelling.allCases {
+            let right = try storage.putIf(key, body, .logEntry, matching: tag, spelling)
+            if case .unknown = right { throw refusal(right) }
+            guard right.isStored else { continue }
+            let other = try storage.putIf(key, body, .logEntry, matching: wrong, spelling)
+            if case .unknown = other { throw refusal(other) }
+            if case .conditionFailed = other {
+                return LogEntry.PointerCondition(rawValue: spelling.rawValue) ?? .none
+            }
+        }
+        return .none
+    }
+}

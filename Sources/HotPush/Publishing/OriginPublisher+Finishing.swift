@@ -1,0 +1,64 @@
+import CASStore
+import VersionTree
+
+// What a publisher that signs was kept from finishing.
+
+extension OriginPublisher {
+    /// Commits what a command has signed that was cut short: see ``SignedSequences``.
+    ///
+    /// Devices may have seen it, whatever the log says now: who can write to the origin can delete an entry. All that
+    /// it names was stored before it was signed, and no prune has deleted any of it if none came since. If one came, it
+    /// stands in the log where the commit would be, or after another one that does: then the commit never was, and a release
+    /// that only it offers is left to whoever wants it.
+    /// - Parameter only: the channel; `nil` for all of them.
+    /// - Returns: the state after that.
+    /// - Throws: `.untrusted` if not all who have signed it sign now; what committing throws.
+    func finishing(
+        _ only: ChannelName?, upon state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> OriginState {
+        let sealing = options.sealing
+        guard sealing.isSigning else { return state }
+        var state = state
+        for channel in try sealing.unfinished(at: place, upon: state.pointers).map(\.channel)
+        where only == nil || only == channel {
+            let seen = try PointerCopy(channel, in: storage).read()
+            state = try committing(
+                to: channel, seen, upon: state, log, isSealed: true, isFinishing: true
+            ) {
+                (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+                // Somebody else may have done it meanwhile, or have gone on.
+                let unfinished = try sealing.unfinished(at: place, upon: state.pointers)
+                guard let pointer = unfinished.first(where: { $0.channel == channel }) else {
+                    return nil
+                }
+                return try finished(pointer, upon: state).map { ($0, .resign) }
+            }.state
+        }
+        return state
+    }
+
+    /// What such a pointer becomes in the next entry: its signatures are of the entry that it was to stand in.
+    private func finished(
+        _ pointer: ChannelPointer, upon state: OriginState
+    ) throws(StoreError) -> ChannelPointer? {
+        // By the keys that have signed it: in a rotation others sign, too.
+        var sealing = options.sealing
+        let ids = Set(pointer.signatures.map(\.key))
+        sealing.signers = sealing.signers.filter { ids.contains($0.key.id) }
+        if state.entry.prunedAt >= pointer.log ?? 0 {
+            let offered = Set(state.pointers.values.flatMap(\.liveReleases))
+            guard pointer.liveReleases.allSatisfy(offered.contains) else {
+                options.notice(PointerSealing.leaving(pointer, at: place))
+                return nil
+            }
+        }
+        guard sealing.signers.count == ids.count, let origin = pointer.origin else {
+            throw PointerSealing.cannotFinish(pointer, at: place)
+        }
+        options.notice(PointerSealing.finishing(pointer, at: place))
+        var next = pointer.renewed(now: now())
+        try sealing.raise(&next, in: origin)
+        next.log = state.number + 1
+        return try sealing.sign(next, now: now())
+    }
+}

@@ -1,0 +1,77 @@
+package import CASStore
+import Storage
+package import VersionTree
+
+extension OriginPublisher {
+    /// Makes the packs of a version that a channel offers, and offers them: the second half of a publication without
+    /// packs.
+    ///
+    /// The release keeps its place and its sequence. If it has been withdrawn meanwhile, nothing happens.
+    /// - Returns: what was committed; ``OriginCommit/packing`` is `nil` if the release has its packs already.
+    /// - Throws: `.noOrigin`; `.notOffered` if the channel does not offer the version; what ``publish(_:of:as:)`` throws.
+    package func pack(
+        _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
+    ) throws(StoreError) -> OriginCommit {
+        let pin = try Publisher.pin(name, of: versions)
+        defer { withExtendedLifetime(pin) {} }
+        let (manifest, version) = try Publisher.describe(name, of: versions, ReleaseOffer())
+        let log = makeLog()
+        let seen = try PointerCopy(channel, in: storage).read()
+        let state = try open(seen, log)
+        try checkOffered(version, in: channel, state)
+        try checkSigning(channel, upon: state, log)
+        let packing = ReleasePacking(
+            manifest, version, of: versions, to: storage, channel, options)
+        guard let prepared = try packing.prepare(in: state) else {
+            var commit = try finish(channel, seen, state, log, isUnchanged: true)
+            commit.packing = packing.nothing
+            return commit
+        }
+        let lock = try OriginLock(sharing: storage, options)
+        defer { withExtendedLifetime(lock) {} }
+        let packs = PackUpload(
+            packing, prepared, SeenFiles(in: storage), UploadWatch(log, now: now))
+        var isWithdrawn = false
+        let (done, after) = try committing(to: channel, seen, upon: state, log) {
+            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+            func isOffered() -> Bool { state.pointers[channel]?.offers(version.manifest) == true }
+            let delivery = isOffered() ? try packs.place(in: &state) : nil
+            isWithdrawn = !isOffered()
+            if isWithdrawn { return nil }
+            return state.pointers[channel]?
+                .delivering(version.manifest, by: delivery, now: now()).map { ($0, .pack) }
+        }
+        // The packs are offered; whatever is not noted is made again.
+        if !isWithdrawn { try? packs.note(after) }
+        var commit = done
+        commit.packing = isWithdrawn ? .withdrawn : packs.report
+        commit.fetched = packing.fetched
+        return commit
+    }
+
+    /// What packing would make; `nil` if there is nothing to do.
+    ///
+    /// Writes nothing.
+    /// - Throws: as ``pack(_:of:in:)``.
+    package func planPacks(
+        _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
+    ) throws(StoreError) -> PackReport? {
+        let (manifest, version) = try Publisher.describe(name, of: versions, ReleaseOffer())
+        let state = try open(PointerCopy(channel, in: storage).read(), makeLog())
+        try checkOffered(version, in: channel, state)
+        return try ReleasePacking(
+            manifest, version, of: versions, to: storage, channel, options
+        ).plan(in: state)
+    }
+
+    private func checkOffered(
+        _ version: PublishedVersion, in channel: ChannelName, _ state: OriginState
+    ) throws(StoreError) {
+        guard state.pointers[channel]?.offers(version.manifest) == true else {
+            throw StoreError(
+                .notOffered,
+                "channel \(channel) of \(storage.place) does not offer version \(version.name); publish it"
+            )
+        }
+    }
+}

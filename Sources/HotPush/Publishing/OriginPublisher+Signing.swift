@@ -1,0 +1,230 @@
+package import CASStore
+import Storage
+import VersionTree
+
+// Signatures in an origin: the pointer in an entry of the log carries them, and nothing else of the entry is signed.
+
+extension OriginPublisher: SigningPlace {
+    var place: String { storage.identity }
+
+    /// Refuses what must not be built upon, before anything is sent.
+    /// - Throws: `.untrusted`.
+    func checkSigning(
+        _ channel: ChannelName, upon state: OriginState, _ log: OriginLog
+    ) throws(StoreError) {
+        var state = state
+        while true {
+            do throws(StoreError) {
+                let pointers = try trusted(state, channel, log, isSaid: false).pointers
+                return try options.sealing.check(channel, upon: pointers, in: self)
+            } catch {
+                state = try newer(than: state, log, refused: error)
+            }
+        }
+    }
+
+    /// The state after one that must not be built upon: what keys remember may be newer than what was read of the log.
+    /// - Throws: `refusal` if nobody has written to the log since, or it is for another reason.
+    func newer(
+        than state: OriginState, _ log: OriginLog, refused refusal: StoreError
+    ) throws(StoreError) -> OriginState {
+        guard refusal.code == .untrusted else { throw refusal }
+        let newer = try self.state(of: log, from: state.number)
+        guard newer.number > state.number else { throw refusal }
+        return newer
+    }
+
+    /// A pointer, signed for an entry that follows a state.
+    /// - Parameter isRepeated: whether the same command has signed one before, and somebody else was faster.
+    func seal(
+        _ pointer: ChannelPointer, upon state: OriginState, isRepeated: Bool = false
+    ) throws(StoreError) -> ChannelPointer {
+        try options.sealing.seal(
+            pointer, upon: state.pointers, in: self, now: now(), isRepeated: isRepeated,
+            notice: options.notice)
+    }
+
+    /// Notes beside the keys what an entry is about to say: see ``SignedSequences``.
+    /// - Throws: why it cannot be noted; nothing may be sent then.
+    func prepare(_ pointer: ChannelPointer, upon before: OriginState) throws(StoreError) {
+        try options.sealing.prepare(
+            pointer, upon: before.pointers[pointer.channel], at: place,
+            notice: options.notice)
+    }
+
+    func markedID() throws(StoreError) -> String? {
+        let request = ReadRequest(byteCountMax: OriginMarker.byteCountMax)
+        let (outcome, bytes) = try storage.bytes(OriginLayout.marker, request)
+        guard case .found = outcome else { return nil }
+        return OriginMarker.id(in: bytes)
+    }
+
+    /// Remembers what was signed, and copies the id of an origin that was not signed before into its marker.
+    func signed(_ pointer: ChannelPointer, upon before: OriginState) {
+        guard pointer.isSigned, let origin = pointer.origin else { return }
+        options.sealing.remember(pointer, at: place, notice: options.notice)
+        guard !before.pointers.values.contains(where: { $0.isSigned && $0.origin == origin })
+        else { return }
+        do throws(StoreError) {
+            _ = try storage.put(
+                OriginLayout.marker, StorageBody(OriginMarker.serialized(of: origin)), .pointer)
+        } catch {
+            // A copy for people: devices read the pointer.
+            options.notice("\(OriginLayout.marker) could not be written: \(error.message)")
+        }
+    }
+
+    /// The pointer with fewer releases; `nil` if that changes nothing, or it is signed and nobody signs now.
+    func trimmed(_ pointer: ChannelPointer, to count: Int) -> ChannelPointer? {
+        let sealing = options.sealing
+        guard !pointer.isSigned || sealing.isSigning || sealing.allowsFewer else { return nil }
+        return pointer.trimmed(to: count, now: now())
+    }
+
+    /// A state in which a channel has the newest pointer that is signed by those whom the publisher trusts.
+    ///
+    /// Entries of the log never go: one that a stranger has written must not keep others from publishing. Only pointers of
+    /// entries from ``LogEntry/keptFrom`` on are taken, since the files of older ones may be gone; and none that keys
+    /// have signed which were changed since.
+    /// - Parameter isSaid: whether somebody is told that it is another one than the newest.
+    /// - Returns: the state as it is, if there is no such pointer: whoever builds upon it is refused.
+    func trusted(
+        _ state: OriginState, _ channel: ChannelName, _ log: OriginLog, isSaid: Bool = true
+    ) throws(StoreError) -> OriginState {
+        let sealing = options.sealing
+        guard sealing.isSigning, !sealing.adopts, let newest = state.pointers[channel],
+            try !sealing.vouches(for: newest)
+        else { return state }
+        var place = state.entry.channels[channel] ?? 0
+        while place > state.entry.keptFrom {
+            let before = try log.standing(at: place - 1).entry
+            guard let earlier = before.channels[channel],
+                let pointer = try log.pastEntry(earlier).pointers[channel]
+            else { return state }
+            place = earlier
+            // Live by rule G only if an entry from `kept` on still offers it: `before` is one.
+            guard try sealing.vouches(for: pointer) else { continue }
+            guard try !isRotated(since: pointer) else { return state }
+            if isSaid {
+                options.notice(
+                    "the pointer of channel \(channel) in entry \(state.entry.channels[channel] ?? 0) of the log in "
+                        + "\(storage.place) is not signed by the keys that are trusted here: somebody else has written it, and "
+                        + "that of entry \(earlier) is built upon")
+            }
+            var pointers = state.pointers
+            pointers[channel] = pointer
+            return OriginState(number: state.number, entry: state.entry, pointers: pointers)
+        }
+        return state
+    }
+
+    /// Whether keys were changed after a pointer was signed: by a file that only its own keys can have made.
+    private func isRotated(since pointer: ChannelPointer) throws(StoreError) -> Bool {
+        let version = pointer.trustVersion ?? TrustFile.firstVersion
+        guard let origin = pointer.origin, let next = try trust(version + 1) else { return false }
+        return try options.sealing.hasMade(next, of: origin)
+    }
+
+    // MARK: Signing anew
+
+    /// Signs the pointers of channels anew, as they are: as ``Publisher/resign(_:)``, an entry for each.
+    package func resign(_ only: ChannelName? = nil) throws(StoreError) -> [OriginCommit] {
+        try options.sealing.requireSigner()
+        let log = makeLog()
+        let state = try open(PointerCopy(only ?? .stable, in: storage).read(), log)
+        if let only, state.pointers[only] == nil {
+            throw .noChannel(only, in: storage.place)
+        }
+        let channels = only.map { [$0] } ?? state.pointers.keys.sorted()
+        for channel in channels {
+            try checkSigning(channel, upon: state, log)
+            _ = try state.pointers[channel].map { (pointer) throws(StoreError) in
+                try options.sealing.end(of: pointer, now: now())
+            }
+        }
+        var commits: [OriginCommit] = []
+        for channel in channels {
+            let newest = try self.state(of: log, from: state.number)
+            let seen = try PointerCopy(channel, in: storage).read()
+            let (commit, _) = try committing(to: channel, seen, upon: newest, log) {
+                (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+                state.pointers[channel].map { ($0.renewed(now: now()), .resign) }
+            }
+            commits.append(commit)
+        }
+        return commits
+    }
+
+    /// Says whose signatures count from now on, and signs every channel by them: as ``Publisher/rotate(_:)``, an entry for
+    /// each channel.
+    package func rotate(
+        _ rotation: TrustRotation
+    ) throws(StoreError) -> (step: TrustRotation.Step, commits: [OriginCommit]) {
+        try options.sealing.requireSigner()
+        let log = makeLog()
+        let state = try finishing(
+            nil, upon: open(PointerCopy(.stable, in: storage).read(), log), log)
+        // Channels that a call which was cut short has signed already: devices may not see it yet.
+        writeCopies(of: state, log)
+        var step = try self.step(rotation, upon: state, signing: [])
+        if !step.isThere { try write(step.file) }
+        var commits: [OriginCommit] = []
+        for channel in step.channels {
+            let newest = try self.state(of: log, from: state.number)
+            let seen = try PointerCopy(channel, in: storage).read()
+            let (commit, _) = try committing(to: channel, seen, upon: newest, log, isSealed: true) {
+                (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+                // Somebody else may have done it meanwhile.
+                guard state.pointers[channel]?.trustVersion != step.file.version else { return nil }
+                return try self.step(rotation, upon: state, signing: [channel]).pointers.first
+                    .map { ($0, .rotate) }
+            }
+            commits.append(commit)
+        }
+        step.pointers = commits.map(\.pointer)
+        return (step, commits)
+    }
+
+    private func step(
+        _ rotation: TrustRotation, upon state: OriginState, signing wanted: Set<ChannelName>
+    ) throws(StoreError) -> TrustRotation.Step {
+        try rotation.step(
+            upon: state.pointers, by: options.sealing, in: storage.place, log: state.number + 1,
+            signing: wanted, now: now()
+        ) { (version) throws(StoreError) in try trust(version) }
+    }
+
+    func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
+        let request = ReadRequest(byteCountMax: Int64(TrustFile.byteCountMax))
+        let (outcome, bytes) = try storage.bytes(OriginLayout.trust(version), request)
+        guard case .found = outcome else { return nil }
+        return try TrustFile(parsing: bytes, version: version)
+    }
+
+    /// Writes a version of the trust, before any pointer names it; one that is there stays.
+    /// - Throws: `.untrusted` if another one is there; `.network` if nobody knows.
+    func write(_ file: TrustFile) throws(StoreError) {
+        let key = OriginLayout.trust(file.version)
+        var reason = "others write it"
+        for tryNumber in 1...8 {
+            switch try storage.putIfAbsent(key, StorageBody(file.serialized()), .document) {
+            case .stored: return
+            case .unknown(let why): reason = "\(why)"
+            case .unsupported: throw LogCommit.unsuitable(storage)
+            case .conditionFailed, .conflict:
+                guard let there = try trust(file.version) else { break }
+                guard there == file else {
+                    throw StoreError(
+                        .untrusted,
+                        "\(key) is in \(storage.place) already, and is another one: somebody else has changed the keys; "
+                            + "look at it, then repeat the command")
+                }
+                return
+            }
+            pause(Backoff.log.milliseconds(failureCount: tryNumber))
+        }
+        throw StoreError(
+            .network,
+            "\(key) in \(storage.place) could not be written (\(reason)); repeat the command")
+    }
+}

@@ -1,0 +1,378 @@
+package import CASStore
+package import Storage
+package import VersionTree
+
+/// Writes versions of a store to an origin, beside any number of other publishers and pruners.
+///
+/// The origin's truth is a log of entries that are created once (`docs/buckets.md`). A commit is one such entry: whoever
+/// creates it first has won, and the others begin anew upon it. Files stand under the epoch that they were written in,
+/// so that a late deletion never meets what was written again. Channels' pointers are copies for devices, written after
+/// the log; every command repairs those that lag behind.
+///
+/// A process may die, or lose any answer, at any point: what was acknowledged stands in the log exactly once, and
+/// repeating the command finds what is there.
+package struct OriginPublisher: Sendable {
+    let storage: any ObjectStorage
+    /// How it works.
+    package var options: PublisherOptions
+    /// Seconds since 1970.
+    let now: @Sendable () -> Int64
+    /// Waits for so many milliseconds.
+    let pause: @Sendable (Int) -> Void
+
+    /// What has been done so far.
+    package var figures: StorageFigures { storage.figures }
+    /// Whether what is made for the origin is made in a store.
+    package var needsStore: Bool { storage.work == nil }
+
+    /// Makes a publisher; nothing is asked of the origin yet.
+    package init(
+        _ storage: any ObjectStorage, options: PublisherOptions = PublisherOptions(),
+        now: @escaping @Sendable () -> Int64 = { secondsNow() },
+        pause: @escaping @Sendable (Int) -> Void = { CASStore.pause(milliseconds: Int32($0)) }
+    ) {
+        self.storage = storage
+        self.options = options
+        self.now = now
+        self.pause = pause
+    }
+
+    /// Writes a version to the origin and offers it at the head of a channel; makes the origin if there is none.
+    ///
+    /// - Throws: as ``Publisher/publish(_:of:as:)``, and what the storage throws; `.unsuitableStore` if the store cannot
+    ///   refuse to overwrite; `.outcomeUnknown` if no answer came to the commit: repeating the call finds out;
+    ///   `.damagedOrigin` for a log that breaks its rules, or is gone.
+    package func publish(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+    ) throws(StoreError) -> OriginCommit {
+        guard options.packs.moment == .after else {
+            return try advising(on: offer.channel, name) { () throws(StoreError) in
+                try publishNow(name, of: versions, as: offer)
+            }
+        }
+        var publisher = self
+        publisher.options.packs.moment = .never
+        var commit = try publisher.publish(name, of: versions, as: offer)
+        options.notice("version \(name) is offered; its packs follow")
+        guard let version = commit.plan?.version else { return commit }
+        let packed = try options.withRoom(for: version, in: storage.place, offer.channel) {
+            () throws(StoreError) in try pack(name, of: versions, in: offer.channel)
+        }
+        guard let packed else { return commit }
+        (commit.entry, commit.epoch) = (packed.entry, packed.epoch)
+        commit.packing = packed.packing
+        commit.plan?.packing = packed.packing
+        (commit.fetched, commit.figures) = (packed.fetched, packed.figures)
+        if let problem = packed.pointerProblem {
+            options.notice(
+                "the packs of version \(name) are seen after the next command on channel \(offer.channel): "
+                    + problem.message)
+        }
+        return commit
+    }
+
+    private func publishNow(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer
+    ) throws(StoreError) -> OriginCommit {
+        let pin = try Publisher.pin(name, of: versions)
+        defer { withExtendedLifetime(pin) {} }
+        let (manifest, version) = try Publisher.describe(
+            name, of: versions, offer, options.limits)
+        let log = makeLog()
+        let seen = try PointerCopy(offer.channel, in: storage).read()
+        let state = try openOrCreate(seen, log)
+        if state.pointers[offer.channel] == nil, !state.pointers.isEmpty {
+            let others = state.pointers.keys.sorted().map(\.description).joined(separator: ", ")
+            options.notice("channel \(offer.channel) is new; the origin had \(others)")
+        }
+        try Publisher.checkName(version, state.pointers)
+        try checkSigning(offer.channel, upon: state, log)
+        let packing = ReleasePacking(
+            manifest, version, of: versions, to: storage, offer.channel, options)
+        if options.verifiesObjects, options.packs.moment == .never {
+            try packing.checkKept(in: state)
+        }
+        let prepared =
+            options.packs.moment == .before ? try packing.prepareIfRoom(in: state) : nil
+        let lock = try OriginLock(sharing: storage, options)
+        defer { withExtendedLifetime(lock) {} }
+        let (files, watch) = (SeenFiles(in: storage), UploadWatch(log, now: now))
+        let packs = PackUpload(packing, prepared, files, watch)
+        let upload = ReleaseUpload(
+            manifest, version, for: offer.channel, of: versions, files, watch, options)
+        let work = ToldWork(files, ToldSource(storage, versions))
+        let making = TwinMaking(versions, storage, options)
+        let facts = try FactsUpload(
+            manifest, version, for: offer.channel, making, work.source, files, watch, options)
+        var upon: ChannelPointer?
+        var (commit, after) = try committing(to: offer.channel, seen, upon: state, log, work) {
+            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+            try Publisher.checkName(version, state.pointers)
+            let release = try place(offer, upload, packs, facts, log, work, in: &state)
+            try Publisher.checkName(version, state.pointers)
+            upon = state.pointers[offer.channel]
+            let before = upon ?? .empty(offer.channel, now: now())
+            if let after = offering(release, version, upon: before) { return (after, .publish) }
+            return options.sealing.renews(before, now: now())
+                ? (before.renewed(now: now()), .resign) : nil
+        }
+        if options.verifiesObjects, commit.pointer.offersOlder(version) {
+            options.notice(Publisher.mending(version, offer.channel))
+        }
+        making.close()
+        // The release is offered; whatever is not noted is made again.
+        try? packs.note(after)
+        commit = commit.with(upload, facts, packs, packing)
+        commit.plan?.before = upon
+        commit.plan?.head = upon?.releases.first?.sequence
+        return commit
+    }
+
+    /// The pointer with a release at its head, or where it stands if it is older and only verified; `nil` if nothing changes.
+    func offering(
+        _ release: OfferedRelease, _ version: PublishedVersion, upon before: ChannelPointer
+    ) -> ChannelPointer? {
+        guard options.verifiesObjects, before.offersOlder(version) else {
+            return before.offering(
+                release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
+        }
+        return before.mending(release, now: now())
+    }
+
+    /// Brings in all files of a release, for a commit upon a state.
+    private func place(
+        _ offer: ReleaseOffer, _ upload: ReleaseUpload, _ packs: PackUpload,
+        _ facts: FactsUpload, _ log: OriginLog, _ work: ToldWork, in state: inout OriginState
+    ) throws(StoreError) -> OfferedRelease {
+        while true {
+            let version = try upload.place(in: &state)
+            let number = state.number
+            let delivery = try packs.place(in: &state)
+            let isTold = try tells(of: offer.channel, state, log, work)
+            let published = isTold ? try facts.place(in: &state) : nil
+            // While the others were sent, the first may have become useless.
+            guard state.number == number else { continue }
+            var release = offer.release(.version(version))
+            release.delivery = delivery
+            release.published = published
+            return release
+        }
+    }
+
+    /// Takes a version out of a channel; its files stay until a prune.
+    ///
+    /// - Throws: `.noOrigin`; `.notOffered`, after the channel's pointer was brought up to the log: a withdrawal whose
+    ///   pointer could not be written can be repeated; as ``publish(_:of:as:)``.
+    package func withdraw(
+        _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
+    ) throws(StoreError) -> OriginCommit {
+        try advising { () throws(StoreError) in
+            try takeOut(version, from: channel, toEmbedded: toEmbedded)
+        }
+    }
+
+    private func takeOut(
+        _ version: VersionName, from channel: ChannelName, toEmbedded: Bool
+    ) throws(StoreError) -> OriginCommit {
+        let log = makeLog()
+        let seen = try PointerCopy(channel, in: storage).read()
+        let state = try open(seen, log, isUrgent: true)
+        return try committing(to: channel, seen, upon: state, log) {
+            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+            guard let before = state.pointers[channel] else {
+                throw .noChannel(channel, in: storage.place)
+            }
+            guard var after = before.withdrawing(version, now: now()) else {
+                try PointerCopies(log, pause).write(channel, of: state, seen: seen)
+                try storage.barrier()
+                throw StoreError(
+                    .notOffered,
+                    "channel \(channel) of \(storage.place) does not offer version \(version)")
+            }
+            if toEmbedded {
+                let release = ReleaseOffer(channel: channel).release(.embedded)
+                after = after.offering(release, now: now()) ?? after
+            }
+            return (after, .withdraw)
+        }.commit
+    }
+
+    /// The pointers of all channels, as the log has them.
+    /// - Throws: `.noOrigin`; what reading throws.
+    package func pointers() throws(StoreError) -> [ChannelName: ChannelPointer] {
+        try open(PointerCopy(.stable, in: storage).read(), makeLog()).pointers
+    }
+
+    // MARK: The state to build upon
+
+    /// The log, as those read it who sign here.
+    /// - Parameter isWary: whether something is to be deleted.
+    func makeLog(isWary: Bool = false) -> OriginLog {
+        let sealing = options.sealing
+        var vouches: ((ChannelPointer) throws(StoreError) -> Bool)?
+        if sealing.isSigning, !sealing.adopts {
+            vouches = { (pointer) throws(StoreError) in try sealing.vouches(for: pointer) }
+        }
+        return OriginLog(storage, vouches: vouches, isWary: isWary, notice: options.notice)
+    }
+
+    /// What the origin is now.
+    ///
+    /// - Parameters:
+    ///   - seen: a channel's pointer, which hints at the end of the log.
+    ///   - isUrgent: whether nothing that the clients of other systems were told may be in the way.
+    func open(
+        _ seen: PointerCopy.Seen, _ log: OriginLog, isUrgent: Bool = false
+    ) throws(StoreError) -> OriginState {
+        if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
+        let traces = try OriginTraces(of: storage)
+        // Somebody may just have made it.
+        if let state = try log.state(from: 0) { return state }
+        if storage.listsAll, seen.pointer?.log == nil, !traces.channels.isEmpty {
+            return try OriginFoundation(self, log).lay(seen, isUrgent: isUrgent)
+        }
+        throw traces.absence(namedBy: seen.pointer?.log)
+    }
+
+    /// What the origin is now, where it has a log.
+    func state(of log: OriginLog, from hint: Int64) throws(StoreError) -> OriginState {
+        guard let state = try log.state(from: hint) else {
+            throw StoreError(.network, "the log in \(storage.place) cannot be read any more")
+        }
+        return state
+    }
+
+    private func openOrCreate(
+        _ seen: PointerCopy.Seen, _ log: OriginLog
+    ) throws(StoreError) -> OriginState {
+        if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
+        return try OriginFoundation(self, log).lay(seen)
+    }
+
+    // MARK: Commits
+
+    /// Commits what `change` makes of the newest state, again and again until nobody else was faster.
+    ///
+    /// The pointer is signed for each attempt anew, since it says in which entry it stands; and so the clients of other
+    /// systems are told.
+    ///
+    /// - Parameters:
+    ///   - work: what is known of files for these clients already.
+    ///   - isSealed: whether `change` has signed it already.
+    ///   - isFinishing: whether this is what an earlier command has signed.
+    ///   - change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
+    func committing(
+        to channel: ChannelName, _ seen: PointerCopy.Seen, upon state: OriginState,
+        _ log: OriginLog, _ work: ToldWork? = nil, isSealed: Bool = false,
+        isFinishing: Bool = false,
+        _ change: (inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
+    ) throws(StoreError) -> (commit: OriginCommit, state: OriginState) {
+        let work = work ?? ToldWork(SeenFiles(in: storage), ToldSource(storage, nil))
+        var state = isFinishing ? state : try finishing(channel, upon: state, log)
+        var tryCount = 0
+        while true {
+            if options.isInterrupted() { throw .publishingInterrupted }
+            var changed: (ChannelPointer, LogEntry.Kind)?
+            do throws(StoreError) {
+                if !isSealed { state = try trusted(state, channel, log) }
+                changed = try change(&state)
+                changed?.0.log = state.number + 1
+                if !isSealed, let pointer = changed?.0 {
+                    changed?.0 = try seal(pointer, upon: state, isRepeated: tryCount > 0)
+                }
+            } catch {
+                state = try newer(than: state, log, refused: error)
+                try wait(behindOthers: &tryCount)
+                continue
+            }
+            let number = state.number + 1
+            var entry = try LogEntry(after: state, changed?.1 ?? .publish, now: now())
+            if let pointer = changed?.0 {
+                entry.channels[channel] = number
+                entry.pointers[channel] = pointer
+            }
+            try tell(of: channel, upon: state, log, work, &entry)
+            guard changed != nil || !entry.rows.isEmpty else {
+                return (try finish(channel, seen, state, log, isUnchanged: true), state)
+            }
+            if let newer = try commit(entry, upon: state, log) {
+                state = newer
+                return (
+                    try finish(channel, seen, state, log, isUnchanged: changed == nil), state
+                )
+            }
+            try wait(behindOthers: &tryCount)
+            state = try self.state(of: log, from: number)
+        }
+    }
+
+    /// Tries to write the entry that follows a state.
+    /// - Returns: what the origin is then; `nil` if somebody else was faster.
+    func commit(
+        _ entry: LogEntry, upon state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> OriginState? {
+        let number = state.number + 1
+        for pointer in entry.pointers.values {
+            try LogCommit.checkRoom(for: pointer, upon: state, log)
+        }
+        let commit = try LogCommit(entry, number, after: state.entry, log, pause)
+        for pointer in entry.pointers.values { try prepare(pointer, upon: state) }
+        guard try commit.carryOut() else { return nil }
+        if !entry.rows.isEmpty || !entry.configurations.isEmpty { log.note(entry, number) }
+        for pointer in entry.pointers.values { signed(pointer, upon: state) }
+        return OriginState(
+            number: number, entry: entry,
+            pointers: state.pointers.merging(entry.pointers) { $1 })
+    }
+
+    /// Waits because somebody else was faster.
+    ///
+    /// - Parameter tryCount: how often that was so; grows by one.
+    /// - Throws: `.network` if it was so more often than others can have published.
+    func wait(behindOthers tryCount: inout Int) throws(StoreError) {
+        tryCount += 1
+        guard tryCount <= 1_000 else {
+            throw StoreError(
+                .network,
+                "\(tryCount) times somebody else was faster to write the next entry of the log in \(storage.place): "
+                    + "nothing is changed; repeat the command when less is published")
+        }
+        pause(Backoff.log.milliseconds(failureCount: tryCount))
+    }
+
+    /// Writes the list of the channels' names, for people and pages, if it is not the log's.
+    /// - Throws: what is wrong with more than its room and its place.
+    private func listChannels(of state: OriginState) throws(StoreError) {
+        do throws(StoreError) {
+            let list = try ChannelListCopy(of: state, in: storage)
+            if try !list.isRight() { _ = try list.write() }
+        } catch {
+            guard error.code == .outOfSpace || error.isOfPlace else { throw error }
+            options.notice(
+                "\(OriginLayout.channelList) could not be written, which the next command does: \(error.message)"
+            )
+        }
+    }
+
+    func finish(
+        _ channel: ChannelName, _ seen: PointerCopy.Seen, _ state: OriginState,
+        _ log: OriginLog, isUnchanged: Bool
+    ) throws(StoreError) -> OriginCommit {
+        let pointer = state.pointers[channel] ?? .empty(channel, now: now())
+        var commit = OriginCommit(
+            entry: state.number, epoch: state.entry.epoch, pointer: pointer,
+            isUnchanged: isUnchanged)
+        do throws(StoreError) {
+            try advising { () throws(StoreError) in
+                try PointerCopies(log, pause).write(channel, of: state, seen: seen)
+                try storage.barrier()
+            }
+        } catch {
+            // The commit stands; devices see it with the next command.
+            commit.pointerProblem = error
+        }
+        if storage.readsFreely { try listChannels(of: state) }
+        commit.figures = storage.figures
+        return commit
+    }
+}

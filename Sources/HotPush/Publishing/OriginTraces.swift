@@ -1,0 +1,108 @@
+import CASStore
+import Storage
+
+/// What says that an origin stands, or stood, in an origin whose log has no first entry.
+///
+/// A listing is a hint: what it does not show is no proof that nothing was there.
+struct OriginTraces {
+    /// Whose pointers stand there.
+    private(set) var channels: [ChannelName] = []
+    /// The newest epoch under which a file stands; 0 if there is none but the first.
+    private(set) var epochMax: Int64 = 0
+    private(set) var hasMarker = false
+    /// A later entry of the log.
+    private(set) var laterEntry: String?
+    private let place: String
+
+    /// More epochs than these are not looked for.
+    private static let epochCountMax = 1_000
+
+    /// Looks: one listing of a small origin, and one for each epoch of a large one.
+    init(of storage: any ObjectStorage) throws(StoreError) {
+        place = storage.place
+        let all = try storage.list(ListRequest(prefix: ""))
+        for file in all.files { note(file.key) }
+        guard all.next != nil else { return }
+        channels = []
+        try storage.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
+            for file in page.files { note(file.key) }
+            return true
+        }
+        var after: String?
+        for _ in 0..<Self.epochCountMax {
+            let request = ListRequest(
+                prefix: OriginLayout.epochs + "/", startAfter: after, countMax: 1)
+            guard let key = try storage.list(request).files.first?.key else { break }
+            note(key)
+            // What follows all files of the epoch: 0 comes after the slash.
+            let parts = key.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3, parts[0] == OriginLayout.epochs else { break }
+            after = "\(OriginLayout.epochs)/\(parts[1])0"
+        }
+        let log = ListRequest(prefix: OriginLayout.log + "/", countMax: 2)
+        for file in try storage.list(log).files { note(file.key) }
+        if try storage.head(OriginLayout.marker) != nil { hasMarker = true }
+    }
+
+    private mutating func note(_ key: String) {
+        if key == OriginLayout.marker { hasMarker = true }
+        // The first may have come since it was asked for.
+        if let number = OriginLayout.number(ofLogEntry: key), number > 1 {
+            laterEntry = laterEntry ?? key
+        }
+        if let epoch = OriginKey(path: key)?.epoch { epochMax = max(epochMax, epoch) }
+        if let channel = OriginLayout.channel(ofPointer: key) { channels.append(channel) }
+    }
+
+    /// Whether a log may be begun there if somebody says so: a new one begins in the first epoch, so no file may stand in
+    /// a later one.
+    var mayBeTakenOver: Bool { laterEntry == nil && epochMax == 0 }
+
+    /// Why no log may be begun there just like that, and what to do; `nil` if nothing was lost.
+    ///
+    /// - Parameter entry: the one that a pointer there names.
+    func loss(namedBy entry: Int64?) -> StoreError? {
+        if let laterEntry {
+            return StoreError(
+                .damagedOrigin,
+                "the log in \(place) has lost its first entry, and \(laterEntry) is there: \(restore)"
+            )
+        }
+        if epochMax > 0 { return loss(with: epochMax) }
+        let takeOver = "castree publish --take-over (docs/buckets.md)"
+        if let entry {
+            return StoreError(
+                .damagedOrigin,
+                "the log in \(place) is gone, and a pointer names its entry \(entry): \(restore), or, if there is "
+                    + "none, take over what is left: \(takeOver)")
+        }
+        guard let channel = channels.first else { return nil }
+        return StoreError(
+            .damagedOrigin,
+            "\(OriginLayout.pointer(channel)) stands in \(place), and no log: a directory was copied there, "
+                + "which is to be taken over: \(takeOver); or the log is gone: \(restore)")
+    }
+
+    /// Why no log may be begun where files stand, or are offered, in a later epoch than the first.
+    func loss(with epoch: Int64) -> StoreError {
+        StoreError(
+            .damagedOrigin,
+            "the log in \(place) is gone, and files stand in epoch \(epoch): \(restore), or, if there is none, pull what "
+                + "is offered and publish it to another prefix (docs/buckets.md)")
+    }
+
+    private var restore: String {
+        "restore \(OriginLayout.log)/ from an older copy"
+    }
+
+    /// Why nothing can be done with the origin.
+    func absence(namedBy entry: Int64?) -> StoreError {
+        if let loss = loss(namedBy: entry) { return loss }
+        return StoreError(
+            .noOrigin,
+            hasMarker
+                ? "\(OriginLayout.marker) stands in \(place), and neither a log nor a pointer: the origin was never "
+                    + "finished, or its log is gone; publish makes one"
+                : "there is no origin in \(place): it has no log; publish makes one")
+    }
+}

@@ -1,0 +1,177 @@
+import CASStore
+import Storage
+import VersionTree
+
+/// Brings what the clients of other systems need of a release into the origin: its facts, and the twins that they name.
+///
+/// Rule U holds for them as for objects: after each lost race it is decided anew where they may be used, and which twins
+/// are to be made. Belongs to one thread.
+final class FactsUpload {
+    private let version: PublishedVersion
+    private let channel: ChannelName
+    private let objects: [Reference]
+    private let making: TwinMaking
+    private let source: ToldSource
+    private let seen: SeenFiles
+    private let watch: UploadWatch
+    private let options: PublisherOptions
+    private var isLooking: Bool { options.verifiesObjects || seen.storage.readsFreely }
+    private var listed: Set<Int64> = []
+    /// The facts that were placed, and the twins that were sent for them; `nil` if none were.
+    private(set) var placed: PlannedFacts?
+    private var sent = FileFigures()
+
+    /// - Throws: `.tooLarge` for a version with too many files.
+    init(
+        _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
+        _ making: TwinMaking, _ source: ToldSource, _ seen: SeenFiles, _ watch: UploadWatch,
+        _ options: PublisherOptions
+    ) throws(StoreError) {
+        objects = Array(manifest.references)
+        guard objects.count <= ContentFacts.objectCountMax else {
+            throw ContentFacts.excess(of: manifest, objects.count)
+        }
+        self.version = version
+        self.channel = channel
+        self.making = making
+        self.source = source
+        self.seen = seen
+        self.watch = watch
+        self.options = options
+    }
+
+    /// The facts, and which twins are to be sent.
+    struct Plan {
+        let facts: ContentFacts
+        /// The SHA-256 of their bytes.
+        let address: ObjectID
+        /// What the release has already, all of it; `nil` if something is to be sent.
+        var standing: PublishedFacts?
+        var lacking: [ObjectFacts.Twin] = []
+        /// In the order of the twins.
+        var epochs: [Int64] = []
+
+        init(_ facts: ContentFacts, standing: PublishedFacts? = nil) throws(StoreError) {
+            self.facts = facts
+            self.standing = standing
+            address =
+                if let standing { standing.address } else {
+                    try ObjectID(of: facts.serialized())
+                }
+        }
+    }
+
+    /// Decides what is to be sent for a commit upon a state; sends nothing.
+    ///
+    /// - Parameter standing: where the objects stand in the origin that the store may lack.
+    func plan(
+        in state: OriginState, standing: [ObjectID: Int64] = [:]
+    ) throws(StoreError) -> Plan {
+        if let plan = try self.standing(in: state) { return plan }
+        let known = try StandingFacts(
+            of: objects, in: state, for: channel, source, seen.storage, options)
+        let others = objects.filter { known.objects[$0.address] == nil }
+        try making.make(others, standing: standing)
+        var plan = try Plan(
+            ContentFacts(
+                Array(known.objects.values) + others.compactMap { making.made[$0.address] }))
+        let epoch = state.entry.epoch
+        let twins = plan.facts.twins
+        let unknown = twins.filter {
+            known.epoch(of: $0.address) == nil && !known.missing.contains($0.address)
+        }
+        try seen.look(
+            for: unknown.map { ($0.address, $0.byteCount) }, .twin, upon: epoch, besides: &listed)
+        let made = Set(others.compactMap { making.made[$0.address]?.twin?.address })
+        for twin in twins {
+            let standing = made.contains(twin.address) ? nil : known.epoch(of: twin.address)
+            let place = standing ?? seen.epoch(of: .twin, twin.address, upon: epoch)
+            plan.epochs.append(place ?? epoch)
+            if place == nil { plan.lacking.append(twin) }
+        }
+        return plan
+    }
+
+    /// Brings in what is lacking, for a commit upon a state.
+    ///
+    /// - Parameter state: replaced by the newest one if the upload took so long that files for it are of no use.
+    func place(
+        in state: inout OriginState, standing: [ObjectID: Int64] = [:]
+    ) throws(StoreError) -> PublishedFacts {
+        while true {
+            let plan = try plan(in: state, standing: standing)
+            placed = PlannedFacts(plan)
+            placed?.twins = sent
+            if let standing = plan.standing { return standing }
+            let epoch = state.entry.epoch
+            try making.send(
+                plan.lacking.map {
+                    SizedKey(
+                        key: OriginKey(.twin, $0.address, in: epoch), byteCount: $0.byteCount)
+                }, seen)
+            for twin in plan.lacking { sent.add(twin.byteCount) }
+            placed?.twins = sent
+            if let newer = try watch.state(ahead: state) {
+                state = newer
+                continue
+            }
+            return try sendDocuments(plan, epoch)
+        }
+    }
+
+    private func sendDocuments(_ plan: Plan, _ epoch: Int64) throws(StoreError) -> PublishedFacts {
+        let facts = StorageBody(plan.facts.serialized(), address: plan.address)
+        var published = PublishedFacts(address: plan.address, place: .init(epoch: epoch))
+        let places = Places(plan.epochs)
+        if places.areNeeded(in: epoch) {
+            let body = try StorageBody(places.serialized())
+            try seen.send(body, OriginKey(.places, body.address, in: epoch))
+            published.place.places = body.address
+        }
+        try seen.send(facts, OriginKey(.facts, facts.address, in: epoch))
+        source.note(plan.facts, published)
+        return published
+    }
+
+    /// What a release on offer has of the same version.
+    private func standing(in state: OriginState) throws(StoreError) -> Plan? {
+        let own = state.pointers[channel].map { [$0] } ?? []
+        let others = state.pointers.sorted { $0.key < $1.key }.map(\.value)
+        for release in (own + others).flatMap(\.releases)
+        where release.facts != nil && release.version?.manifest == version.manifest {
+            guard let live = LiveRelease(release), let facts = try source.facts(of: live)
+            else { continue }
+            if isLooking, try !stands(live) { continue }
+            return try Plan(facts, standing: release.published)
+        }
+        return nil
+    }
+
+    private func stands(_ release: LiveRelease) throws(StoreError) -> Bool {
+        guard let twins = try source.twins(of: release) else { return false }
+        return try StandingFiles(in: seen.storage, options).have(
+            twins.map { twin, epoch in
+                SizedKey(
+                    key: OriginKey(.twin, twin.address, in: epoch), byteCount: twin.byteCount)
+            })
+    }
+}
+
+extension ContentFacts {
+    /// What is said of a version with more objects than facts may have.
+    static func excess(of manifest: Manifest, _ count: Int) -> StoreError {
+        StoreError(
+            .tooLarge,
+            "version \(manifest.version) has \(count) different files; the clients of other systems are told of at most "
+                + "\(objectCountMax)")
+    }
+}
+
+extension PlannedFacts {
+    init(_ plan: FactsUpload.Plan) {
+        facts = plan.facts
+        address = plan.address
+        writesFile = plan.standing == nil
+        for twin in plan.lacking { twins.add(twin.byteCount) }
+    }
+}
