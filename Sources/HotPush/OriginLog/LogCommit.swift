@@ -7,6 +7,8 @@ struct LogCommit {
     /// `nil` for a copy of what stands in another origin.
     private let author: String?
     private let body: StorageBody
+    /// Whether it says nothing: what comes after it makes it durable, too.
+    private let isBare: Bool
     private let log: OriginLog
     private let pause: (Int) -> Void
 
@@ -20,6 +22,7 @@ struct LogCommit {
     ) throws(StoreError) {
         self.number = number
         author = entry.author
+        isBare = entry.kind == .create && entry.channels.isEmpty && entry.clients.isEmpty
         body = try StorageBody(try Self.check(entry, number, after: before, of: log.storage))
         self.log = log
         self.pause = pause
@@ -32,6 +35,7 @@ struct LogCommit {
     ) throws(StoreError) {
         self.number = number
         author = nil
+        isBare = false
         body = try StorageBody(bytes)
         self.log = log
         self.pause = pause
@@ -126,6 +130,7 @@ struct LogCommit {
         // What the entry names comes before it, and it before what others are told.
         try log.storage.barrier()
         guard try write() else { return false }
+        if isBare { return true }
         do throws(StoreError) {
             try log.storage.barrier()
         } catch {

@@ -9,7 +9,7 @@ struct StandingFiles {
     private let storage: any ObjectStorage
     private let options: PublisherOptions
 
-    /// Up to so many files are asked for one by one; more are listed first.
+    /// Up to so many files are asked for one by one; more are listed first, where reading costs requests.
     private static let askedCountMax = 64
 
     init(in storage: any ObjectStorage, _ options: PublisherOptions) {
@@ -59,7 +59,7 @@ struct StandingFiles {
 
     private func absent(of wanted: [OriginKey: Int64]) throws(StoreError) -> Set<OriginKey> {
         var unseen = wanted
-        if wanted.count > Self.askedCountMax {
+        if wanted.count > Self.askedCountMax, !storage.readsFreely {
             // Of what is no twin, all but a few are objects.
             let places = wanted.keys.map {
                 OriginKey.prefix(of: $0.kind == .twin ? .twin : .object, in: $0.epoch)

@@ -28,7 +28,7 @@ extension DirectoryStorage {
             let batch = start..<end
             let staged = try stage(batch, of: files, in: aside.raw, open)
             do throws(StoreError) {
-                if hasBarrier { _ = try fileSystem.syncAll(root.raw) }
+                if !isDurableEach(batch) { _ = try fileSystem.syncAll(root.raw) }
                 try name(
                     staged.sorted { files[$0.index].key < files[$1.index].key }, of: files,
                     in: aside.raw, done)
@@ -38,6 +38,11 @@ extension DirectoryStorage {
             }
             start = end
         }
+    }
+
+    /// Whether the files of a batch are made durable one by one: it has few, or nothing makes all durable at once.
+    private func isDurableEach(_ batch: Range<Int>) -> Bool {
+        !hasBarrier || batch.count <= Self.syncedSinglyMax
     }
 
     /// A file of many that is written, and has no key yet.
@@ -55,6 +60,7 @@ extension DirectoryStorage {
         let storage = self
         let names = Mutex<[StagedFile]>([])
         let token = try randomToken()
+        let isDurableEach = isDurableEach(batch)
         do throws(StoreError) {
             try inParallel(batch.count) { (offset) throws(StoreError) in
                 let index = batch.lowerBound + offset
@@ -64,7 +70,7 @@ extension DirectoryStorage {
                 do throws(StoreError) {
                     let status = try storage.stage(
                         files[index].body(source.raw), as: (aside, name),
-                        isDurable: storage.isDurable && !storage.hasBarrier, isTagged: false)
+                        isDurable: isDurableEach, isTagged: false)
                     names.withLock {
                         $0.append(StagedFile(index: index, name: name, tag: EntityTag(status)))
                     }

@@ -40,12 +40,16 @@ extension DirectoryStorage {
     /// Sees to it that the names in the directory of a key are durable: at once, or with the next barrier.
     func settle(_ directory: Int32, of key: String) throws(StoreError) {
         guard hasBarrier else { return try sync(directory) }
-        let parent = key.lastIndex(of: "/").map { String(key[..<$0]) } ?? "."
-        unsettled.withLock { _ = $0.directories.insert(parent) }
+        settleLater(key.lastIndex(of: "/").map { String(key[..<$0]) } ?? ".")
     }
 
-    /// Up to so many directories are made durable one by one, rather than the file system with all that others write there.
-    private static let directoryCountMax = 4
+    func settleLater(_ directory: String) {
+        unsettled.withLock { _ = $0.directories.insert(directory) }
+    }
+
+    /// Up to so many files or directories are made durable one by one, rather than the file system with all that others write
+    /// there.
+    static let syncedSinglyMax = 4
 
     package func barrier() throws(StoreError) {
         guard hasBarrier else { return }
@@ -54,7 +58,7 @@ extension DirectoryStorage {
             return unsettled
         }
         do throws(StoreError) {
-            if due.isAll || due.directories.count > Self.directoryCountMax {
+            if due.isAll || due.directories.count > Self.syncedSinglyMax {
                 _ = try fileSystem.syncAll(root.raw)
                 return
             }

@@ -316,19 +316,23 @@ extension DirectoryStorage {
         }
         if let there { return try body(there.raw, last) }
         var directory = try makeDirectory(names[0], in: root.raw)
-        for name in names.dropFirst() { directory = try makeDirectory(name, in: directory.raw) }
+        for (depth, name) in names.enumerated().dropFirst() {
+            directory = try makeDirectory(
+                name, in: directory.raw, names[..<depth].joined(separator: "/"))
+        }
         return try body(directory.raw, last)
     }
 
-    func makeDirectory(_ name: String, in parent: Int32) throws(StoreError) -> Descriptor {
+    /// - Parameter path: that of the parent.
+    func makeDirectory(
+        _ name: String, in parent: Int32, _ path: String = "."
+    ) throws(StoreError) -> Descriptor {
         if try fileSystem.makeDirectoryIfAbsent(parent, name, mode: 0o777) {
             if name != scratch { try fileSystem.share(parent, name, rights) }
-            if hasBarrier {
-                unsettled.withLock { $0.isAll = true }
-            } else {
-                try sync(parent)
-            }
+            if !hasBarrier { try sync(parent) }
         }
+        // Who was faster may die before it is durable.
+        if hasBarrier, name != scratch { settleLater(path) }
         do throws(StoreError) {
             return try fileSystem.open(parent, name, .directory, mode: 0)
         } catch {

@@ -124,6 +124,15 @@ import Testing
             hold("fsck of two versions of 100 files", counts, to: Budget.check)
         }
 
+        @Test("keeps within its budget when 100 files are published, and then one")
+        func publish() throws {
+            try addBoth()
+            let first = try counter.counted { try castree("publish", "1", "site", "--no-packs") }
+            hold("publish of 100 files to a new directory", first, to: Budget.firstPublish)
+            let second = try counter.counted { try castree("publish", "2", "site", "--no-packs") }
+            hold("publish of 100 files, 1 changed", second, to: Budget.secondPublish)
+        }
+
         @Test("keeps within its budget when there is nothing new to pull")
         func pullOfNothing() throws {
             try castree("add", "app", "--version", "1")
