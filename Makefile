@@ -177,10 +177,11 @@ fulldisk: ## build, then run all on disks that are full, read-only, over quota (
 	@$(MAKE) --no-print-directory build-tools
 	Tests/Reliability/fulldisk
 
-stress: ## build, then let many processes at one store, and kill some: MINUTES=30
+stress: ## build, then let many processes at one store, and at one origin, and kill some: MINUTES=30
 	@scripts/setup reliability
 	@$(MAKE) --no-print-directory build-tools
 	Tests/Reliability/stress --minutes $(MINUTES)
+	Tests/Reliability/publishers --minutes $(MINUTES)
 
 ground: ## build, then run the main verbs on foreign file systems, users, kernels, copies (root)
 	@scripts/setup ground

@@ -44,6 +44,12 @@ import Testing
         try expectClean("ground", ["--slice"])
     }
 
+    @Test("lose nothing in a directory in which many publish and prune at once and some are killed")
+    func publishers() throws {
+        let seconds = TestShare.isWhole ? "60" : "4"
+        try expectClean("publishers", ["--systems", "local", "--seconds", seconds])
+    }
+
     @Test("lose nothing in a bucket, of a real server, which many write and prune at once")
     func realBucket() throws {
         try expectClean("s3/slice", [])
@@ -65,6 +71,7 @@ import Testing
                 "--cycles", "4",
             ],
             ["ground", "--slice", "--trusting", "--only", "tmpfs"],
+            ["publishers", "--systems", "local", "--seconds", "2", "--sabotage"],
         ]))
     func brokenOnPurpose(words: [String]) throws {
         let (status, output) = try run(words[0], Array(words.dropFirst()), seed: 1)

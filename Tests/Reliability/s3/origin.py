@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""An independent reader of an origin in a bucket: replays the log and holds everything on offer against it.
+"""An independent reader of an origin: replays the log and holds everything on offer against it.
 
-usage: . DIR/s3.env; origin.py BUCKET/PREFIX        (exit status 1 if anything is wrong)
+usage: . DIR/s3.env; origin.py BUCKET/PREFIX, or origin.py /DIRECTORY        (exit status 1 if anything is wrong)
 Written from docs/buckets.md and docs/origin-format.md alone; shares no line with castree.
 
 What it holds: the log has no gaps, and its entries follow each other by the rules; entries that were read before are
@@ -220,6 +220,30 @@ class Origin:
         return entries, garbage
 
 
+class DirectoryOrigin(Origin):
+    """The same of an origin in a directory, but what is only its publishers' (.publish)."""
+
+    def __init__(self, path):
+        super().__init__(None, "", path)
+
+    def get(self, path):
+        try:
+            with open(os.path.join(self.prefix, path), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def keys(self):
+        found = {}
+        for parent, directories, names in os.walk(self.prefix):
+            if parent == self.prefix:
+                directories[:] = [name for name in directories if name != ".publish"]
+            for name in names:
+                path = os.path.join(parent, name)
+                found[os.path.relpath(path, self.prefix)] = os.stat(path).st_size
+        return found
+
+
 def offered(entries, channel, version):
     """In how many entries a version comes to the head of a channel anew."""
     count, head = 0, None
@@ -237,7 +261,8 @@ def offered(entries, channel, version):
 def main():
     e = os.environ
     bucket, _, prefix = sys.argv[1].partition("/")
-    origin = Origin(S3(e["S3_ENDPOINT"], e["S3_ACCESS_KEY"], e["S3_SECRET_KEY"]), bucket, prefix)
+    origin = Origin(S3(e["S3_ENDPOINT"], e["S3_ACCESS_KEY"], e["S3_SECRET_KEY"]), bucket, prefix) if bucket else (
+        DirectoryOrigin(sys.argv[1]))
     entries, garbage = origin.check()
     for text in origin.wrong:
         print("FAIL", text)

@@ -68,12 +68,17 @@ class Castree:
             words["AWS_ACCESS_KEY_ID"], words["AWS_SECRET_ACCESS_KEY"] = self.service.keys
         return words
 
-    def run(self, store, *words, killed_after=None, signed=True):
-        """Runs a command to its end, or kills it after so many seconds."""
+    def run(self, store, *words, killed_after=None, stopped_after=None, signed=True):
+        """Runs a command to its end, or kills it after so many seconds, or stops it then for two."""
         began = time.monotonic()
         process = subprocess.Popen(
             [self.program, "--store", store, "--json", *map(str, words)], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment(signed))
+        if stopped_after:
+            time.sleep(stopped_after)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(2)
+            process.send_signal(signal.SIGCONT)
         try:
             output, errors = process.communicate(timeout=killed_after or SECONDS)
             status = process.returncode

@@ -74,6 +74,16 @@ class Service:
         raise SystemExit("the server does not come back")
 
 
+class Disk:
+    """A directory in place of a server: nothing there is killed but those who use it."""
+
+    endpoint, keys = "http://none.invalid", ("", "")
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.kills = collections.Counter()
+
+
 class Proxy:
     """s3fault.py before the server, its rules, and what it has done."""
 
