@@ -17,15 +17,14 @@ extension Invocation {
         let publisher = try publisher(in: open) { bars.report($0) }
         // What a stranger's entry sets cannot be deleted: it is replaced by what is set anew.
         var isDamaged: StoreError?
-        let before = try ClientFiles(publisher.toldOrigin().origin)
-            .replacedConfiguration(of: system) { isDamaged = $0 }
+        let before = try publisher.clients().replacedConfiguration(of: system) { isDamaged = $0 }
         let telling = try telling()
         if flag("disable") {
             try refuseSettings()
             let wasEnabled = before != nil || isDamaged != nil
             if wasEnabled { try warn(telling.disable(system, by: publisher)) }
             return try reportClients(
-                statuses(of: nil, publisher), changed: wasEnabled,
+                ClientStatus.all(in: publisher.clients()), changed: wasEnabled,
                 ending(system, wasEnabled: wasEnabled)
             ) { publisher.figures.writeMembers(to: &$0) }
         }
@@ -36,7 +35,9 @@ extension Invocation {
         bars.finish()
         try warn(commit)
         let changed = before != configuration || !telling.outcomes.isEmpty || !commit.isUnchanged
-        return try reportClients(statuses(of: system, publisher), changed: changed) {
+        return try reportClients(
+            ClientStatus.all(of: system, in: publisher.clients()), changed: changed
+        ) {
             writeRequests(commit, to: &$0)
         }
     }
@@ -44,8 +45,9 @@ extension Invocation {
     /// `origin status`: what the log says, and which files do not say so.
     package func showClients(in open: BucketOpening?) throws -> ExitStatus {
         let publisher = try publisher(in: open, isDraft: true)
-        var statuses = try statuses(of: nil, publisher)
-        for (system, path) in try publisher.staleClientFiles() {
+        let clients = try publisher.clients()
+        var statuses = try ClientStatus.all(in: clients)
+        for (system, path) in try clients.staleFiles() {
             guard let place = statuses.firstIndex(where: { $0.system.rawValue == system }) else {
                 continue
             }
@@ -57,12 +59,5 @@ extension Invocation {
         }
         let status = try reportClients(statuses) { publisher.figures.writeMembers(to: &$0) }
         return statuses.allSatisfy(\.problems.isEmpty) ? status : .failed
-    }
-
-    private func statuses(
-        of system: ClientSystem?, _ publisher: OriginPublisher
-    ) throws -> [ClientStatus] {
-        let (origin, pointers) = try publisher.toldOrigin()
-        return try ClientStatus.all(of: system, in: origin) { pointers[$0] }
     }
 }

@@ -31,16 +31,11 @@ extension Invocation {
         let telling = try telling()
         publisher.options.telling = telling
         if telling.systems != nil {
-            try telling.check(offer.channel, in: publisher.toldOrigin().origin)
+            try telling.check(offer.channel, in: publisher.clients())
         }
         if isDryRun {
             let plan = try publisher.plan(name, of: versions, as: offer)
-            let outcomes =
-                plan.facts == nil
-                ? []
-                : try telling.outcomes(
-                    of: plan, try versions.registeredManifest(of: name), in: versions.store,
-                    origin: publisher.toldOrigin().origin)
+            let outcomes = try telling.outcomes(of: plan, versions, by: publisher)
             return try reportPlan(plan, outcomes, isDryRun: true) {
                 publisher.figures.writeMembers(to: &$0)
             }

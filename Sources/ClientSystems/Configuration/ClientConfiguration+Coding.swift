@@ -14,21 +14,40 @@ extension ClientConfiguration {
     /// How many offers a history may list.
     package static let historyCounts = 1...5000
 
-    /// The bytes of the file.
-    package func serialized() -> [UInt8] {
-        JSONValue.members([
+    /// Its JSON.
+    var document: JSONValue {
+        .members([
             "castreeClients": .integer(FieldReader.clientFormat), "system": .text(system.rawValue),
             "baseURL": .text(baseURL), "deployments": .texts(deployments), "folder": .text(folder),
             "historyCount": .integer(Int64(historyCount)),
             "enabled": isEnabled ? nil : .bool(false), "log": log.map { .integer($0) },
-        ]).fileBytes
+        ])
     }
+
+    /// The bytes of the file.
+    package func serialized() -> [UInt8] { document.fileBytes }
 
     /// Reads what an operator has set; people may have written it.
     /// - Throws: `.badClients` with what is wrong; `.unsupportedFormat` if it is newer than this castree.
     package init(parsing bytes: [UInt8], of system: ClientSystem) throws(StoreError) {
+        self = try Self.explaining(system) { () throws(PointerProblem) in
+            try FieldReader(
+                file: bytes, byteCountMax: Self.byteCountMax, depth: 4, format: "castreeClients")
+        }
+    }
+
+    /// The same as the log says it.
+    init(_ document: JSONValue, of system: ClientSystem) throws(StoreError) {
+        self = try Self.explaining(system) { () throws(PointerProblem) in
+            try FieldReader(document, format: "castreeClients")
+        }
+    }
+
+    private static func explaining(
+        _ system: ClientSystem, _ read: () throws(PointerProblem) -> FieldReader
+    ) throws(StoreError) -> ClientConfiguration {
         do throws(PointerProblem) {
-            self = try Self.parse(bytes, system)
+            return try parse(read(), system)
         } catch {
             throw error.refusal(
                 of: OriginLayout.clientConfiguration(of: system.rawValue),
@@ -37,10 +56,9 @@ extension ClientConfiguration {
     }
 
     private static func parse(
-        _ bytes: [UInt8], _ system: ClientSystem
+        _ fields: FieldReader, _ system: ClientSystem
     ) throws(PointerProblem) -> ClientConfiguration {
-        var fields = try FieldReader(
-            file: bytes, byteCountMax: byteCountMax, depth: 4, format: "castreeClients")
+        var fields = fields
         guard try fields.text("system") == system.rawValue else {
             throw .broken("it is that of another system")
         }

@@ -33,7 +33,12 @@ extension FieldReader {
     init(
         file bytes: [UInt8], byteCountMax: Int, depth: Int, format key: String
     ) throws(PointerProblem) {
-        let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: depth)
+        try self.init(
+            JSONValue.read(bytes, byteCountMax: byteCountMax, depth: depth), format: key)
+    }
+
+    /// The same of what the log says.
+    init(_ document: JSONValue, format key: String) throws(PointerProblem) {
         guard let members = document.asObject else { throw .broken("it is no object") }
         self.init(members, place: "it")
         let format = try integer(key, 1...ChannelPointer.sequenceMax)

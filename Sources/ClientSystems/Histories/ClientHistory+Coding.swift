@@ -8,14 +8,15 @@ extension ClientHistory {
     /// The largest file that is read, in bytes.
     static let byteCountMax = 32 << 20
 
-    /// The bytes of the file.
-    func serialized() -> [UInt8] {
-        JSONValue.members([
-            "castreeHistory": .integer(FieldReader.clientFormat), "system": .text(system.rawValue),
-            "channel": .text(channel), "labelCount": .integer(labelCount),
-            "offers": .array(offers.map(\.document)), "log": log.map { .integer($0) },
-        ]).fileBytes
+    /// What the log says of it.
+    var file: HistoryFile {
+        HistoryFile(
+            HistoryName(system: system.told, channel: channel), labelCount: labelCount,
+            offers: offers.map(\.document.withSortedKeys))
     }
+
+    /// The bytes of the file.
+    func serialized() -> [UInt8] { file.serialized(log: log) }
 
     /// Reads what a channel has offered to the clients of a system.
     ///
@@ -24,8 +25,41 @@ extension ClientHistory {
     init(
         parsing bytes: [UInt8], of channel: ChannelName, _ system: ClientSystem
     ) throws(StoreError) {
+        self = try Self.explaining(channel, system) { () throws(PointerProblem) in
+            var fields = try FieldReader(
+                file: bytes, byteCountMax: Self.byteCountMax, depth: 8, format: "castreeHistory")
+            guard try fields.text("system") == system.rawValue,
+                try fields.text("channel") == channel.description
+            else { throw .broken("it is that of another channel or system") }
+            var history = ClientHistory(
+                system, channel,
+                labelCount: try fields.integer("labelCount", 0...ChannelPointer.sequenceMax))
+            history.log = try fields.log()
+            try history.read(fields.array("offers"))
+            guard history.serialized() == bytes else { throw .notOwn }
+            return history
+        }
+    }
+
+    /// The same as the log says it.
+    init(
+        _ file: HistoryFile, of channel: ChannelName, _ system: ClientSystem
+    ) throws(StoreError) {
+        self = try Self.explaining(channel, system) { () throws(PointerProblem) in
+            var history = ClientHistory(system, channel, labelCount: file.labelCount)
+            guard 0...ChannelPointer.sequenceMax ~= file.labelCount else { throw .notOwn }
+            try history.read(file.offers)
+            guard history.file.offers == file.offers.map(\.withSortedKeys) else { throw .notOwn }
+            return history
+        }
+    }
+
+    private static func explaining(
+        _ channel: ChannelName, _ system: ClientSystem,
+        _ read: () throws(PointerProblem) -> ClientHistory
+    ) throws(StoreError) -> ClientHistory {
         do throws(PointerProblem) {
-            self = try Self.parse(bytes, channel, system)
+            return try read()
         } catch {
             throw error.refusal(
                 of: OriginLayout.clientHistory(of: channel, system.rawValue),
@@ -35,38 +69,27 @@ extension ClientHistory {
         }
     }
 
-    private static func parse(
-        _ bytes: [UInt8], _ channel: ChannelName, _ system: ClientSystem
-    ) throws(PointerProblem) -> ClientHistory {
-        var fields = try FieldReader(
-            file: bytes, byteCountMax: byteCountMax, depth: 8, format: "castreeHistory")
-        guard try fields.text("system") == system.rawValue,
-            try fields.text("channel") == channel.description
-        else { throw .broken("it is that of another channel or system") }
-        var history = ClientHistory(system, channel)
-        history.labelCount = try fields.integer("labelCount", 0...ChannelPointer.sequenceMax)
-        history.log = try fields.log()
+    private mutating func read(_ values: [JSONValue]) throws(PointerProblem) {
         var labels: [String: ClientOffer.Target] = [:]
-        for (position, value) in try fields.array("offers").enumerated() {
+        for (position, value) in values.enumerated() {
             let offer = try ClientOffer(value, place: "offer \(position + 1)")
-            if let last = history.offers.last, last.createdAt >= offer.createdAt {
+            if let last = offers.last, last.createdAt >= offer.createdAt {
                 throw .broken("offer \(position + 1) is not later than the one before it")
             }
             if let label = offer.label {
                 // The same content again keeps its label.
                 let known = labels.updateValue(offer.target, forKey: label)
-                guard offer.labelNumber <= history.labelCount,
-                    known.map(offer.isSameContent) ?? true
+                guard offer.labelNumber <= labelCount, known.map(offer.isSameContent) ?? true
                 else {
                     throw .broken(
                         "the label of offer \(position + 1) is another's, or not given yet")
                 }
             }
-            history.offers.append(offer)
+            offers.append(offer)
         }
-        guard history.serialized() == bytes else {
-            throw .broken("it is not as castree writes it")
-        }
-        return history
     }
+}
+
+extension PointerProblem {
+    fileprivate static var notOwn: Self { .broken("it is not as castree writes it") }
 }

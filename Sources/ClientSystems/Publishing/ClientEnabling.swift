@@ -10,50 +10,32 @@ extension ClientTelling {
     /// - Parameters:
     ///   - configuration: what the operator has set.
     ///   - publisher: of the origin; tells by this value.
-    /// - Returns: what the channels offer then; those that exist.
+    ///   - versions: the store in which twins are made; objects that it lacks are fetched.
+    /// - Returns: what was committed, and what the channels offer then; those that exist.
     /// - Throws: `.badClients` for a configuration that breaks a rule; `.noOrigin`, `.damagedOrigin`, `.untrusted`, `.busy`,
-    ///   `.outOfSpace`, `.interrupted`.
-    @discardableResult
-    package func enable(
-        _ configuration: ClientConfiguration, by publisher: Publisher
-    ) throws(StoreError) -> [ChannelPointer] {
-        try enable(configuration, by: publisher.engine(), with: nil).pointers
-    }
-
-    /// The same of an origin in a bucket.
-    ///
-    /// - Parameter versions: the store in which twins are made; objects that it lacks are fetched.
-    /// - Returns: also what was committed.
-    /// - Throws: also what a bucket throws.
+    ///   `.outOfSpace`, `.interrupted`; what a bucket throws.
     package func enable(
         _ configuration: ClientConfiguration, by publisher: OriginPublisher,
-        with versions: VersionStore?
+        with versions: VersionStore? = nil
     ) throws(StoreError) -> (commit: OriginCommit, pointers: [ChannelPointer]) {
-        try check(configuration)
-        var publisher = publisher
-        publisher.options.telling = try preparing(
-            configuration, in: publisher.toldOrigin().origin)
-        return try publisher.beginTelling(
-            of: Set(configuration.deployments.values), versions
-        ) { (origin) throws(StoreError) in
-            _ = try ClientFiles(origin).write(configuration)
-        }
-    }
-
-    /// Refuses a configuration before anything is made for nobody.
-    private func check(_ configuration: ClientConfiguration) throws(StoreError) {
+        // Nothing is made for nobody.
         if let problem = configuration.problem { throw StoreError(.badClients, problem) }
         _ = try rules(of: configuration.system)
+        var publisher = publisher
+        publisher.options.telling = try preparing(configuration, in: publisher.clients())
+        return try publisher.beginTelling(
+            of: Set(configuration.deployments.values), versions
+        ) { (clients) throws(StoreError) in try clients.set(configuration) }
     }
 
     /// Who tells of what is about to be set.
     private func preparing(
-        _ configuration: ClientConfiguration, in origin: any ToldOrigin
+        _ configuration: ClientConfiguration, in clients: ClientLog
     ) throws(StoreError) -> ClientTelling {
         var telling = self
         telling.pending = configuration
         var isUnknown = false
-        let before = try ClientFiles(origin).replacedConfiguration(of: configuration.system) { _ in
+        let before = try clients.replacedConfiguration(of: configuration.system) { _ in
             isUnknown = true
         }
         if isUnknown {
@@ -73,23 +55,23 @@ extension ClientTelling {
     package func disable(
         _ system: ClientSystem, by publisher: OriginPublisher
     ) throws(StoreError) -> OriginCommit {
-        try publisher.beginTelling(of: [], nil) { (origin) throws(StoreError) in
-            try ClientFiles(origin).removeConfiguration(of: system)
+        try publisher.beginTelling(of: [], nil) { (clients) throws(StoreError) in
+            try clients.disable(system)
         }.commit
     }
 
     /// Refuses systems that were named and are told nothing of a channel.
     /// - Throws: `.notOffered`.
-    package func check(_ channel: ChannelName, in origin: any ToldOrigin) throws(StoreError) {
+    package func check(_ channel: ChannelName, in clients: ClientLog) throws(StoreError) {
         guard let systems else { return }
-        let configurations = try ClientFiles(origin).configurations(of: systems)
+        let configurations = try clients.configurations(of: systems)
         for system in systems.sorted()
         where !configurations.contains(where: { $0.system == system && $0.tells(of: channel) }) {
             let isEnabled = configurations.contains { $0.system == system }
             throw StoreError(
                 .notOffered,
                 "the clients of \(system.rawValue) are told nothing of channel \(channel): castree origin enable "
-                    + "\(printable(origin.path)) \(system.rawValue) \(isEnabled ? "" : "--base-url URL ")"
+                    + "\(printable(clients.path)) \(system.rawValue) \(isEnabled ? "" : "--base-url URL ")"
                     + "--deployment NAME=\(channel)")
         }
     }

@@ -10,7 +10,7 @@ extension ClientRelease {
     /// - Parameter now: in milliseconds since 1970.
     static func published(
         _ release: OfferedRelease, now: Int64, for configuration: ClientConfiguration,
-        in origin: any ToldOrigin
+        in clients: ClientLog
     ) throws(StoreError) -> ClientRelease? {
         guard release.version != nil else {
             // What was shipped with the app has no files in the origin.
@@ -21,101 +21,39 @@ extension ClientRelease {
                 read: { (_) throws(StoreError) in throw nothing },
                 digest: { (_) throws(StoreError) in throw nothing })
         }
-        guard let told = try origin.content(of: release) else { return nil }
-        return ClientRelease(
+        return try clients.content(of: release).map { content in
+            ClientRelease(release, content, now: now, for: configuration, in: clients)
+        }
+    }
+
+    /// A release with its files.
+    init(
+        _ release: OfferedRelease, _ content: ReleaseContent, now: Int64,
+        for configuration: ClientConfiguration, in clients: ClientLog
+    ) {
+        self.init(
             release: release, configuration: configuration,
-            content: ClientContent(manifest: told.manifest, facts: told.facts), now: now
+            content: ClientContent(manifest: content.manifest, facts: content.facts), now: now
         ) { (address) throws(StoreError) in
-            if let byteCount = told.facts[address]?.byteCount, byteCount <= objectByteCountMax {
-                let bytes = try told.object(address, 0..<byteCount, of: byteCount)
+            if let byteCount = content.facts[address]?.byteCount, byteCount <= objectByteCountMax {
+                let bytes = try content.object(address, 0..<byteCount, of: byteCount)
                 if try ObjectID(of: bytes) == address { return bytes }
             }
             throw StoreError(
                 .damagedOrigin,
-                "object \(address) of \(printable(origin.path)) is missing, or not what its name says; castree publish --verify "
-                    + "mends it", object: address)
+                "object \(address) of \(printable(clients.path)) is missing, or not what its name says; castree publish "
+                    + "--verify mends it", object: address)
         } digest: { (archive) throws(StoreError) in
             try archive.digest { (piece) throws(StoreError) in
                 switch piece {
                 case .bytes(let bytes): bytes
                 case .object(let address, let range, let size):
-                    try told.object(address, range, of: size)
+                    try content.object(address, range, of: size)
                 case .twin(let address, let range, let size):
-                    try told.twin(address, range, of: size)
+                    try content.twin(address, range, of: size)
                 }
             }
         }
-    }
-
-    /// A release before it is published, read in the store.
-    init(
-        _ release: OfferedRelease, _ content: ClientContent, now: Int64,
-        for configuration: ClientConfiguration, in store: Store
-    ) {
-        self.init(release: release, configuration: configuration, content: content, now: now) {
-            (address) throws(StoreError) in
-            guard let byteCount = content.facts[address]?.byteCount,
-                byteCount <= objectByteCountMax
-            else { throw store.missingObject(address) }
-            let bytes = try store.bytes(of: address, 0..<byteCount)
-            guard try ObjectID(of: bytes) == address else {
-                throw StoreError(
-                    .damagedObject,
-                    "the bytes of object \(address) do not match its address; run castree fsck --repair",
-                    object: address)
-            }
-            return bytes
-        } digest: { (archive) throws(StoreError) in
-            let owners = content.facts.objects.reduce(into: [ObjectID: ObjectFacts]()) {
-                owners, object in
-                if let twin = object.twin { owners[twin.address] = object }
-            }
-            // An archive's pieces come in order: the twin that was read last is read again.
-            var last: (address: ObjectID, bytes: [UInt8])?
-            return try archive.digest { (piece) throws(StoreError) in
-                switch piece {
-                case .bytes(let bytes): return bytes
-                case .object(let address, let range, _): return try store.bytes(of: address, range)
-                case .twin(let address, let range, _):
-                    if last?.address != address {
-                        guard let owner = owners[address] else {
-                            throw store.missingObject(address)
-                        }
-                        last = (address, try store.twin(of: owner))
-                    }
-                    return Array((last?.bytes ?? [])[Int(range.lowerBound)..<Int(range.upperBound)])
-                }
-            }
-        }
-    }
-}
-
-extension Store {
-    fileprivate func bytes(
-        of address: ObjectID, _ range: Range<Int64>
-    ) throws(StoreError) -> [UInt8] {
-        guard let file = try objects.open(address) else { throw missingObject(address) }
-        return try fileSystem.read(
-            file.raw, at: range.lowerBound, count: Int(range.upperBound - range.lowerBound))
-    }
-
-    /// Makes the twin of an object.
-    fileprivate func twin(of owner: ObjectFacts) throws(StoreError) -> [UInt8] {
-        guard let file = try objects.open(owner.address) else {
-            throw missingObject(owner.address)
-        }
-        let deflater = try Deflater()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-        defer { buffer.deallocate() }
-        var twin: [UInt8] = []
-        try fileSystem.forEachPiece(of: file.raw, buffer: buffer) { (piece) throws(StoreError) in
-            try deflater.add(piece) { (bytes) throws(StoreError) in twin += bytes }
-        }
-        _ = try deflater.finish { (bytes) throws(StoreError) in twin += bytes }
-        guard twin.count == owner.twin.map({ Int($0.byteCount) }) else {
-            throw missingObject(owner.address)
-        }
-        return twin
     }
 }
 

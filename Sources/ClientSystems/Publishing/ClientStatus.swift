@@ -24,25 +24,19 @@ package struct ClientStatus: Sendable {
     }
 
     /// Of all systems that are enabled in an origin, or of one; what is damaged is told with the system.
-    /// - Parameter pointer: what a channel offers; `nil` for one that is not there.
     package static func all(
-        of only: ClientSystem? = nil, in origin: any ToldOrigin,
-        pointer: (ChannelName) throws(StoreError) -> ChannelPointer?
+        of only: ClientSystem? = nil, in clients: ClientLog
     ) throws(StoreError) -> [ClientStatus] {
-        let files = ClientFiles(origin)
-        var damaged: [ClientStatus] = []
-        let configurations = try files.configurations(
-            of: only.map { [$0] }, passingOver: true
-        ) { system, error in
-            damaged.append(ClientStatus(system: system, problems: [error]))
+        var statuses: [ClientStatus] = []
+        let configurations = try clients.configurations(of: only.map { [$0] }) { system, error in
+            statuses.append(ClientStatus(system: system, problems: [error]))
         }
-        var statuses = damaged
         for configuration in configurations {
             var status = ClientStatus(system: configuration.system, configuration: configuration)
             for name in Set(configuration.deployments.values).sorted() {
                 do throws(StoreError) {
                     status.channels.append(
-                        try channel(name, status.system, files, pointer(name)))
+                        try channel(name, status.system, clients))
                 } catch {
                     guard error.isOfClients else { throw error }
                     status.problems.append(error)
@@ -54,13 +48,12 @@ package struct ClientStatus: Sendable {
     }
 
     private static func channel(
-        _ name: ChannelName, _ system: ClientSystem, _ files: ClientFiles,
-        _ pointer: ChannelPointer?
+        _ name: ChannelName, _ system: ClientSystem, _ clients: ClientLog
     ) throws(StoreError) -> Channel {
         var channel = Channel(name: name)
-        guard let pointer else { return channel }
+        guard let pointer = clients.pointers[name] else { return channel }
         channel.isThere = true
-        let history = try files.history(of: name, system) ?? ClientHistory(system, name)
+        let history = try clients.history(of: name, system)
         channel.offerCount = history.offers.count
         let live = ClientChannel(pointer, history).live
         channel.live = pointer.releases.map { release in

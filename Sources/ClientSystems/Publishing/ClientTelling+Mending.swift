@@ -10,7 +10,7 @@ extension ClientTelling {
     /// - Returns: the sequences of the releases for which that gave other bytes: they need other offers.
     func mendDocuments(
         of history: ClientHistory, _ pointer: ChannelPointer, _ rules: any ClientFeed.Type,
-        _ configuration: ClientConfiguration, _ files: ClientFiles, _ origin: any ToldOrigin
+        _ configuration: ClientConfiguration, _ clients: ClientLog
     ) throws(StoreError) -> Set<Int64> {
         var others: Set<Int64> = []
         for release in pointer.releases {
@@ -20,12 +20,12 @@ extension ClientTelling {
             else { continue }
             let offer = history.offers[position]
             var missing: [ClientDocument] = []
-            for document in offer.documents where try !files.has(document, of: rules.system) {
+            for document in offer.documents where try !clients.has(document, of: rules.system) {
                 missing.append(document)
             }
             guard !missing.isEmpty,
                 let client = try ClientRelease.published(
-                    release, now: offer.createdAt, for: configuration, in: origin)
+                    release, now: offer.createdAt, for: configuration, in: clients)
             else { continue }
             var before = history
             before.offers = Array(history.offers[..<position])
@@ -33,10 +33,11 @@ extension ClientTelling {
             let made = try rules.offer(client, after: before, signer: signer)
             for document in missing {
                 if let bytes = made.documents[document.address] {
-                    _ = try files.write(
-                        document: bytes, document.address, of: rules.system, in: document.epoch)
+                    _ = try clients.write(
+                        document: bytes, document.address, of: rules.system.told, in: document.epoch
+                    )
                 } else if offer.isSigned, signer == nil {
-                    origin.notice(Self.unsigned(document, rules.system))
+                    clients.notice(Self.unsigned(document, rules.system))
                 } else {
                     others.insert(release.sequence)
                 }

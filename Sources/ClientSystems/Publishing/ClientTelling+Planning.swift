@@ -9,32 +9,31 @@ extension ClientTelling {
     ///
     /// - Parameters:
     ///   - plan: of ``HotPush/Publisher/plan(_:of:as:)``.
-    ///   - manifest: the version's.
-    ///   - store: what has its objects.
+    ///   - versions: has the version.
     /// - Throws: as telling; an objection is an outcome.
     package func outcomes(
-        of plan: PublishPlan, _ manifest: Manifest, in store: Store, origin: any ToldOrigin
+        of plan: PublishPlan, _ versions: VersionStore, by publisher: OriginPublisher
     ) throws(StoreError) -> [ClientOutcome] {
         guard let facts = plan.facts, let release = plan.pointer.releases.first else { return [] }
-        let files = ClientFiles(origin)
-        try refuseNarrowing(plan.pointer, upon: plan.before, files)
-        let content = ClientContent(manifest: manifest, facts: facts.facts)
+        let clients = try publisher.clients(with: versions)
+        try refuseNarrowing(plan.pointer, upon: plan.before, clients)
+        let manifest = try versions.registeredManifest(of: plan.version.name.description)
+        let content = clients.content(of: manifest, facts.facts)
         var outcomes: [ClientOutcome] = []
-        for configuration in try files.configurations(of: systems)
+        for configuration in try clients.configurations(of: systems)
         where configuration.tells(of: plan.pointer.channel) {
-            let history = try self.history(
-                of: plan.pointer.channel, configuration.system, files)
+            let history = try clients.history(of: plan.pointer.channel, configuration.system)
             let now = history.time(
                 of: ClientHistory.Lacking(release: release, isAgain: false), in: plan.pointer)
             var client = ClientRelease(
-                release, content, now: now, for: configuration, in: store)
+                release, content, now: now, for: configuration, in: clients)
             client.head = plan.head
             let rules = try rules(of: configuration.system)
-            var outcome = try self.outcome(of: client, rules, history, files)
+            var outcome = try self.outcome(of: client, rules, history, clients)
             // Ids that are made of the time will be others: they are not known yet.
             client.now = max(now, history.newest?.createdAt ?? now) + 1000
             if let offer = outcome.prepared?.offer,
-                let later = try self.outcome(of: client, rules, history, files)
+                let later = try self.outcome(of: client, rules, history, clients)
                     .prepared?.offer
             {
                 outcome.prepared?.offer = offer.what(isAlsoIn: later)
@@ -58,7 +57,7 @@ extension ClientTelling {
     /// CodePush's server refuses it as well.
     /// - Throws: `.notExpressible`.
     func refuseNarrowing(
-        _ pointer: ChannelPointer, upon before: ChannelPointer?, _ files: ClientFiles
+        _ pointer: ChannelPointer, upon before: ChannelPointer?, _ clients: ClientLog
     ) throws(StoreError) {
         guard let before, before != pointer else { return }
         func share(_ release: OfferedRelease) -> Int { release.rollout?.perMille ?? 1000 }
@@ -68,7 +67,7 @@ extension ClientTelling {
                     old.version?.content == version.content && share(old) > share(release)
                 })
             else { continue }
-            let told = try files.configurations(of: nil).first { $0.tells(of: pointer.channel) }
+            let told = try clients.configurations().first { $0.tells(of: pointer.channel) }
             guard let told else { return }
             throw StoreError(
                 .notExpressible,
@@ -82,11 +81,11 @@ extension ClientTelling {
     /// - Throws: `.signingFailed`.
     func refuseOtherKey(
         _ signer: any ClientSigner, _ rules: any ClientFeed.Type, _ history: ClientHistory,
-        _ files: ClientFiles
+        _ clients: ClientLog
     ) throws(StoreError) {
         guard !adoptsKeys, let last = history.offers.last(where: \.isSigned) else { return }
         let isSame = try rules.isSigned(last, by: signer) { (document) throws(StoreError) in
-            try files.bytes(of: document, of: rules.system)
+            try clients.bytes(of: document, rules.system)
         }
         guard isSame == false else { return }
         let system = rules.system.rawValue

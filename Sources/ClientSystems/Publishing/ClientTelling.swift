@@ -57,27 +57,26 @@ package struct ClientTelling: OfferTelling {
     package var outcomes: [ClientOutcome] { told.outcomes.withLock { $0 } }
 
     package func tells(
-        of channel: ChannelName, in origin: any ToldOrigin
+        of channel: ChannelName, in clients: ClientLog
     ) throws(StoreError) -> Bool {
-        try configurations(ClientFiles(origin), isUrgent) { _, _ in }
+        try configurations(clients, passingOver: isUrgent ? { _, _ in } : nil)
             .contains { $0.tells(of: channel) }
     }
 
     package func tell(
-        _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: any ToldOrigin
+        _ pointer: ChannelPointer, upon before: ChannelPointer?, in clients: ClientLog
     ) throws(StoreError) {
-        let files = ClientFiles(origin)
-        if !isUrgent { try refuseNarrowing(pointer, upon: before, files) }
+        if !isUrgent { try refuseNarrowing(pointer, upon: before, clients) }
         let passesOver = isUrgent || before.map { $0.offersAll(of: pointer) } ?? false
         func passOver(_ system: ClientSystem, _ error: StoreError) {
-            origin.notice(
+            clients.notice(
                 "the clients of \(system.rawValue) are told nothing of it, and get no answers from this channel until "
                     + "that is mended: \(error.message)")
         }
-        for configuration in try configurations(files, passesOver, passOver)
+        for configuration in try configurations(clients, passingOver: passesOver ? passOver : nil)
         where configuration.tells(of: pointer.channel) {
             do throws(StoreError) {
-                try tell(configuration, pointer, upon: before, files, origin)
+                try tell(configuration, pointer, upon: before, clients)
             } catch {
                 guard passesOver, configuration.system != pending?.system, error.isOfClients
                 else { throw error }
@@ -88,10 +87,9 @@ package struct ClientTelling: OfferTelling {
 
     /// The configurations of the systems that are meant, also of what is about to be set.
     private func configurations(
-        _ files: ClientFiles, _ passesOver: Bool,
-        _ passOver: (ClientSystem, StoreError) -> Void
+        _ clients: ClientLog, passingOver passOver: ((ClientSystem, StoreError) -> Void)?
     ) throws(StoreError) -> [ClientConfiguration] {
-        let standing = try files.configurations(of: systems, passingOver: passesOver, passOver)
+        let standing = try clients.configurations(of: systems, passingOver: passOver)
         guard let pending, systems.map({ $0.contains(pending.system) }) ?? true else {
             return standing
         }
@@ -109,15 +107,14 @@ package struct ClientTelling: OfferTelling {
 
     private func tell(
         _ configuration: ClientConfiguration, _ pointer: ChannelPointer,
-        upon before: ChannelPointer?, _ files: ClientFiles, _ origin: any ToldOrigin
+        upon before: ChannelPointer?, _ clients: ClientLog
     ) throws(StoreError) {
         let system = configuration.system
         let rules = try rules(of: system)
-        var history = try self.history(of: pointer.channel, system, files)
+        var history = try clients.history(of: pointer.channel, system)
         let standing = history
         let renewal = system == pending?.system ? renewal : .none
-        let unmended = try mendDocuments(
-            of: history, pointer, rules, configuration, files, origin)
+        let unmended = try mendDocuments(of: history, pointer, rules, configuration, clients)
         let lacking = history.lacking(
             pointer, upon: before, ordersByTime: rules.ordersByTime
         ) { offer in
@@ -137,41 +134,35 @@ package struct ClientTelling: OfferTelling {
             guard
                 var client = try ClientRelease.published(
                     release.release, now: history.time(of: release, in: pointer),
-                    for: configuration, in: origin)
+                    for: configuration, in: clients)
             else {
-                if isNew { try say(Self.withoutFacts(release.release, system, origin), origin) }
+                if isNew { try say(Self.withoutFacts(release.release, system, clients), clients) }
                 continue
             }
             client.head = before?.releases.first?.sequence
-            let outcome = try self.outcome(of: client, rules, history, files)
+            let outcome = try self.outcome(of: client, rules, history, clients)
             if isNew || outcome.prepared != nil {
                 told.outcomes.withLock { $0.append(outcome) }
-                try say(outcome, origin)
+                try say(outcome, clients)
             }
             guard let prepared = outcome.prepared else { continue }
             var offer = prepared.offer
             for position in offer.documents.indices {
                 let address = offer.documents[position].address
                 guard let bytes = prepared.documents[address] else { continue }
-                offer.documents[position].epoch = try files.write(
-                    document: bytes, address, of: system)
+                offer.documents[position].epoch = try clients.write(
+                    document: bytes, address, of: system.told)
             }
             try history.append(
                 offer, keeping: configuration.historyCount, of: pointer)
         }
-        if history.offers != standing.offers { try files.write(history, of: pointer) }
-    }
-
-    func history(
-        of channel: ChannelName, _ system: ClientSystem, _ files: ClientFiles
-    ) throws(StoreError) -> ClientHistory {
-        try files.history(of: channel, system) ?? ClientHistory(system, channel)
+        if history.offers != standing.offers { try clients.set(history, of: pointer) }
     }
 
     /// What becomes of a release: the offer, unless something refuses it.
     func outcome(
         of release: ClientRelease, _ rules: any ClientFeed.Type,
-        _ history: ClientHistory, _ files: ClientFiles
+        _ history: ClientHistory, _ clients: ClientLog
     ) throws(StoreError) -> ClientOutcome {
         let objections = try rules.objections(to: release)
         var outcome = ClientOutcome(
@@ -188,7 +179,7 @@ package struct ClientTelling: OfferTelling {
                 "what the clients of \(system) were offered last was signed: sign this, too, with --client-key "
                     + "\(system)=FILE or --client-sign-command \(system)=COMMAND")
         }
-        if let signer { try refuseOtherKey(signer, rules, history, files) }
+        if let signer { try refuseOtherKey(signer, rules, history, clients) }
         do throws(StoreError) {
             let prepared = try rules.offer(release, after: history, signer: signer)
             for document in prepared.offer.documents
@@ -208,7 +199,7 @@ package struct ClientTelling: OfferTelling {
     }
 
     private func say(
-        _ outcome: ClientOutcome, _ origin: any ToldOrigin
+        _ outcome: ClientOutcome, _ clients: ClientLog
     ) throws(StoreError) {
         var system = outcome.system.rawValue
         let version = outcome.release.version.map { "version \($0.name)" } ?? "an order to go back"
@@ -219,7 +210,7 @@ package struct ClientTelling: OfferTelling {
         }
         for objection in outcome.objections {
             guard objection.refuses else {
-                origin.notice("\(system): \(objection.message)")
+                clients.notice("\(system): \(objection.message)")
                 continue
             }
             // Who asks for a system by name does not want to hear that it was left out.
@@ -230,25 +221,25 @@ package struct ClientTelling: OfferTelling {
             }
             try say(
                 "\(version) is not offered to the clients of \(outcome.system.rawValue): \(objection.message)",
-                origin)
+                clients)
         }
     }
 
     /// Says that a system is left out; strictly, that is an error.
-    private func say(_ sentence: String, _ origin: any ToldOrigin) throws(StoreError) {
+    private func say(_ sentence: String, _ clients: ClientLog) throws(StoreError) {
         if isStrict {
             throw StoreError(.notExpressible, "nothing is offered, since --strict: \(sentence)")
         }
-        (warn ?? origin.notice)(sentence)
+        (warn ?? clients.notice)(sentence)
     }
 
     private static func withoutFacts(
-        _ release: OfferedRelease, _ system: ClientSystem, _ origin: any ToldOrigin
+        _ release: OfferedRelease, _ system: ClientSystem, _ clients: ClientLog
     ) -> String {
         let name = release.version?.name.description ?? "embedded"
         return
             "version \(name) is not offered to the clients of \(system.rawValue): what they need of it is not in the "
-            + "origin; castree origin enable \(printable(origin.path)) \(system.rawValue) makes it"
+            + "origin; castree origin enable \(printable(clients.path)) \(system.rawValue) makes it"
     }
 }
 

@@ -110,7 +110,7 @@ extension OriginAudit {
     private func twin(
         _ address: ObjectID, _ byteCount: Int64, from mender: OriginMender
     ) throws(StoreError) -> [UInt8]? {
-        guard byteCount <= ToldBucketRelease.madeByteCountMax, let owner = owners[address],
+        guard byteCount <= ReleaseContent.madeByteCountMax, let owner = owners[address],
             let file = try mender.file(owner)
         else { return nil }
         let twin = try TwinMaking.twin(

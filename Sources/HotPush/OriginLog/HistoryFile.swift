@@ -1,20 +1,20 @@
 import CASStore
-import StrictJSON
+package import StrictJSON
 
 /// The file of a history as an origin's log makes it: `for/<system>/<channel>.json`.
 ///
 /// HotPush knows of an offer when it was made, and which documents it names; all else is the system's.
-struct HistoryFile: Sendable, Hashable {
+package struct HistoryFile: Sendable, Hashable {
     /// The largest file that is read, in bytes.
-    static let byteCountMax = 32 << 20
+    package static let byteCountMax = 32 << 20
     private static let depthMax = 8
 
-    let name: HistoryName
-    var labelCount: Int64
+    package let name: HistoryName
+    package var labelCount: Int64
     /// Oldest first.
-    var offers: [JSONValue]
+    package var offers: [JSONValue]
 
-    init(_ name: HistoryName, labelCount: Int64 = 0, offers: [JSONValue] = []) {
+    package init(_ name: HistoryName, labelCount: Int64 = 0, offers: [JSONValue] = []) {
         self.name = name
         self.labelCount = labelCount
         self.offers = offers
@@ -22,7 +22,7 @@ struct HistoryFile: Sendable, Hashable {
 
     /// The bytes of the file.
     /// - Parameter log: the entry in which its newest offers stand; `nil` for the file of a directory.
-    func serialized(log: Int64? = nil) -> [UInt8] {
+    package func serialized(log: Int64? = nil) -> [UInt8] {
         var members: [JSONValue.Member] = [
             .init(key: "castreeHistory", value: .integer(1)),
             .init(key: "channel", value: .string(name.channel.description)),

@@ -2,14 +2,14 @@ import CASStore
 import StrictJSON
 
 /// The name of another system whose clients update from an origin, as it stands in paths: HotPush knows none of them.
-struct ToldSystem: Sendable, Hashable, Comparable, CustomStringConvertible {
+package struct ToldSystem: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// An origin has at most so many.
     static let countMax = 16
 
-    let description: String
+    package let description: String
 
     /// - Returns: `nil` for what is no such name: 1 to 32 of `a–z 0–9 -`.
-    init?(_ name: String) {
+    package init?(_ name: String) {
         guard 1...32 ~= name.utf8.count,
             name.utf8.allSatisfy({
                 UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0
@@ -19,15 +19,23 @@ struct ToldSystem: Sendable, Hashable, Comparable, CustomStringConvertible {
         description = name
     }
 
-    static func < (left: Self, right: Self) -> Bool { left.description < right.description }
+    /// One that is known to be a name.
+    package init(known name: String) { description = name }
+
+    package static func < (left: Self, right: Self) -> Bool { left.description < right.description }
 }
 
 /// Whose history: a channel's, for the clients of a system.
-struct HistoryName: Sendable, Hashable, Comparable {
-    let system: ToldSystem
-    let channel: ChannelName
+package struct HistoryName: Sendable, Hashable, Comparable {
+    package let system: ToldSystem
+    package let channel: ChannelName
 
-    static func < (left: Self, right: Self) -> Bool {
+    package init(system: ToldSystem, channel: ChannelName) {
+        self.system = system
+        self.channel = channel
+    }
+
+    package static func < (left: Self, right: Self) -> Bool {
         (left.system, left.channel) < (right.system, right.channel)
     }
 }

@@ -59,11 +59,11 @@ extension OriginPublisher {
         _ manifest: Manifest, _ version: PublishedVersion, _ channel: ChannelName,
         _ versions: VersionStore, _ state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> FactsUpload.Plan? {
-        let work = ToldWork(SeenFiles(in: storage), ToldSource(storage, versions))
-        guard try tells(of: channel, state, log, work) else { return nil }
+        let source = ReleaseSource(SeenFiles(in: storage), versions)
+        guard try tells(of: channel, state, log, source) else { return nil }
         return try FactsUpload(
             manifest, version, for: channel,
-            TwinMaking(versions, storage, options, keepsTwins: false), work.source, work.seen,
+            TwinMaking(versions, storage, options, keepsTwins: false), source,
             UploadWatch(log, now: now), options
         ).plan(in: state)
     }

@@ -4,71 +4,37 @@ package import VersionTree
 
 // What the clients of other systems are told: in the same entry of the log as what is offered.
 
-/// What a command has seen, and can read, of files for the clients of other systems.
-struct ToldWork {
-    let seen: SeenFiles
-    let source: ToldSource
-
-    init(_ seen: SeenFiles, _ source: ToldSource) {
-        self.seen = seen
-        self.source = source
-    }
-}
-
 extension OriginPublisher {
     /// Whether anybody is told what a channel offers.
     func tells(
-        of channel: ChannelName, _ state: OriginState, _ log: OriginLog, _ work: ToldWork
+        of channel: ChannelName, _ state: OriginState, _ log: OriginLog, _ source: ReleaseSource
     ) throws(StoreError) -> Bool {
         guard let telling = options.telling else { return false }
-        return try telling.tells(of: channel, in: told(state, log, work))
+        return try telling.tells(of: channel, in: ClientLog(state, log, source, options))
     }
 
     /// Adds to an entry what the clients of other systems are told of a channel: as the entry offers it, or as it stands.
     func tell(
-        of channel: ChannelName, upon state: OriginState, _ log: OriginLog, _ work: ToldWork,
-        _ entry: inout LogEntry
+        of channel: ChannelName, upon state: OriginState, _ log: OriginLog,
+        _ source: ReleaseSource, _ entry: inout LogEntry
     ) throws(StoreError) {
         let before = state.pointers[channel]
         guard let telling = options.telling, let pointer = entry.pointers[channel] ?? before
         else { return }
-        let origin = told(state, log, work)
-        try telling.tell(pointer, upon: before, in: origin)
-        try origin.write(to: &entry)
+        let clients = ClientLog(state, log, source, options)
+        try telling.tell(pointer, upon: before, in: clients)
+        try clients.write(to: &entry)
     }
 
-    private func told(_ state: OriginState, _ log: OriginLog, _ work: ToldWork) -> ToldBucket {
-        ToldBucket(state, log, work.seen, work.source, options)
-    }
-
-    /// The origin as it is now, for who looks what the clients of other systems are told: what is written to it goes nowhere.
+    /// What the clients of other systems are told now, for who looks: what is set there goes nowhere.
     ///
-    /// - Returns: also what all channels offer.
+    /// - Parameter versions: the store that has the files of releases, too; `nil` for none.
     /// - Throws: `.noOrigin`; what reading throws.
-    package func toldOrigin() throws(StoreError) -> (
-        origin: any ToldOrigin, pointers: [ChannelName: ChannelPointer]
-    ) {
+    package func clients(with versions: VersionStore? = nil) throws(StoreError) -> ClientLog {
         let log = makeLog()
         let state = try open(PointerCopy(.stable, in: storage).read(), log)
-        let work = ToldWork(SeenFiles(in: storage), ToldSource(storage, nil))
-        return (told(state, log, work), state.pointers)
-    }
-
-    /// The files below `for/` that do not say what the log says, and whose they are: their clients get old answers, or none.
-    /// - Throws: `.noOrigin`; what reading throws.
-    package func staleClientFiles() throws(StoreError) -> [(system: String, path: String)] {
-        let log = makeLog()
-        let state = try open(PointerCopy(.stable, in: storage).read(), log)
-        var stale: [(system: String, path: String)] = []
-        for copy in ClientCopies.all(in: state.entry) {
-            do throws(StoreError) {
-                if try copy.isAsNew(copy.read(log), as: state, log) { continue }
-            } catch {
-                guard OriginLog.saysEntryIsBad(error) || error.isOfPlace else { throw error }
-            }
-            stale.append((copy.system.description, copy.key))
-        }
-        return stale
+        return ClientLog(
+            state, log, ReleaseSource(SeenFiles(in: storage), versions), options)
     }
 
     /// Begins to tell the clients of a system what channels offer: as ``Publisher/beginTelling(of:_:)``.
@@ -82,7 +48,7 @@ extension OriginPublisher {
     /// - Throws: as ``publish(_:of:as:)``; `.noOrigin`; `.damagedOrigin` if something that is offered is not there.
     package func beginTelling(
         of channels: Set<ChannelName>, _ versions: VersionStore?,
-        _ configure: (any ToldOrigin) throws(StoreError) -> Void
+        _ configure: (ClientLog) throws(StoreError) -> Void
     ) throws(StoreError) -> (commit: OriginCommit, pointers: [ChannelPointer]) {
         let log = makeLog()
         var state = try open(PointerCopy(.stable, in: storage).read(), log)
@@ -92,7 +58,7 @@ extension OriginPublisher {
         if !channels.isEmpty, state.entry.clients.isEmpty { try markToldClients() }
         let lock = try OriginLock(sharing: storage, options)
         defer { withExtendedLifetime(lock) {} }
-        let work = ToldWork(SeenFiles(in: storage), ToldSource(storage, versions))
+        let source = ReleaseSource(SeenFiles(in: storage), versions)
         let making = TwinMaking(versions, storage, options)
         var places: [ChannelName: Int64] = [:]
         var isChanged = false
@@ -104,16 +70,16 @@ extension OriginPublisher {
                     continue
                 }
                 let commit: OriginCommit
-                (commit, state) = try know(channel, upon: state, log, work, making)
+                (commit, state) = try know(channel, upon: state, log, source, making)
                 isChanged = isChanged || !commit.isUnchanged
                 places[channel] = state.entry.channels[channel]
             }
             // Somebody may have published to a channel while another one was told.
             guard channels.allSatisfy({ state.entry.channels[$0] == places[$0] }) else { continue }
             var entry = try LogEntry(after: state, .enable, now: now())
-            let origin = told(state, log, work)
-            try configure(origin)
-            try origin.write(to: &entry)
+            let clients = ClientLog(state, log, source, options)
+            try configure(clients)
+            try clients.write(to: &entry)
             guard !entry.configurations.isEmpty else { break }
             if let newer = try commit(entry, upon: state, log) {
                 (state, isChanged) = (newer, true)
@@ -146,19 +112,19 @@ extension OriginPublisher {
 
     /// Gives the releases of a channel their facts, and tells of them.
     private func know(
-        _ channel: ChannelName, upon state: OriginState, _ log: OriginLog, _ work: ToldWork,
-        _ making: TwinMaking
+        _ channel: ChannelName, upon state: OriginState, _ log: OriginLog,
+        _ source: ReleaseSource, _ making: TwinMaking
     ) throws(StoreError) -> (commit: OriginCommit, state: OriginState) {
         let seen = try PointerCopy(channel, in: storage).read()
         let watch = UploadWatch(log, now: now)
-        return try committing(to: channel, seen, upon: state, log, work) {
+        return try committing(to: channel, seen, upon: state, log, source) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             while true {
                 let number = state.number
                 var facts: [ObjectID: PublishedFacts] = [:]
                 for release in state.pointers[channel]?.liveReleases ?? [] {
                     facts[release.version.manifest] = try place(
-                        release, of: channel, in: &state, work, making, watch)
+                        release, of: channel, in: &state, source, making, watch)
                 }
                 // While the last were sent, the first may have become useless.
                 guard state.number == number else { continue }
@@ -169,15 +135,14 @@ extension OriginPublisher {
 
     private func place(
         _ release: LiveRelease, of channel: ChannelName, in state: inout OriginState,
-        _ work: ToldWork, _ making: TwinMaking, _ watch: UploadWatch
+        _ source: ReleaseSource, _ making: TwinMaking, _ watch: UploadWatch
     ) throws(StoreError) -> PublishedFacts {
-        let files = work.source.files(of: release)
+        let files = source.files(of: release)
         let manifest = try files.manifest()
         var standing: [ObjectID: Int64] = [:]
         for (object, epoch) in try files.objects() { standing[object.address] = epoch }
         return try FactsUpload(
-            manifest, release.version, for: channel, making, work.source, work.seen, watch,
-            options
+            manifest, release.version, for: channel, making, source, watch, options
         ).place(in: &state, standing: standing)
     }
 

@@ -100,15 +100,15 @@ package struct OriginPublisher: Sendable {
         let packs = PackUpload(packing, prepared, files, watch)
         let upload = ReleaseUpload(
             manifest, version, for: offer.channel, of: versions, files, watch, options)
-        let work = ToldWork(files, ToldSource(storage, versions))
+        let source = ReleaseSource(files, versions)
         let making = TwinMaking(versions, storage, options)
         let facts = try FactsUpload(
-            manifest, version, for: offer.channel, making, work.source, files, watch, options)
+            manifest, version, for: offer.channel, making, source, watch, options)
         var upon: ChannelPointer?
-        var (commit, after) = try committing(to: offer.channel, seen, upon: state, log, work) {
+        var (commit, after) = try committing(to: offer.channel, seen, upon: state, log, source) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             try Publisher.checkName(version, state.pointers)
-            let release = try place(offer, upload, packs, facts, log, work, in: &state)
+            let release = try place(offer, upload, packs, facts, log, source, in: &state)
             try Publisher.checkName(version, state.pointers)
             upon = state.pointers[offer.channel]
             let before = upon ?? .empty(offer.channel, now: now())
@@ -142,13 +142,13 @@ package struct OriginPublisher: Sendable {
     /// Brings in all files of a release, for a commit upon a state.
     private func place(
         _ offer: ReleaseOffer, _ upload: ReleaseUpload, _ packs: PackUpload,
-        _ facts: FactsUpload, _ log: OriginLog, _ work: ToldWork, in state: inout OriginState
+        _ facts: FactsUpload, _ log: OriginLog, _ source: ReleaseSource, in state: inout OriginState
     ) throws(StoreError) -> OfferedRelease {
         while true {
             let version = try upload.place(in: &state)
             let number = state.number
             let delivery = try packs.place(in: &state)
-            let isTold = try tells(of: offer.channel, state, log, work)
+            let isTold = try tells(of: offer.channel, state, log, source)
             let published = isTold ? try facts.place(in: &state) : nil
             // While the others were sent, the first may have become useless.
             guard state.number == number else { continue }
@@ -257,17 +257,17 @@ package struct OriginPublisher: Sendable {
     /// systems are told.
     ///
     /// - Parameters:
-    ///   - work: what is known of files for these clients already.
+    ///   - source: what is known of files for these clients already.
     ///   - isSealed: whether `change` has signed it already.
     ///   - isFinishing: whether this is what an earlier command has signed.
     ///   - change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
     func committing(
         to channel: ChannelName, _ seen: PointerCopy.Seen, upon state: OriginState,
-        _ log: OriginLog, _ work: ToldWork? = nil, isSealed: Bool = false,
+        _ log: OriginLog, _ source: ReleaseSource? = nil, isSealed: Bool = false,
         isFinishing: Bool = false,
         _ change: (inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
     ) throws(StoreError) -> (commit: OriginCommit, state: OriginState) {
-        let work = work ?? ToldWork(SeenFiles(in: storage), ToldSource(storage, nil))
+        let source = source ?? ReleaseSource(SeenFiles(in: storage))
         var state = isFinishing ? state : try finishing(channel, upon: state, log)
         var tryCount = 0
         while true {
@@ -291,7 +291,7 @@ package struct OriginPublisher: Sendable {
                 entry.channels[channel] = number
                 entry.pointers[channel] = pointer
             }
-            try tell(of: channel, upon: state, log, work, &entry)
+            try tell(of: channel, upon: state, log, source, &entry)
             guard changed != nil || !entry.rows.isEmpty else {
                 return (try finish(channel, seen, state, log, isUnchanged: true), state)
             }

@@ -11,8 +11,8 @@ final class FactsUpload {
     private let channel: ChannelName
     private let objects: [Reference]
     private let making: TwinMaking
-    private let source: ToldSource
-    private let seen: SeenFiles
+    private let source: ReleaseSource
+    private var seen: SeenFiles { source.seen }
     private let watch: UploadWatch
     private let options: PublisherOptions
     private var isLooking: Bool { options.verifiesObjects || seen.storage.readsFreely }
@@ -24,7 +24,7 @@ final class FactsUpload {
     /// - Throws: `.tooLarge` for a version with too many files.
     init(
         _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
-        _ making: TwinMaking, _ source: ToldSource, _ seen: SeenFiles, _ watch: UploadWatch,
+        _ making: TwinMaking, _ source: ReleaseSource, _ watch: UploadWatch,
         _ options: PublisherOptions
     ) throws(StoreError) {
         objects = Array(manifest.references)
@@ -35,7 +35,6 @@ final class FactsUpload {
         self.channel = channel
         self.making = making
         self.source = source
-        self.seen = seen
         self.watch = watch
         self.options = options
     }
@@ -69,7 +68,7 @@ final class FactsUpload {
     ) throws(StoreError) -> Plan {
         if let plan = try self.standing(in: state) { return plan }
         let known = try StandingFacts(
-            of: objects, in: state, for: channel, source, seen.storage, options)
+            of: objects, in: state, for: channel, source, options)
         let others = objects.filter { known.objects[$0.address] == nil }
         try making.make(others, standing: standing)
         var plan = try Plan(

@@ -21,7 +21,7 @@ struct StandingFacts {
     /// - Throws: what reading throws. What is damaged is not known.
     init(
         of wanted: [Reference], in state: OriginState, for channel: ChannelName,
-        _ source: ToldSource, _ storage: any ObjectStorage, _ options: PublisherOptions
+        _ source: ReleaseSource, _ options: PublisherOptions
     ) throws(StoreError) {
         for release in Self.newest(in: state, first: channel) {
             guard objects.count < wanted.count else { break }
@@ -37,6 +37,7 @@ struct StandingFacts {
                 objects[object.address] = known
             }
         }
+        let storage = source.storage
         if options.verifiesObjects || storage.readsFreely { try dropMissing(storage, options) }
     }
 

@@ -46,9 +46,7 @@ import VersionTree
         try both("4")
         try both("1")
         for system in [ClientSystem.codePush, .expo] {
-            let expected = try require(
-                try ClientFiles(publisher().draft().toldOrigin().origin).history(
-                    of: .stable, system))
+            let expected = try publisher().draft().clients().history(of: .stable, system)
             try expect(world.history(system), equals: expected)
             let address = "for/\(system.rawValue)/stable.json"
             var copy = try ClientHistory(
@@ -178,16 +176,13 @@ import VersionTree
         try world.publish("1", by: world.publisher())
         try world.enable(.codePush, by: world.publisher())
         _ = try world.telling().disable(.codePush, by: world.publisher())
-        let origin = try world.publisher().toldOrigin().origin
-        try expect(ClientFiles(origin).configurations(), equals: [])
+        try expect(world.publisher().clients().configurations(), equals: [])
         try world.publish("2", by: world.publisher())
         try expect(world.history(.codePush).offers.count, equals: 1)
         try world.enable(.codePush, by: world.publisher())
         try expect(world.history(.codePush).offers.map(\.label), equals: ["v1", "v2"])
         let status = try require(
-            try ClientStatus.all(in: world.publisher().toldOrigin().origin) {
-                (name) throws(StoreError) in try world.publisher().pointers()[name]
-            }.first)
+            try ClientStatus.all(in: world.publisher().clients()).first)
         expect(status.channels.first?.live.compactMap(\.offer?.label), equals: ["v2", "v1"])
         world.checkEnd()
         expect(world.broken, equals: [])
@@ -224,8 +219,7 @@ import VersionTree
         // Of three files, one is new.
         expect(plan.facts?.twins.count, equals: 1)
         let outcomes = try world.telling().outcomes(
-            of: plan, try world.versions.registeredManifest(of: "2"), in: world.versions.store,
-            origin: publisher.toldOrigin().origin)
+            of: plan, world.versions, by: publisher)
         expect(outcomes.compactMap(\.prepared?.offer.label), equals: ["v2"])
         expect(world.store.files, equals: files)
         let commit = try world.publish("2", by: world.publisher())

@@ -110,8 +110,7 @@ final class ToldBucketWorld: Sendable {
 
     /// What a channel has offered to the clients of a system, as the log says.
     func history(_ system: ClientSystem) throws -> ClientHistory {
-        let origin = try publisher("reader").toldOrigin().origin
-        return try require(try ClientFiles(origin).history(of: .stable, system))
+        try publisher("reader").clients().history(of: .stable, system)
     }
 
     /// The files below `for/`, in whatever epoch.

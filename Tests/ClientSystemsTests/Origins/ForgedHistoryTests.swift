@@ -121,7 +121,6 @@ import VersionTree
         ) throws
             -> Void
     ) throws {
-        let files = ClientFiles(ToldDirectory(path: place.origin))
         var history = try place.history(system)
         let position = try require(history.offers.indices.last)
         try change(&history.offers[position]) { document, edit in
@@ -130,7 +129,8 @@ import VersionTree
             var other = document
             other.address = try ObjectID(of: bytes)
             other.byteCount = Int64(bytes.count)
-            _ = try files.write(document: bytes, other.address, of: system)
+            let written = OriginLayout.clientDocument(other.address, of: system.rawValue)
+            try Damage.overwriteOrCreate(place.origin + "/" + written, with: bytes)
             return other
         }
         let path = OriginLayout.clientHistory(of: .stable, system.rawValue)
@@ -214,7 +214,9 @@ import VersionTree
                     }
                     var configuration = Self.configurations[2]
                     configuration.baseURL = evil
-                    _ = try ClientFiles(ToldDirectory(path: place.origin)).write(configuration)
+                    let path = OriginLayout.clientConfiguration(of: ClientSystem.expo.rawValue)
+                    try Damage.overwriteOrCreate(
+                        place.origin + "/" + path, with: configuration.serialized())
                 }
             ),
         ]

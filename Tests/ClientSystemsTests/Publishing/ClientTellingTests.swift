@@ -108,9 +108,8 @@ import VersionTree
         try publisher().publish("3", of: place.versions)
         _ = try publisher().withdraw(VersionName("3"))
         let planned = try ClientTelling(rules: [CodePush.self]).outcomes(
-            of: publisher().plan("2", of: place.versions),
-            place.versions.registeredManifest(of: "2"), in: place.versions.store,
-            origin: place.publisher().draft().toldOrigin().origin)
+            of: publisher().plan("2", of: place.versions), place.versions,
+            by: place.publisher().draft())
         expect(planned.map { $0.prepared?.offer.label }, equals: ["v2"])
         try publisher().publish("2", of: place.versions)
         let live = try place.channel(.codePush).live
@@ -251,7 +250,7 @@ import VersionTree
         try place.publish("3", again)
         expect(again.outcomes.isEmpty)
         expect(place.notices.all.count { $0.contains("refused.txt") }, equals: 1)
-        let told = try place.publisher().draft().toldOrigin().origin
+        let told = try place.clients()
         expect(
             thrownCode { try place.telling([.chcp]).check(.stable, in: told) },
             equals: .notOffered)
@@ -356,13 +355,13 @@ extension TellingPlace {
                 let sound = try Damage.contents(place.origin + "/" + path)
                 try Damage.overwriteOrCreate(
                     place.origin + "/" + path, with: Array("{\"half\":".utf8))
-                let stale = try place.publisher().draft().staleClientFiles()
+                let stale = try place.clients().staleFiles()
                 expect(stale.map(\.path), equals: [path])
                 try verb()
                 let mended = try Damage.contents(place.origin + "/" + path)
                 expect(number < 2 || mended == sound, "\(number): \(path)")
                 try expect(place.channel(.expo).live.count, equals: place.offered().count)
-                try expect(place.publisher().draft().staleClientFiles().isEmpty, "\(number)")
+                try expect(place.clients().staleFiles().isEmpty, "\(number)")
             }
         }
     }

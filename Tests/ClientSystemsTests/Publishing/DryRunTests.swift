@@ -24,8 +24,7 @@ import VersionTree
         let plan = try place.publisher().plan("2", of: place.versions)
         let reader = try place.reader
         let planned = try telling.outcomes(
-            of: plan, place.versions.registeredManifest(of: "2"), in: place.versions.store,
-            origin: place.publisher().draft().toldOrigin().origin)
+            of: plan, place.versions, by: place.publisher().draft())
         try expect(place.published(), equals: files)
         let done = try place.publisher(telling).publish("2", of: place.versions)
         expect(done.plan?.facts == plan.facts && done.pointer == plan.pointer)

@@ -95,22 +95,24 @@ struct TellingPlace {
 
     /// What the origin tells the clients of all systems.
     func statuses() throws -> [ClientStatus] {
-        let (told, pointers) = try publisher().draft().toldOrigin()
-        return try ClientStatus.all(in: told) { pointers[$0] }
+        try ClientStatus.all(in: clients())
     }
 
     func history(_ system: ClientSystem) throws -> ClientHistory {
-        try require(try ClientFiles(ToldDirectory(path: origin)).history(of: .stable, system))
+        let path = origin + "/" + OriginLayout.clientHistory(of: .stable, system.rawValue)
+        return try ClientHistory(parsing: Damage.contents(path), of: .stable, system)
     }
+
+    /// What the log says to the clients of other systems.
+    func clients() throws -> ClientLog { try publisher().draft().clients() }
 
     /// What a decider would see; any file that it needs and that is missing or wrong is an issue.
     func channel(_ system: ClientSystem) throws -> ClientChannel {
         let reader = try reader
         let pointer = try require(try reader.pointer(.stable))
-        let channel = ClientChannel(
-            pointer,
-            try ClientFiles(ToldDirectory(path: origin)).history(of: .stable, system)
-                ?? ClientHistory(system, .stable))
+        // A system that was told nothing has no history.
+        let history = (try? history(system)) ?? ClientHistory(system, .stable)
+        let channel = ClientChannel(pointer, history)
         for live in channel.live {
             guard case .version(let version, let address) = live.offer.target else { continue }
             // A pointer that is about to be given facts has none yet.
@@ -286,5 +288,14 @@ func thrownCode<R>(_ body: () throws -> R) -> StoreError.Code? {
     } catch {
         Issue.record("\(error)")
         return nil
+    }
+}
+
+extension ClientTelling {
+    @discardableResult
+    func enable(
+        _ configuration: ClientConfiguration, by publisher: Publisher
+    ) throws(StoreError) -> [ChannelPointer] {
+        try enable(configuration, by: publisher.engine()).pointers
     }
 }

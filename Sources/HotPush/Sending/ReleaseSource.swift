@@ -1,22 +1,25 @@
-import CASStore
+package import CASStore
 import Storage
-import VersionTree
+package import VersionTree
 
 /// What has the files of releases in an origin from which the clients of other systems are told: the origin, and the store
 /// of this machine, which costs no request.
 ///
 /// Belongs to one thread.
-final class ToldSource {
-    private let storage: any ObjectStorage
-    private let versions: VersionStore?
+final class ReleaseSource {
+    /// The files that the command has sent.
+    let seen: SeenFiles
+    let versions: VersionStore?
     private var facts: [PublishedFacts: ContentFacts] = [:]
-    private var contents: [LiveRelease: ToldBucketRelease] = [:]
+    private var contents: [LiveRelease: ReleaseContent] = [:]
 
     /// - Parameter versions: the store; `nil` for none.
-    init(_ storage: any ObjectStorage, _ versions: VersionStore?) {
-        self.storage = storage
+    init(_ seen: SeenFiles, _ versions: VersionStore? = nil) {
+        self.seen = seen
         self.versions = versions
     }
+
+    var storage: any ObjectStorage { seen.storage }
 
     /// Remembers facts that have just been sent.
     func note(_ facts: ContentFacts, _ published: PublishedFacts) {
@@ -48,7 +51,7 @@ final class ToldSource {
     }
 
     /// The files of a release, as who tells of it reads them; `nil` if it has no facts, or something is missing.
-    func content(of offered: OfferedRelease) throws(StoreError) -> ToldBucketRelease? {
+    func content(of offered: OfferedRelease) throws(StoreError) -> ReleaseContent? {
         guard let release = LiveRelease(offered) else { return nil }
         if let known = contents[release] { return known }
         guard let facts = try facts(of: release),
@@ -56,8 +59,7 @@ final class ToldSource {
                 try files(of: release).manifest()
             })
         else { return nil }
-        let content = ToldBucketRelease(
-            manifest: manifest, facts: facts, release, self, storage, versions)
+        let content = ReleaseContent(manifest: manifest, facts: facts, release, self)
         contents[release] = content
         return content
     }
@@ -75,14 +77,16 @@ final class ToldSource {
     }
 }
 
-/// The files of a release: objects from the store where it has them, twins made again from these.
-final class ToldBucketRelease: ToldRelease {
-    let manifest: Manifest
-    let facts: ContentFacts
-    private let release: LiveRelease
-    private unowned let source: ToldSource
-    private let storage: any ObjectStorage
-    private let versions: VersionStore?
+/// The files of a release from which the clients of other systems are told: objects from the store where it has them, twins
+/// made again from these.
+package final class ReleaseContent {
+    /// The version's manifest.
+    package let manifest: Manifest
+    /// What is known of its objects.
+    package let facts: ContentFacts
+    /// `nil` for one that is only in the store.
+    private let release: LiveRelease?
+    private unowned let source: ReleaseSource
     private var objectEpochs: [ObjectID: Int64]?
     private var twinEpochs: [ObjectID: Int64]?
     /// The object that each twin is made from.
@@ -92,52 +96,48 @@ final class ToldBucketRelease: ToldRelease {
     /// An archive's pieces come in order: the twin that was made last is read again.
     private var last: (address: ObjectID, bytes: [UInt8])?
 
-    /// Larger twins are not made again in memory.
+    /// Larger twins are not made again in memory, if they stand in the origin.
     static let madeByteCountMax: Int64 = 32 << 20
 
     init(
-        manifest: Manifest, facts: ContentFacts, _ release: LiveRelease, _ source: ToldSource,
-        _ storage: any ObjectStorage, _ versions: VersionStore?
+        manifest: Manifest, facts: ContentFacts, _ release: LiveRelease?, _ source: ReleaseSource
     ) {
         self.manifest = manifest
         self.facts = facts
         self.release = release
         self.source = source
-        self.storage = storage
-        self.versions = versions
     }
 
-    func object(
+    /// Bytes of an object, which nobody has held against its address.
+    /// - Throws: `.damagedOrigin` if it is not there, or has another size.
+    package func object(
         _ address: ObjectID, _ range: Range<Int64>, of byteCount: Int64
     ) throws(StoreError) -> [UInt8] {
-        if let file = try versions?.store.objects.open(address), let versions,
+        if let versions = source.versions, let file = try versions.store.objects.open(address),
             try versions.store.fileSystem.status(file.raw).byteCount == byteCount
         {
             let bytes = try versions.store.fileSystem.read(
                 file.raw, at: range.lowerBound, count: range.count)
             if bytes.count == range.count { return bytes }
         }
-        if objectEpochs == nil {
-            objectEpochs = [:]
-            for (object, epoch) in try source.files(of: release).objects() {
-                objectEpochs?[object.address] = epoch
-            }
+        if objectEpochs == nil, let release {
+            let objects = try source.files(of: release).objects()
+            objectEpochs = Dictionary(objects.map { ($0.object.address, $0.epoch) }) { $1 }
         }
         return try fetch(
             OriginKey(.object, address, in: objectEpochs?[address] ?? 0), range, byteCount)
     }
 
-    func twin(
+    /// The same of a twin.
+    package func twin(
         _ address: ObjectID, _ range: Range<Int64>, of byteCount: Int64
     ) throws(StoreError) -> [UInt8] {
         if let made = try made(address, byteCount) {
             return Array(made[Int(range.lowerBound)..<Int(range.upperBound)])
         }
-        if twinEpochs == nil {
-            twinEpochs = [:]
-            for (twin, epoch) in try source.twins(of: release) ?? [] {
-                twinEpochs?[twin.address] = epoch
-            }
+        if twinEpochs == nil, let release {
+            let twins = try source.twins(of: release) ?? []
+            twinEpochs = Dictionary(twins.map { ($0.twin.address, $0.epoch) }) { $1 }
         }
         return try fetch(
             OriginKey(.twin, address, in: twinEpochs?[address] ?? 0), range, byteCount)
@@ -148,7 +148,8 @@ final class ToldBucketRelease: ToldRelease {
         _ address: ObjectID, _ byteCount: Int64
     ) throws(StoreError) -> [UInt8]? {
         if let last, last.address == address { return last.bytes }
-        guard byteCount <= Self.madeByteCountMax, let versions, let owner = owners[address],
+        guard release == nil || byteCount <= Self.madeByteCountMax,
+            let versions = source.versions, let owner = owners[address],
             let file = try versions.store.objects.open(owner.address)
         else { return nil }
         let twin = try TwinMaking.twin(
@@ -162,15 +163,20 @@ final class ToldBucketRelease: ToldRelease {
         _ key: OriginKey, _ range: Range<Int64>, _ byteCount: Int64
     ) throws(StoreError) -> [UInt8] {
         guard !range.isEmpty else { return [] }
-        let (outcome, bytes) = try storage.bytes(
+        guard let release else {
+            let object = owners[key.address]?.address ?? key.address
+            throw source.versions?.store.missingObject(object)
+                ?? StoreError(.damagedOrigin, "there is no store", object: object)
+        }
+        let (outcome, bytes) = try source.storage.bytes(
             key.path, ReadRequest(range: range, byteCountMax: Int64(range.count)))
         guard case .found(let file) = outcome, file.byteCount == byteCount,
             bytes.count == range.count
         else {
             throw StoreError(
                 .damagedOrigin,
-                "version \(release.version.name) is offered in \(storage.place), and \(key.path) is not there, or has another "
-                    + "size; castree fsck --repair writes it again", object: key.address)
+                "version \(release.version.name) is offered in \(source.storage.place), and \(key.path) is not there, or has "
+                    + "another size; castree fsck --repair writes it again", object: key.address)
         }
         return bytes
     }

@@ -1,0 +1,124 @@
+package import CASStore
+package import HotPush
+import StrictJSON
+
+// What the log says to the clients of the systems that this castree knows.
+
+extension ClientSystem {
+    /// The system as the log names it.
+    var told: ToldSystem { ToldSystem(known: rawValue) }
+}
+
+extension ClientLog {
+    /// What the operator has set for the systems that are enabled, sorted by system.
+    ///
+    /// - Parameters:
+    ///   - systems: looks at these only; `nil` for all.
+    ///   - passOver: told of one that cannot be read, which is left out; `nil` to throw what is wrong.
+    /// - Throws: `.badClients`; what reading throws.
+    package func configurations(
+        of systems: Set<ClientSystem>? = nil,
+        passingOver passOver: ((ClientSystem, StoreError) -> Void)? = nil
+    ) throws(StoreError) -> [ClientConfiguration] {
+        var found: [ClientConfiguration] = []
+        for system in ClientSystem.allCases.sorted()
+        where !isEmpty && systems.map({ $0.contains(system) }) ?? true {
+            do throws(StoreError) {
+                if let configuration = try configuration(of: system) {
+                    found.append(configuration)
+                }
+            } catch {
+                guard let passOver, error.isOfClients else { throw error }
+                passOver(system, error)
+            }
+        }
+        return found
+    }
+
+    /// The same of one system; `nil` if it is not enabled.
+    package func configuration(
+        of system: ClientSystem
+    ) throws(StoreError) -> ClientConfiguration? {
+        guard let document = try configuration(of: system.told) else { return nil }
+        // Whatever else it says, it has ended.
+        if document["enabled"]?.asBool == false { return nil }
+        return try ClientConfiguration(document, of: system)
+    }
+
+    /// The same where it is about to be replaced or ended: what cannot be read is told, and is as good as none.
+    package func replacedConfiguration(
+        of system: ClientSystem, _ tell: (StoreError) -> Void
+    ) throws(StoreError) -> ClientConfiguration? {
+        do throws(StoreError) {
+            return try configuration(of: system)
+        } catch {
+            guard error.isOfClients else { throw error }
+            tell(error)
+            return nil
+        }
+    }
+
+    /// Replaces what the operator has set; nothing if it is that already.
+    package func set(_ configuration: ClientConfiguration) throws(StoreError) {
+        let before = try replacedConfiguration(of: configuration.system) { _ in }
+        if before != configuration { set(configuration.document, for: configuration.system.told) }
+    }
+
+    /// Ends a system: its clients are told nothing more, and nobody needs the right to delete.
+    ///
+    /// Its histories stay, and with them the ids that clients keep.
+    func disable(_ system: ClientSystem) throws(StoreError) {
+        guard let members = try configuration(of: system.told)?.asObject else { return }
+        let rest = members.filter { $0.key != "enabled" }
+        set(.object(rest + [.init(key: "enabled", value: .bool(false))]), for: system.told)
+    }
+
+    /// What a channel has offered to a system's clients; empty if that was never written, or is lost.
+    /// - Throws: `.badClients` for a damaged one, with what to do; what reading throws.
+    func history(
+        of channel: ChannelName, _ system: ClientSystem
+    ) throws(StoreError) -> ClientHistory {
+        let name = HistoryName(system: system.told, channel: channel)
+        return try history(name) { (file) throws(StoreError) in
+            try ClientHistory(file, of: channel, system)
+        } ?? ClientHistory(system, channel)
+    }
+
+    /// Replaces a history, and drops its oldest offers if it would be too large to be read.
+    ///
+    /// - Throws: `.tooLarge` if what the pointer lists alone is too much.
+    func set(_ history: ClientHistory, of pointer: ChannelPointer) throws(StoreError) {
+        var history = history
+        var byteCount = history.file.serialized().count
+        while byteCount > ClientHistory.byteCountMax {
+            let count = history.offers.count
+            history.drop(to: count / 2, listedIn: pointer)
+            guard history.offers.count < count else {
+                throw StoreError(
+                    .tooLarge,
+                    "what channel \(history.channel) offers to the clients of \(history.system.rawValue) takes \(byteCount) bytes; "
+                        + "at most \(ClientHistory.byteCountMax) are read: castree prune --keep lists fewer releases"
+                )
+            }
+            byteCount = history.file.serialized().count
+        }
+        // Numbers of a history that castree did not write may leave none above them.
+        _ = try ClientHistory(history.file, of: history.channel, history.system)
+        set(history.file)
+    }
+
+    /// Whether a document is there, and is what its name says.
+    func has(_ document: ClientDocument, of system: ClientSystem) throws(StoreError) -> Bool {
+        try has(
+            document: document.address, document.byteCount, of: system.told, in: document.epoch)
+    }
+
+    /// The bytes of a document; `nil` if it is not there.
+    func bytes(
+        of document: ClientDocument, _ system: ClientSystem
+    ) throws(StoreError) -> [UInt8]? {
+        try self.document(
+            document.address, of: system.told, in: document.epoch,
+            limit: ClientDocument.byteCountMax)
+    }
+}

@@ -1,0 +1,189 @@
+package import CASStore
+import Storage
+package import StrictJSON
+package import VersionTree
+
+/// What the log of an origin says to the clients of other systems after an entry, and what the next entry adds to that.
+///
+/// Configurations and histories are values that are gathered for that entry; documents are sent at once. After a lost race
+/// all is made anew, upon the newest state. All calls may throw what reading and writing throws. Belongs to one thread.
+package final class ClientLog {
+    private let state: OriginState
+    private let log: OriginLog
+    private let source: ReleaseSource
+    private let options: PublisherOptions
+    /// Histories as they are after the state; `nil` for none.
+    private var standing: [HistoryName: HistoryFile?] = [:]
+    /// What is to be set, and offered.
+    private var configurations: [ToldSystem: JSONValue] = [:]
+    private var histories: [HistoryName: HistoryFile] = [:]
+    /// The histories that the newest rows do not make again.
+    private var mended: Set<HistoryName> = []
+
+    /// - Parameter source: what has the files of releases.
+    init(
+        _ state: OriginState, _ log: OriginLog, _ source: ReleaseSource,
+        _ options: PublisherOptions
+    ) {
+        self.state = state
+        self.log = log
+        self.source = source
+        self.options = options
+    }
+
+    /// The origin, as the caller named it.
+    package var path: String { String(log.storage.place.prefix { $0 != " " }) }
+    /// Gets notices about what happens unasked.
+    package var notice: @Sendable (String) -> Void { options.notice }
+    /// What all channels offer after the entry.
+    package var pointers: [ChannelName: ChannelPointer] { state.pointers }
+    /// Whether no system was ever enabled.
+    package var isEmpty: Bool { state.entry.clients.isEmpty }
+
+    /// Adds what is to be said to the entry that follows the state.
+    func write(to entry: inout LogEntry) throws(StoreError) {
+        let number = state.number + 1
+        for (system, configuration) in configurations {
+            entry.configurations[system] = configuration
+            entry.clients[system, default: ClientPlaces()].configuration = number
+        }
+        for (name, history) in histories {
+            let before = state.entry.clients[name.system]?.histories[name.channel]
+            var old = try standing(name) ?? HistoryFile(name)
+            // Nobody can make again what a stranger's rows say: whole, it needs none before.
+            if mended.contains(name) { old = HistoryFile(name) }
+            entry.rows[name] = try HistoryRows(from: old, to: history, before: before ?? 0)
+            entry.clients[name.system, default: ClientPlaces()].histories[name.channel] = number
+        }
+    }
+
+    // MARK: Configurations and histories
+
+    /// What the operator has set for a system; `nil` for nothing.
+    package func configuration(of system: ToldSystem) throws(StoreError) -> JSONValue? {
+        if let pending = configurations[system] { return pending }
+        return try log.configuration(of: system, in: state.entry)
+    }
+
+    /// Sets it.
+    package func set(_ configuration: JSONValue, for system: ToldSystem) {
+        configurations[system] = configuration.withSortedKeys
+    }
+
+    /// What a channel has offered to the clients of a system; `nil` for nothing.
+    ///
+    /// One that cannot be understood is a stranger's: then what was offered before it counts, and the next entry says so.
+    /// - Parameter read: throws what is wrong with a history.
+    package func history<History>(
+        _ name: HistoryName, reading read: (HistoryFile) throws(StoreError) -> History
+    ) throws(StoreError) -> History? {
+        let pending = histories[name]
+        let known = if let pending { pending } else { try standing(name) }
+        guard let file = known else { return nil }
+        do throws(StoreError) {
+            return try read(file)
+        } catch {
+            guard pending == nil, mended.insert(name).inserted else { throw error }
+            let sound = try log.soundHistory(name, before: state.entry, near: nil) {
+                // Why another one is refused does not matter.
+                (try? read($0)) != nil
+            }
+            // Whatever the next entry offers: readers have nothing else.
+            let file = sound ?? HistoryFile(name)
+            histories[name] = file
+            notice("\(error.message); the next release goes on from what was offered before")
+            return try read(file)
+        }
+    }
+
+    /// Replaces a history.
+    package func set(_ history: HistoryFile) { histories[history.name] = history }
+
+    private func standing(_ name: HistoryName) throws(StoreError) -> HistoryFile? {
+        guard state.entry.clients[name.system]?.histories[name.channel] != nil else { return nil }
+        if let known = standing[name] { return known }
+        let copy = try ClientCopy(.history(name)).read(from: log.storage)
+        let near = HistoryFile.read(copy.bytes, of: name)
+        let history: HistoryFile?
+        do throws(StoreError) {
+            history = try log.history(name, in: state.entry, near: near)
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            history = try log.soundHistory(name, before: state.entry, near: near)
+            mended.insert(name)
+            notice("\(error.message); the next release goes on from what was offered before")
+        }
+        standing[name] = .some(history)
+        return history
+    }
+
+    /// The files below `for/` that do not say what the log says, and whose they are: their clients get old answers, or none.
+    package func staleFiles() throws(StoreError) -> [(system: String, path: String)] {
+        var stale: [(system: String, path: String)] = []
+        for copy in ClientCopies.all(in: state.entry) {
+            do throws(StoreError) {
+                if try copy.isAsNew(copy.read(log), as: state, log) { continue }
+            } catch {
+                guard OriginLog.saysEntryIsBad(error) || error.isOfPlace else { throw error }
+            }
+            stale.append((copy.system.description, copy.key))
+        }
+        return stale
+    }
+
+    // MARK: Documents
+
+    /// Writes a document that never changes, durably, unless it is there.
+    /// - Parameter epoch: that in which a history names it already; `nil` for a new one.
+    /// - Returns: the epoch in which it stands.
+    package func write(
+        document bytes: [UInt8], _ address: ObjectID, of system: ToldSystem,
+        in epoch: Int64? = nil
+    ) throws(StoreError) -> Int64 {
+        let newest = state.entry.epoch
+        let kind = OriginKey.Kind.document(of: system)
+        // What a history names is live: it is written again where it was (docs/buckets.md, rule G).
+        let place = epoch ?? source.seen.epoch(of: kind, address, upon: newest) ?? newest
+        try source.seen.send(
+            StorageBody(bytes, address: address), OriginKey(kind, address, in: place))
+        return place
+    }
+
+    /// The bytes of a document; `nil` if it is not there.
+    /// - Throws: also `.tooLarge` beyond `limit` bytes.
+    package func document(
+        _ address: ObjectID, of system: ToldSystem, in epoch: Int64, limit: Int64
+    ) throws(StoreError) -> [UInt8]? {
+        let key = OriginKey(.document(of: system), address, in: epoch)
+        let (outcome, bytes) = try source.storage.bytes(
+            key.path, ReadRequest(byteCountMax: limit))
+        if case .found = outcome { return bytes }
+        return nil
+    }
+
+    /// Whether a document is there, and is what its name says, as far as this publisher looks.
+    package func has(
+        document address: ObjectID, _ byteCount: Int64, of system: ToldSystem, in epoch: Int64
+    ) throws(StoreError) -> Bool {
+        let storage = source.storage
+        // No prune takes what a history names.
+        guard options.verifiesObjects || storage.readsFreely else { return true }
+        let key = OriginKey(.document(of: system), address, in: epoch)
+        guard try storage.head(key.path)?.byteCount == byteCount else { return false }
+        guard storage.readsFreely else { return true }
+        let request = ReadRequest(byteCountMax: byteCount)
+        return try ObjectID(of: storage.bytes(key.path, request).bytes) == address
+    }
+
+    /// The files of a release; `nil` if it has no facts, or something is missing.
+    package func content(of release: OfferedRelease) throws(StoreError) -> ReleaseContent? {
+        try source.content(of: release)
+    }
+
+    /// The files of a version of the store that is about to be published.
+    package func content(
+        of manifest: Manifest, _ facts: ContentFacts
+    ) -> ReleaseContent {
+        ReleaseContent(manifest: manifest, facts: facts, nil, source)
+    }
+}
