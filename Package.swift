@@ -305,6 +305,7 @@ let package = Package(
             name: "ReliabilityTests",
             dependencies: [
                 "StorageTestSupport", "SocketTestSupport", "ServeFromCAS", "HotPush",
+                "ClientSystems",
                 "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(

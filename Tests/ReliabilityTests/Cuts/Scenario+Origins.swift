@@ -1,4 +1,5 @@
 import CASStore
+import ClientSystems
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -130,6 +131,39 @@ extension Scenario {
         isKept: { place, _ in try offered(place) == "2" },
         holds: { place in try offered(place) == "2" })
 
+    /// What an origin says to CodePush's clients is whole, and a configuration has its history.
+    private static func told(_ place: Place) throws -> (isThere: Bool, isWhole: Bool) {
+        let directory = place.root + "/origin/for/codepush"
+        let files = try ["config.json", "stable.json"].map { name -> String? in
+            guard FileManager.default.fileExists(atPath: "\(directory)/\(name)") else { return nil }
+            return String(decoding: try Damage.contents("\(directory)/\(name)"), as: UTF8.self)
+        }
+        let areWhole = files.allSatisfy { $0?.hasSuffix("}\n") ?? true }
+        let isThere = files[0] != nil
+        return (isThere, areWhole && (!isThere || files[1]?.contains("\"label\":\"v1\"") == true))
+    }
+
+    static let enable = Scenario(
+        testDescription: "enable",
+        prepare: { place in
+            try with("1")(place)
+            try publish(["1"], of: place.open(), to: place.root + "/origin")
+        },
+        run: { place, disk, isDurable in
+            var options = PublisherOptions()
+            options.isDurable = isDurable
+            let publisher = Publisher(
+                place.root + "/origin", options: options, fileSystem: disk,
+                now: { 1_760_000_000 })
+            let configuration = ClientConfiguration(
+                .codePush, baseURL: "https://u.example.org", deployments: ["KEY": .stable])
+            _ = try ClientTelling().enable(
+                configuration, by: publisher.engine(), with: place.open(on: disk)
+            ).commit.seen()
+        },
+        isKept: { place, _ in try told(place) == (true, true) && offered(place) == "1" },
+        holds: { place in try told(place).isWhole && offered(place) == "1" })
+
     /// A store with a damaged object, whose versions 1 and 2 an origin has, too.
     /// - Parameter isShown: whether version 1 is current.
     private static func damaged(_ place: Place, isShown: Bool = false) throws {
@@ -176,7 +210,9 @@ extension Scenario {
         run: verb(repairFromOrigin), isKept: isWhole, known: [.incompleteVersion],
         treesAreDerived: true)
 
-    static let origins = [pull, publish, publishFirst, withdraw, prune, replace, complete]
+    static let origins = [
+        pull, publish, publishFirst, withdraw, prune, enable, replace, complete,
+    ]
     /// All of them, or those whose names `CASTREE_TEST_VERBS` lists, with commas.
     static let all: [Scenario] = {
         let all = stores + keeping + origins + trustingOrigins
