@@ -166,7 +166,9 @@ package final class OriginAudit {
     }
 
     private func checkMarker(of state: OriginState) throws(StoreError) {
-        guard try storage.head(OriginLayout.marker) == nil else { return }
+        let (outcome, bytes) = try storage.bytes(
+            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
+        if case .found = outcome, OriginMarker.isMarker(bytes) { return }
         let signed = state.pointers.values.first { $0.isSigned }
         let body = try StorageBody(
             OriginMarker.serialized(

@@ -101,7 +101,8 @@ extension Delivery.Pack {
         var fields = FieldReader(members, place: place)
         let sizes: ClosedRange<Int64> = 0...ChannelPointer.sequenceMax
         address = try fields.address("address")
-        byteCount = try fields.integer("bytes", 1...PackLimits.packByteCountMax)
+        byteCount = try fields.integer(
+            "bytes", Int64(PackHead.byteCount)...PackLimits.packByteCountMax)
         contentByteCount = try fields.integer("content", sizes)
         openingByteCount = try fields.integer("toc", Int64(PackHead.byteCount)...byteCount)
         objectCount = try fields.integer("objects", sizes)

@@ -57,8 +57,20 @@ package enum OriginMarker {
             try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax))
         }
         guard let bytes else { return false }
-        try check(bytes, of: path)
-        return true
+        do throws(StoreError) {
+            try check(bytes, of: path)
+            return true
+        } catch {
+            // What its pointers make again is lost rather than another program's.
+            guard error.code == .badOrigin, try remade(root, fileSystem) != nil else { throw error }
+            return false
+        }
+    }
+
+    /// Whether a file is a marker, of any format.
+    static func isMarker(_ bytes: [UInt8]) -> Bool {
+        // What is no JSON is none.
+        (try? JSONValue.parse(bytes))?["castreeOrigin"]?.asInt64.map { $0 > 0 } ?? false
     }
 
     /// Refuses what is no marker, or that of a newer format.
@@ -85,8 +97,8 @@ package enum OriginMarker {
 }
 
 extension OriginMarker {
-    /// The marker of an origin that has lost it, as its pointers and files tell; `nil` if it is there, or nothing offers
-    /// anything there.
+    /// The marker of an origin that has lost it, or has other bytes in its place, as its pointers and files tell; `nil` if
+    /// it is there, or nothing offers anything there.
     static func remade(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [UInt8]? {
@@ -95,7 +107,10 @@ extension OriginMarker {
         let pointers = try ChannelPointer.readSound(channels.raw, fileSystem, needing: nil).values
         guard !pointers.isEmpty else { return nil }
         // Publishers write it before all else: whoever sees their pointers sees it afterwards.
-        guard try fileSystem.status(root, OriginLayout.marker) == nil else { return nil }
+        let bytes = try fileSystem.ifPresent { () throws(StoreError) in
+            try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax))
+        }
+        if let bytes, isMarker(bytes) { return nil }
         return serialized(
             of: pointers.first { $0.isSigned }?.origin,
             hasClients: try fileSystem.status(root, OriginLayout.clients) != nil)
@@ -109,7 +124,7 @@ extension OriginMarker {
         guard try remade(root, fileSystem) != nil else { return }
         throw StoreError(
             .noOrigin,
-            "\(printable(path)) has lost \(OriginLayout.marker), which says that an origin is here; castree fsck "
+            "\(printable(path)) has lost \(OriginLayout.marker), which says that an origin is here, or has other bytes in it; castree fsck "
                 + "\(printable(path)) --repair writes it again")
     }
 }

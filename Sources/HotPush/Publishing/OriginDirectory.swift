@@ -72,16 +72,19 @@ struct OriginDirectory {
     ) throws(StoreError) {
         var mendedCount = 0
         var left: StoreError?
-        func mend(_ directory: Int32, _ name: String) throws(StoreError) {
+        func mend(_ directory: Int32, _ name: String, _ depth: Int = 0) throws(StoreError) {
             do throws(StoreError) {
                 if try fileSystem.share(directory, name, rights) { mendedCount += 1 }
             } catch {
                 guard [.permission, .notOwner].contains(error.code) else { throw error }
                 left = left ?? error
             }
-            guard try fileSystem.status(directory, name)?.kind == .directory else { return }
+            // Nothing of an origin is deeper (e/N/objects/ab/…): what is, is a stranger's.
+            guard depth < 5, try fileSystem.status(directory, name)?.kind == .directory else {
+                return
+            }
             let below = try fileSystem.open(directory, name, .directory, mode: 0)
-            for name in try fileSystem.names(in: below.raw) { try mend(below.raw, name) }
+            for name in try fileSystem.names(in: below.raw) { try mend(below.raw, name, depth + 1) }
         }
         for name in OriginLayout.readNames + [OriginLayout.log]
         where try fileSystem.status(root, name) != nil {

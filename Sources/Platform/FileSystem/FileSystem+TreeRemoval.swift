@@ -4,10 +4,10 @@ extension FileSystem {
     /// What cannot be removed does not keep the rest: it is thrown at the end, the first of several. Nothing is removed
     /// from what is mounted on a directory in it.
     ///
-    /// Symbolic links are removed, never followed. Depth is bounded by open directories, which are
-    /// held so that a directory swapped for a link cannot lead outside.
+    /// Symbolic links are removed, never followed: each directory is held while it is emptied, so that one swapped for a
+    /// link cannot lead outside. What is deeper than a few dozen directories is first brought up beside `name`.
     package func removeTree(_ parent: Int32, _ name: String) throws(StoreError) {
-        try removeTree(parent, name, path: name, beforeEach: nil)
+        try removeTree(parent, name, beforeEach: nil)
     }
 
     /// As above, but calls `beforeEach` before it removes a file: with the directory, the name there, and a closure
@@ -17,13 +17,38 @@ extension FileSystem {
         beforeEach: (Int32, UnsafePointer<CChar>, () -> String) throws(StoreError) -> Void
     ) throws(StoreError) {
         try withoutActuallyEscaping(beforeEach) { (beforeEach) throws(StoreError) in
-            try removeTree(parent, name, path: name, beforeEach: beforeEach)
+            try removeTree(parent, name, beforeEach: Optional(beforeEach))
         }
     }
 
+    private typealias BeforeEach =
+        (Int32, UnsafePointer<CChar>, () -> String) throws(StoreError) -> Void
+
+    /// So many directories in each other are emptied as they are.
+    private static var depthMax: Int { 64 }
+
     private func removeTree(
-        _ parent: Int32, _ name: String, path: String,
-        beforeEach: ((Int32, UnsafePointer<CChar>, () -> String) throws(StoreError) -> Void)?
+        _ parent: Int32, _ name: String, beforeEach: BeforeEach?
+    ) throws(StoreError) {
+        var rest = [name]
+        var first: StoreError?
+        while let next = rest.popLast() {
+            do throws(StoreError) {
+                try removeTree(
+                    parent, next, path: next, depth: 0, below: parent, &rest, beforeEach)
+            } catch {
+                first = first ?? error
+            }
+        }
+        if let first { throw first }
+    }
+
+    /// - Parameters:
+    ///   - top: where what is too deep is brought.
+    ///   - raised: gets the names that it has there.
+    private func removeTree(
+        _ parent: Int32, _ name: String, path: String, depth: Int, below top: Int32,
+        _ raised: inout [String], _ beforeEach: BeforeEach?
     ) throws(StoreError) {
         guard let found = try status(parent, name) else { return }
         guard found.kind == .directory else {
@@ -63,8 +88,16 @@ extension FileSystem {
             }
             for entry in inner {
                 do throws(StoreError) {
+                    if depth == Self.depthMax {
+                        if let name = try raise(directory.raw, entry, to: top) {
+                            raised.append(name)
+                        }
+                        continue
+                    }
                     try removeTree(
-                        directory.raw, entry, path: "\(path)/\(entry)", beforeEach: beforeEach)
+                        directory.raw, entry, path: "\(path)/\(entry)", depth: depth + 1,
+                        below: top,
+                        &raised, beforeEach)
                 } catch {
                     guard error.isOfOneName else { throw error }
                     first = first ?? error
@@ -74,6 +107,21 @@ extension FileSystem {
         if let first { throw first }
         guard emptied != nil else { return }
         try ifPresent { () throws(StoreError) in try remove(parent, name, directory: true) }
+    }
+
+    /// Gives something that is too deep a name of its own in the directory that the removal began in.
+    /// - Returns: the name; `nil` if it is gone.
+    private func raise(
+        _ directory: Int32, _ name: String, to top: Int32
+    ) throws(StoreError) -> String? {
+        guard let found = try status(directory, name) else { return nil }
+        // A directory that is moved must be writable: it has a new parent.
+        if found.kind == .directory, found.mode & 0o200 == 0 { try setMode(directory, name, 0o755) }
+        let raised = ".\(try randomToken())"
+        let moved: Void? = try ifPresent { () throws(StoreError) in
+            try move(directory, name, to: top, raised)
+        }
+        return moved == nil ? nil : raised
     }
 
     /// Removes an empty directory.

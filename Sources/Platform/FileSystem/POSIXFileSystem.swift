@@ -156,7 +156,9 @@ package struct POSIXFileSystem: FileSystem {
     package func setMode(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
     ) throws(StoreError) {
-        try call("fchmodat", directory, path) { fchmodat(directory, path, mode_t(mode), 0) }
+        try call("fchmodat", directory, path) {
+            fchmodat(directory, path, mode_t(mode), AT_SYMLINK_NOFOLLOW)
+        }
     }
 
     package func setOwner(_ file: Int32, _ user: UInt32, group: UInt32) throws(StoreError) {

@@ -60,7 +60,9 @@ extension DirectoryStorage {
             let isUnknown = kind == .unknown
             let kind = try isUnknown ? fileSystem.status(directory, name)?.kind : kind
             if kind == .directory {
-                guard !(path.isEmpty && name == scratch) else { return true }
+                guard !(path.isEmpty && name == scratch), Self.mayHaveKeys(path, name) else {
+                    return true
+                }
                 if walk.wants(below: "\(path)\(name)/") { names.append(name + "/") }
             } else if kind == .regular, walk.wants(path + name) {
                 names.append(name)
@@ -81,6 +83,11 @@ extension DirectoryStorage {
                         modifiedAt: status.modifiedAt / 1_000_000_000))
             }
         }
+    }
+
+    /// Whether a key can lead through a directory; however deep it is, what is below others is a stranger's.
+    private static func mayHaveKeys(_ path: String, _ name: String) -> Bool {
+        path.utf8.count + name.utf8.count + 2 <= keyByteCountMax
     }
 
     private func openIfThere(

@@ -114,9 +114,12 @@ package final class DirectoryStorage: ObjectStorage {
         }
     }
 
+    /// The longest key, in bytes.
+    static let keyByteCountMax = 1_024
+
     /// Whether a key may be a path here.
     func isPath(_ key: String) -> Bool {
-        guard key.utf8.count <= 1_024, !key.utf8.contains(0), key != scratch,
+        guard key.utf8.count <= Self.keyByteCountMax, !key.utf8.contains(0), key != scratch,
             !key.hasPrefix(scratch + "/")
         else { return false }
         return key.split(separator: "/", omittingEmptySubsequences: false)

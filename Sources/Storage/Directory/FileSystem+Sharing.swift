@@ -11,20 +11,42 @@ extension FileSystem {
     }
 
     /// Gives what has a name the rights that it lacks; directories may be searched by those who may read them.
+    ///
+    /// A link gets none, and neither does a file that has other names: whose bytes these are is not known.
     /// - Returns: whether it lacked any.
     @discardableResult
     package func share(
         _ directory: Int32, _ name: UnsafePointer<CChar>, _ rights: UInt32
     ) throws(StoreError) -> Bool {
-        guard rights != 0, let there = try status(directory, name) else { return false }
-        let wanted: UInt32 =
-            switch there.kind {
-            case .regular: rights
-            case .directory: rights | (rights & 0o444) >> 2
-            default: 0
-            }
-        guard there.mode & wanted != wanted else { return false }
-        try setMode(directory, name, there.mode | wanted)
+        guard rights != 0, let there = try status(directory, name), there.lacks(rights) != nil
+        else { return false }
+        let file: Descriptor
+        do throws(StoreError) {
+            // Whoever exchanges it for another one meanwhile gains nothing: it is looked at once more when it is open.
+            file = try open(
+                directory, name, there.kind == .directory ? .directory : .reading, mode: 0)
+        } catch {
+            guard error.code == .permission, there.kind == .directory else { throw error }
+            // Closed even to its owner; links are not followed.
+            guard let mode = there.lacks(rights) else { return false }
+            try setMode(directory, name, mode)
+            return true
+        }
+        guard let mode = try status(file.raw).lacks(rights) else { return false }
+        try setMode(file.raw, mode)
         return true
+    }
+}
+
+extension FileStatus {
+    /// The mode with rights that it lacks; `nil` if it has them, or must not get any.
+    fileprivate func lacks(_ rights: UInt32) -> UInt32? {
+        let wanted: UInt32
+        switch kind {
+        case .regular where linkCount == 1: wanted = rights
+        case .directory: wanted = rights | (rights & 0o444) >> 2
+        default: return nil
+        }
+        return mode & wanted == wanted ? nil : mode | wanted
     }
 }
