@@ -20,11 +20,11 @@ final class AuditedDocuments {
 
     /// The bytes of a document.
     /// - Throws: `.damagedOrigin` after the finding is noted; what reading throws.
-    func read(_ key: OriginKey, _ byteCountMax: Int64) throws(StoreError) -> [UInt8] {
+    func read(_ key: OriginKey) throws(StoreError) -> [UInt8] {
         var kind = OriginFinding.Kind.damagedFile
         do throws(StoreError) {
             let (outcome, bytes) = try audit.storage.bytes(
-                key.path, ReadRequest(byteCountMax: byteCountMax))
+                key.path, ReadRequest(byteCountMax: key.byteCountMax))
             if case .found = outcome {
                 if try ObjectID(of: bytes) == key.address {
                     audit.report.read.add(Int64(bytes.count))

@@ -52,7 +52,7 @@ extension OriginAudit {
     /// - Returns: whether the documents could be read.
     private func add(
         _ needed: inout NeededFiles, _ release: LiveRelease, _ documents: AuditedDocuments,
-        _ files: () throws(StoreError) -> [ReleaseFiles.File]
+        _ files: () throws(StoreError) -> [PlacedFile]
     ) throws(StoreError) -> Bool {
         let version = release.version.name.description
         documents.hasFailed = false

@@ -1,28 +1,32 @@
-import CASStore
+package import CASStore
 import Storage
 
 /// A file of an origin that never changes: what it is, and the epoch it was written in.
-struct OriginKey: Sendable, Hashable {
-    enum Kind: Sendable, Hashable {
+package struct OriginKey: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
         case object, manifest, places, pack, delivery, twin, facts
         /// What is sent to the clients of a system as it stands.
         case document(of: ToldSystem)
-        /// What led from an older manifest; nobody makes them any more.
-        case delta(from: ObjectID)
+        /// What led from an older manifest; nobody makes them any more, so they take no room in others.
+        indirect case delta(from: ObjectID)
     }
 
-    let kind: Kind
-    let address: ObjectID
-    let epoch: Int64
+    package let kind: Kind
+    package let address: ObjectID
+    package let epoch: Int64
 
-    init(_ kind: Kind, _ address: ObjectID, in epoch: Int64) {
+    /// - Parameter epoch: the first, if it does not matter: in a directory a file stands there.
+    package init(_ kind: Kind, _ address: ObjectID, in epoch: Int64 = 0) {
         self.kind = kind
         self.address = address
         self.epoch = epoch
     }
 
+    /// Which file, wherever it stands.
+    package var name: OriginKey { OriginKey(kind, address) }
+
     /// Its path below the origin.
-    var path: String {
+    package var path: String {
         switch kind {
         case .object: OriginLayout.object(address, in: epoch)
         case .manifest: OriginLayout.manifest(address, in: epoch)
@@ -47,7 +51,7 @@ struct OriginKey: Sendable, Hashable {
     }
 
     /// What a path means; `nil` if it is not one of these.
-    init?(path: String) {
+    package init?(path: String) {
         guard let (epoch, rest) = OriginLayout.epoch(of: path) else { return nil }
         let parts = rest.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         let digits = parts.dropFirst().joined()
@@ -86,6 +90,47 @@ struct OriginKey: Sendable, Hashable {
         }
         // One spelling only: what is spelled otherwise is not ours.
         guard self.path == path else { return nil }
+    }
+}
+
+/// A file of an origin that never changes, and how many bytes it has.
+package struct PlacedFile: Sendable, Hashable {
+    package let key: OriginKey
+    /// `nil` if nobody says it.
+    package let byteCount: Int64?
+
+    package init(_ key: OriginKey, byteCount: Int64? = nil) {
+        self.key = key
+        self.byteCount = byteCount
+    }
+
+    /// Which file.
+    package var name: OriginKey { key.name }
+
+    /// The file that a path leads to; `nil` for one that is not named by its bytes.
+    package init?(_ file: ServedFile) {
+        guard case .addressed = file.identity, let key = OriginKey(path: file.path) else {
+            return nil
+        }
+        self.init(key)
+    }
+}
+
+extension OriginKey {
+    /// The largest document for the clients of another system: a server has it in memory.
+    package static let documentByteCountMax: Int64 = 16 << 20
+
+    /// The largest file of its kind that is read, in bytes.
+    package var byteCountMax: Int64 {
+        switch kind {
+        // More than S3 lets a file have (5 TiB).
+        case .object, .twin, .pack: 8 << 40
+        case .manifest, .delta: Int64(OriginLayout.manifestByteCountMax)
+        case .facts: Int64(ContentFacts.byteCountMax)
+        case .places: Places.byteCountMax
+        case .delivery: Delivery.byteCountMax
+        case .document: Self.documentByteCountMax
+        }
     }
 }
 

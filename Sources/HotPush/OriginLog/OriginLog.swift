@@ -331,20 +331,48 @@ struct OriginState: Sendable {
 }
 
 /// A release and where its files stand: two offers of the same files are equal.
-struct LiveRelease: Sendable, Hashable {
-    let version: PublishedVersion
-    let delivery: PublishedDelivery?
-    let facts: PublishedFacts?
+package struct LiveRelease: Sendable, Hashable {
+    package let version: PublishedVersion
+    package let delivery: PublishedDelivery?
+    /// `nil` if no client of another system is told of it.
+    package let facts: PublishedFacts?
 
     /// `nil` for what was shipped with the app.
-    init?(_ offered: OfferedRelease) {
+    package init?(_ offered: OfferedRelease) {
         guard let version = offered.version else { return nil }
         self.version = version
         delivery = offered.delivery
         facts = offered.published
     }
+
+    /// What says which objects it has: manifest, places.
+    package var documents: [PlacedFile] {
+        let manifest = OriginKey(.manifest, version.manifest, in: version.epoch)
+        return [PlacedFile(manifest, byteCount: version.manifestByteCount)]
+            + Self.places(version.places, version.epoch)
+    }
+
+    /// What says which twins it has, and all else that the clients of other systems are told of: facts, places.
+    package var factsDocuments: [PlacedFile] {
+        guard let facts else { return [] }
+        let epoch = facts.place.epoch
+        return [PlacedFile(OriginKey(.facts, facts.address, in: epoch))]
+            + Self.places(facts.place.places, epoch)
+    }
+
+    /// What says which packs it has.
+    package var deliveryDocument: PlacedFile? {
+        delivery.map {
+            let key = OriginKey(.delivery, $0.address, in: $0.epoch)
+            return PlacedFile(key, byteCount: $0.byteCount)
+        }
+    }
+
+    private static func places(_ address: ObjectID?, _ epoch: Int64) -> [PlacedFile] {
+        address.map { [PlacedFile(OriginKey(.places, $0, in: epoch))] } ?? []
+    }
 }
 
 extension ChannelPointer {
-    var liveReleases: [LiveRelease] { releases.compactMap(LiveRelease.init) }
+    package var liveReleases: [LiveRelease] { releases.compactMap(LiveRelease.init) }
 }
