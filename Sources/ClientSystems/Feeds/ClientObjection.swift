@@ -56,7 +56,8 @@ extension [ClientObjection] {
     ) {
         let unsayable = release.release.requirements.filter { !kinds.contains($0.kind) }
         guard !unsayable.isEmpty else { return }
-        refuse("\(clients), so nobody would get what requires \(unsayable.listed): require \(remedy)")
+        refuse(
+            "\(clients), so nobody would get what requires \(unsayable.listed): require \(remedy)")
     }
 
     /// Warns that clients know nothing mandatory, and says who decides.

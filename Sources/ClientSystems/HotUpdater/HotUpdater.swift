@@ -67,7 +67,8 @@ enum HotUpdater: ClientFeed {
     ) throws(StoreError) -> ClientAnswer {
         let offer = live.offer
         // What the origin has lost is not offered: the client keeps what it has.
-        guard let version = offer.version, let id = offer.id, let name = try archiveName(of: offer, inquiry.configuration),
+        guard let version = offer.version, let id = offer.id,
+            let name = try archiveName(of: offer, inquiry.configuration),
             let bundle = try bundle(of: offer, inquiry)
         else { return upToDate(inquiry.request) }
         let base = inquiry.configuration.baseURL

@@ -118,7 +118,9 @@ extension OriginMirror {
     func bringNow(_ files: [PlacedFile]) throws(StoreError) {
         var lacking: [PlacedFile] = []
         for file in files where try !cache.proves(file.name) { lacking.append(file) }
-        for file in lacking { if let failure = laggards.failure(of: file.key.path) { throw failure } }
+        for file in lacking {
+            if let failure = laggards.failure(of: file.key.path) { throw failure }
+        }
         try Self.waiting { fetch(lacking, areKnown: true, then: $0) }
     }
 

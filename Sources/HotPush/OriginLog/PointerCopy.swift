@@ -18,23 +18,13 @@ struct PointerCopy: LogCopy {
     ///
     /// A file that is no pointer has a tag alone.
     func read() throws(StoreError) -> Seen {
-        let request = ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax))
-        let outcome: ReadOutcome
-        let bytes: [UInt8]
-        do throws(StoreError) {
-            (outcome, bytes) = try storage.bytes(key, request)
-        } catch {
-            guard error.code == .tooLarge else { throw error }
-            return Seen(tag: try storage.head(key)?.tag)
-        }
-        guard case .found(let file) = outcome else { return Seen() }
+        let (bytes, tag) = try contents(in: storage, limit: ChannelPointer.byteCountMax)
         // Whatever stands there is replaced by what the log says.
-        let pointer = try? ChannelPointer(parsing: bytes, of: channel)
-        return Seen(pointer: pointer, tag: file.tag)
+        return Seen(pointer: try? ChannelPointer(parsing: bytes, of: channel), tag: tag)
     }
 
     /// What stands there.
-    struct Seen {
+    struct Seen: SeenCopy {
         var pointer: ChannelPointer?
         var tag: EntityTag?
     }
@@ -42,8 +32,6 @@ struct PointerCopy: LogCopy {
 
 extension PointerCopy {
     func read(_ log: OriginLog) throws(StoreError) -> Seen { try read() }
-
-    func tag(of seen: Seen) -> EntityTag? { seen.tag }
 
     func isAsNew(
         _ seen: Seen, as state: OriginState, _ log: OriginLog
@@ -53,12 +41,7 @@ extension PointerCopy {
         // Entry 1 has pointers that do not name it.
         let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
         guard theirs > mine, there.sequence >= pointer.sequence else { return false }
-        guard theirs <= LogEntry.numberMax, let entry = try log.countedEntry(theirs) else {
-            throw StoreError(
-                .damagedOrigin,
-                "\(key) in \(log.storage.place) names entry \(theirs), which the log does not have: castree did not write "
-                    + "it; castree fsck --repair writes the log's")
-        }
+        let entry = try newer(theirs, in: log)
         return entry.pointers[channel] == there
     }
 

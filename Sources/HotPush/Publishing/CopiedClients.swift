@@ -68,18 +68,18 @@ struct CopiedClients {
     private mutating func add(
         _ bytes: [UInt8], _ copy: ClientCopy
     ) throws(StoreError) -> Bool {
+        let document = ClientCopy.Seen(bytes).document
         switch copy.subject {
         case .history(let name):
-            guard let (history, _) = HistoryFile.read(bytes, of: name),
+            // As it was without a log.
+            guard let history = HistoryFile(document, of: name), history.log == nil,
                 history.serialized() == bytes
             else { return false }
             histories.append(history)
         case .configuration(let system):
             // People may have written it in any spelling; what it says is the system's own affair.
-            guard let value = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 8)),
-                value.asObject != nil
-            else { return false }
-            configurations.append((system, value))
+            guard let document, document.asObject != nil else { return false }
+            configurations.append((system, document))
         }
         return true
     }

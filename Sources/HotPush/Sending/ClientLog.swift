@@ -103,7 +103,7 @@ package final class ClientLog {
         guard state.entry.clients[name.system]?.histories[name.channel] != nil else { return nil }
         if let known = standing[name] { return known }
         let copy = try ClientCopy(.history(name)).read(from: log.storage)
-        let near = HistoryFile.read(copy.bytes, of: name)
+        let near = HistoryFile(copy.document, of: name)
         let history: HistoryFile?
         do throws(StoreError) {
             history = try log.history(name, in: state.entry, near: near)

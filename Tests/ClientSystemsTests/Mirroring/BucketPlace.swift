@@ -93,7 +93,7 @@ final class BucketPlace: @unchecked Sendable {
     ) throws {
         let system = try needed(ToldSystem(ModelFeed.system.rawValue))
         let name = HistoryName(system: system, channel: .stable)
-        let file = try needed(HistoryFile.read(history.serialized(), of: name)).file
+        let file = history.file
         var entry = LogEntry(
             kind: .publish, createdAt: 1, author: String(repeating: "0", count: 32), keptFrom: 1)
         entry.channels = [.stable: log]

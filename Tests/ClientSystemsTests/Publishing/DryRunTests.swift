@@ -28,6 +28,9 @@ import VersionTree
         try expect(place.published(), equals: files)
         let done = try place.publisher(telling).publish("2", of: place.versions)
         expect(done.plan?.facts == plan.facts && done.pointer == plan.pointer)
+        // All of it is there: nothing is said of it again.
+        let again = try require(place.publisher().plan("2", of: place.versions).facts)
+        expect(again.twins.count == 0 && !again.writesFile)
         let told = telling.outcomes
         expect(planned.map(\.system), equals: [.codePush, .expo])
         expect(planned[0].prepared?.offer, equals: told[0].prepared?.offer)
