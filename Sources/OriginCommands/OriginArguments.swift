@@ -8,9 +8,6 @@ extension Argument {
     package static let originDirectory = Argument(
         "ORIGIN", "the origin's directory or file: URL, or s3://BUCKET/PREFIX",
         completion: .directories)
-    /// The same where no bucket will do.
-    package static let localOrigin = Argument(
-        "ORIGIN", "the origin's directory", completion: .directories)
 }
 
 extension Option {

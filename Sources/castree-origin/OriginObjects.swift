@@ -9,8 +9,8 @@ struct OriginObjects: ObjectFiles {
 
     func open(_ address: ObjectID) throws(StoreError) -> ObjectReader? {
         // Nearly everything is an object or a twin; equal addresses are equal bytes, so any of the places will do.
-        for kind in [PlacedFile.Kind.object, .twin, .pack, .manifest, .delivery, .places] {
-            let path = PlacedFile.Name(kind, address).path(in: 0)
+        for kind in [OriginKey.Kind.object, .twin, .pack, .manifest, .delivery, .places] {
+            let path = OriginKey(kind, address).path
             if let file = try origin.open(address, at: path) { return file }
         }
         return nil

@@ -139,7 +139,7 @@ struct OriginResponder: Sendable {
         let placed = PlacedFile(file)
         guard isMirror || file.epoch == 0,
             let status = try origin.status(
-                of: isMirror ? placed?.name.path(in: 0) ?? file.path : file.path)
+                of: isMirror ? placed?.name.path ?? file.path : file.path)
         else {
             if let channel = file.channel, let why = answers.reader.whyUnseen(channel) { throw why }
             return PlannedResponse(PlainAnswer.notFound(head.method))

@@ -143,9 +143,11 @@ struct DiskWalk {
     ///   - shard: the first byte of the addresses there; `nil` outside objects/.
     ///   - executableCopies: counts those of a shard.
     private mutating func walk(
-        _ parent: Int32, _ name: String, shard: UInt8? = nil,
+        _ parent: Int32, _ name: String, shard: UInt8? = nil, depth: Int = 0,
         executableCopies: inout DiskUsage.Figures
     ) throws(StoreError) {
+        // What is deeper no castree has made, and each level holds a file open.
+        guard depth < Self.depthMax else { return }
         try store.checkInterruption()
         guard let directory = try open(parent, name) else { return }
         let raw = directory.raw
@@ -178,8 +180,13 @@ struct DiskWalk {
             self.figures += file
             return true
         }
-        for entry in inner { try walk(raw, entry, executableCopies: &executableCopies) }
+        for entry in inner {
+            try walk(raw, entry, depth: depth + 1, executableCopies: &executableCopies)
+        }
     }
+
+    /// More than the directories of any path that a version may have.
+    static let depthMax = 300
 
     /// Opens a directory.
     /// - Returns: `nil` if there is none, or if it is counted without what is in it.

@@ -30,8 +30,9 @@ package struct TreeMeasure: Sendable {
 
     /// Adds a directory with everything in it; nothing if it is not there.
     package mutating func add(
-        _ parent: Int32, _ name: String, in store: Store
+        _ parent: Int32, _ name: String, in store: Store, depth: Int = 0
     ) throws(StoreError) {
+        guard depth < DiskWalk.depthMax else { return }
         try store.checkInterruption()
         let fileSystem = store.fileSystem
         guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else { return }
@@ -52,7 +53,7 @@ package struct TreeMeasure: Sendable {
             }
             return true
         }
-        for entry in inner { try add(raw, entry, in: store) }
+        for entry in inner { try add(raw, entry, in: store, depth: depth + 1) }
     }
 
     private mutating func add(_ status: FileStatus) {

@@ -66,10 +66,10 @@ extension ClientChannel {
     ///
     /// - Parameter isLive: whether the pointer must still list it. Else a client may end what it began before the pointer
     ///   changed, as long as the origin holds the content.
-    func offer(of content: ObjectID, isLive: Bool) -> ClientOffer? {
+    func offer(of content: ObjectID?, isLive: Bool) -> ClientOffer? {
         isLive
-            ? live.first { $0.offer.version?.content == content }?.offer
-            : past.last { $0.version?.content == content }
+            ? live.first { $0.offer.content == content }?.offer
+            : past.last { $0.content == content }
     }
 
     /// The newest release that fits a device, and whether the device has it already.

@@ -17,17 +17,11 @@ extension Capgo {
         objections.warnUnlessAsked(release.configuration)
         objections.warnUnless(
             release, requires: kinds, "Capgo", example: "minimumAppVersion=1.2.0")
-        let unsayable = release.unsayable(besides: kinds)
-        if !unsayable.isEmpty {
-            objections.refuse(
-                "Capgo's clients say nothing but the app's version, so nobody would get what requires "
-                    + "\(unsayable.listed): require appVersionRange or minimumAppVersion")
-        }
-        if release.release.isMandatory {
-            objections.warn(
-                "Capgo's clients know nothing mandatory: the app's directUpdate decides when an update is shown"
-            )
-        }
+        objections.refuseUnsayable(
+            in: release, besides: kinds, "Capgo's clients say nothing but the app's version",
+            "appVersionRange or minimumAppVersion")
+        objections.warnIfMandatory(
+            release, "Capgo's clients", "the app's directUpdate decides when an update is shown")
         guard let content = release.content, let version = release.release.version else {
             return objections
         }

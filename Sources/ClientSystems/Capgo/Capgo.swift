@@ -31,9 +31,9 @@ enum Capgo: ClientFeed {
             guard request.rest(after: archives) != nil else { return nil }
             guard request.asksForContent else { return .wrongMethod("GET, HEAD") }
             let found = try inquiry.archive(below: archives) { (name, channel) throws(StoreError) in
-                guard try name == ArchiveName(name.content),
-                    let offer = channel.offer(of: name.content, isLive: true)
-                else { return nil }
+                guard let offer = try offer(name, in: channel, inquiry.configuration) else {
+                    return nil
+                }
                 try inquiry.origin.willFetch(composing: true)
                 return try inquiry.origin.content(of: offer).map(archive)
             }

@@ -59,7 +59,7 @@ extension CodePush {
             release.head.flatMap { history.offer(of: $0) }, history.newest,
         ]
         let same = known.lazy.compactMap { $0 }.first {
-            $0.isSameContent(as: release.release.target)
+            $0.content == release.release.version?.content
         }
         prepared.offer.label = same?.label ?? "v\(history.nextLabelNumber)"
         guard let content = release.content else { return }

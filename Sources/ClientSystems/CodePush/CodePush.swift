@@ -119,7 +119,7 @@ enum CodePush: ClientFeed {
     }
 
     /// Caches keep an archive for ever under its name, so the name has the folder, unless it is the usual one.
-    private static func archiveName(
+    static func archiveName(
         of offer: ClientOffer, _ configuration: ClientConfiguration
     ) throws(StoreError) -> ArchiveName? {
         guard let version = offer.version else { return nil }
@@ -135,17 +135,14 @@ enum CodePush: ClientFeed {
     ) throws(StoreError) -> ZipArchive? {
         var whole = name
         whole.base = nil
-        for live in channel.live where live.offer.version?.content == name.content {
-            guard try archiveName(of: live.offer, inquiry.configuration) == whole else { continue }
-            let held = channel.live.first { $0.offer.version?.content == name.base }
-            if name.base != nil, held == nil { return nil }
-            try inquiry.origin.willFetch(composing: true)
-            guard let package = try package(of: live.offer, inquiry) else { continue }
-            guard name.base != nil else { return try package.archive() }
-            guard let held, let base = try self.package(of: held.offer, inquiry) else { return nil }
-            return try package.difference(from: base)
-        }
-        return nil
+        guard let offer = try offer(whole, in: channel, inquiry.configuration) else { return nil }
+        let held = channel.offer(of: name.base, isLive: true)
+        if name.base != nil, held == nil { return nil }
+        try inquiry.origin.willFetch(composing: true)
+        guard let package = try package(of: offer, inquiry) else { return nil }
+        guard name.base != nil else { return try package.archive() }
+        guard let held, let base = try self.package(of: held, inquiry) else { return nil }
+        return try package.difference(from: base)
     }
 
     // MARK: Reports

@@ -20,7 +20,7 @@ extension ClientConfiguration {
             "castreeClients": .integer(FieldReader.clientFormat), "system": .text(system.rawValue),
             "baseURL": .text(baseURL), "deployments": .texts(deployments), "folder": .text(folder),
             "historyCount": .integer(Int64(historyCount)),
-            "enabled": isEnabled ? nil : .bool(false), "log": log.map { .integer($0) },
+            "enabled": isEnabled ? nil : .bool(false), "log": .number(log),
         ])
     }
 

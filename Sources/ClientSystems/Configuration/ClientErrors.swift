@@ -18,7 +18,4 @@ extension StoreError {
             .unsupportedFormat,
         ].contains(code)
     }
-
-    /// Whether something that is no file stands in the place of one, or one that nobody would have written.
-    var saysNoFile: Bool { code == .tooLarge || isNotDirectory || code == .io && cause == nil }
 }

@@ -5,26 +5,6 @@ import StrictJSON
 // What the files below `for/` have in common: JSON without white space, keys sorted (RFC 8785), one line, which begins with
 // its format.
 
-extension JSONValue {
-    /// An object of those members that have a value.
-    static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
-        .object(members.compactMap { key, value in value.map { Member(key: key, value: $0) } })
-    }
-
-    /// The text of a value; `nil` for none.
-    static func text(_ value: (some CustomStringConvertible)?) -> JSONValue? {
-        value.map { .string($0.description) }
-    }
-
-    /// The texts of values.
-    static func texts(_ values: [String: some CustomStringConvertible]) -> JSONValue {
-        .object(values.map { Member(key: $0.key, value: .string($0.value.description)) })
-    }
-
-    /// The bytes of a file.
-    var fileBytes: [UInt8] { JSONWriter.serialize(self, sortedKeys: true) + [10] }
-}
-
 extension FieldReader {
     /// The format of all of these files.
     static let clientFormat: Int64 = 1

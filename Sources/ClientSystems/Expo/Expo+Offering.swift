@@ -9,16 +9,11 @@ extension Expo {
     static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection] {
         var objections: [ClientObjection] = []
         objections.warnUnlessAsked(release.configuration)
-        let unsayable = release.unsayable(besides: ExpoRuntime.kinds)
-        if !unsayable.isEmpty {
-            objections.refuse(
-                "Expo's clients say nothing but their runtime version, so nobody would get what requires "
-                    + "\(unsayable.listed): require runtimeVersion alone")
-        }
-        if release.release.isMandatory {
-            objections.warn(
-                "Expo's clients know nothing mandatory: the app decides when it starts the update")
-        }
+        objections.refuseUnsayable(
+            in: release, besides: ExpoRuntime.kinds,
+            "Expo's clients say nothing but their runtime version", "runtimeVersion alone")
+        objections.warnIfMandatory(
+            release, "Expo's clients", "the app decides when it starts the update")
         do throws(StoreError) {
             try object(to: release, &objections)
         } catch {
@@ -73,7 +68,7 @@ extension Expo {
         let own = try ExpoPlan(release)
         var written = try own.documents(of: prepared.offer, in: history.channel)
         // What is offered again before anything else was keeps the ids that clients have.
-        if let first = history.offers(endingIn: release.release.target).first {
+        if let first = history.offers(endingIn: release.release.version?.content).first {
             let again = try own.documents(of: first, in: history.channel)
             if again.map(\.document.address) == history.offers.last?.documents.map(\.address) {
                 written = again
@@ -126,8 +121,8 @@ extension Expo {
 
 extension ClientHistory {
     /// The newest offers, oldest first, as far as all of them are of one content.
-    fileprivate func offers(endingIn target: OfferedRelease.Target) -> ArraySlice<ClientOffer> {
-        let start = offers.lastIndex { !$0.isSameContent(as: target) }.map { $0 + 1 }
+    fileprivate func offers(endingIn content: ObjectID?) -> ArraySlice<ClientOffer> {
+        let start = offers.lastIndex { $0.content != content }.map { $0 + 1 }
         return offers[(start ?? offers.startIndex)...]
     }
 }

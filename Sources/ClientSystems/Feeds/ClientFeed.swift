@@ -41,6 +41,10 @@ protocol ClientFeed: SendableMetatype {
 
     // MARK: When a client asks
 
+    /// The name of the whole archive of an offer, which says all that its bytes depend on; `nil` if it has none.
+    static func archiveName(
+        of offer: ClientOffer, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> ArchiveName?
     /// Answers a request; `nil` if the path belongs to another system.
     ///
     /// Names only what the origin offers to this request, and only URLs that some feed answers.
@@ -69,7 +73,23 @@ extension ClientFeed {
         in offer: ClientOffer, of release: ClientRelease, reading documents: ClientDocumentReading
     ) throws(StoreError) -> String? { nil }
 
+    static func archiveName(
+        of offer: ClientOffer, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> ArchiveName? {
+        try offer.version.map { (version) throws(StoreError) in try ArchiveName(version.content) }
+    }
+
     static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? { nil }
+
+    /// The offer of a channel that the name of a whole archive belongs to.
+    static func offer(
+        _ name: ArchiveName, in channel: ClientChannel, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> ClientOffer? {
+        for live in channel.live where live.offer.content == name.content {
+            if try archiveName(of: live.offer, configuration) == name { return live.offer }
+        }
+        return nil
+    }
 
     /// Makes the offer of a release that follows those of a history.
     /// - Throws: `.unsuitableRelease` if the history rules the release out, as by the same name with other content.

@@ -45,6 +45,29 @@ extension [ClientObjection] {
         )
     }
 
+    /// Refuses a release that requires what clients never say: nobody would get it.
+    ///
+    /// - Parameters:
+    ///   - kinds: the kinds of requirements that they can meet.
+    ///   - clients: what they say, as the beginning of a sentence.
+    ///   - remedy: what to require.
+    mutating func refuseUnsayable(
+        in release: ClientRelease, besides kinds: [String], _ clients: String, _ remedy: String
+    ) {
+        let unsayable = release.release.requirements.filter { !kinds.contains($0.kind) }
+        guard !unsayable.isEmpty else { return }
+        refuse(
+            "\(clients), so nobody would get what requires \(unsayable.listed): require \(remedy)")
+    }
+
+    /// Warns that clients know nothing mandatory, and says who decides.
+    mutating func warnIfMandatory(
+        _ release: ClientRelease, _ clients: String, _ decision: String
+    ) {
+        guard release.release.isMandatory else { return }
+        warn("\(clients) know nothing mandatory: \(decision)")
+    }
+
     /// Refuses a release whose archive is beyond the limits of zip.
     mutating func refuseUnlessArchived(
         _ archive: () throws(StoreError) -> Void
@@ -80,12 +103,9 @@ extension [ClientObjection] {
                 "\(clients) say nothing of themselves, so a release is for all or for none: publish it again without "
                     + "--rollout when it is for all")
         }
-        let unsayable = release.unsayable(besides: kinds)
-        if !unsayable.isEmpty {
-            refuse(
-                "\(clients) say nothing of themselves, so nobody would get what requires \(unsayable.listed): require "
-                    + "\(kinds.joined(separator: ", ")) alone")
-        }
+        refuseUnsayable(
+            in: release, besides: kinds, "\(clients) say nothing of themselves",
+            "\(kinds.joined(separator: ", ")) alone")
         if release.content == nil {
             refuse(
                 "\(clients) cannot be told to go back to what was shipped with the app: publish a version with the same "

@@ -12,30 +12,15 @@ extension ClientHistory {
         offers.last { $0.sequence == sequence }
     }
 
-    /// The first offer of a target: with the same content, whatever its name was, or of what was shipped with the app.
-    func firstOffer(of target: OfferedRelease.Target) -> ClientOffer? {
-        offers.filter { $0.isSameContent(as: target) }.min { $0.sequence < $1.sequence }
+    /// The first offer of a content, whatever its name was; `nil` is what was shipped with the app.
+    func firstOffer(of content: ObjectID?) -> ClientOffer? {
+        offers.filter { $0.content == content }.min { $0.sequence < $1.sequence }
     }
 }
 
 extension ClientOffer {
-    /// Whether devices get the same files.
-    func isSameContent(as target: OfferedRelease.Target) -> Bool {
-        switch (self.target, target) {
-        case (.version(let mine, _), .version(let theirs)): mine.content == theirs.content
-        case (.embedded, .embedded): true
-        default: false
-        }
-    }
-
-    /// Whether devices get the same files as by another offer.
-    func isSameContent(as other: Target) -> Bool {
-        switch (target, other) {
-        case (.version(let mine, _), .version(let theirs, _)): mine.content == theirs.content
-        case (.embedded, .embedded): true
-        default: false
-        }
-    }
+    /// Devices get the same files by offers of the same; `nil` for what was shipped with the app.
+    var content: ObjectID? { version?.content }
 
     /// Begins the offer of a release: its place, its target and its times, no ids.
     ///
@@ -61,7 +46,7 @@ extension ClientOffer {
         let createdAt = latest.map { max(release.now, $0 + 1) } ?? release.now
         self.init(
             sequence: release.release.sequence, target: target, createdAt: createdAt,
-            firstOfferedAt: history.firstOffer(of: release.release.target)?.firstOfferedAt
+            firstOfferedAt: history.firstOffer(of: release.release.version?.content)?.firstOfferedAt
                 ?? createdAt)
     }
 }

@@ -19,11 +19,6 @@ struct ClientRelease {
     /// The SHA-256 and size of a composed archive: reads all of it.
     var digest: (ZipArchive) throws(StoreError) -> ArchiveDigest
 
-    /// The requirements that clients never say they meet: nobody would get the release.
-    func unsayable(besides kinds: [String]) -> [Requirement] {
-        release.requirements.filter { !kinds.contains($0.kind) }
-    }
-
     /// Refuses a version whose name clients know with other content: they would take it for the one they have.
     ///
     /// - Parameter clients: their name at the beginning of the message.

@@ -10,13 +10,15 @@ extension ClientHistory {
 
     /// What the log says of it.
     var file: HistoryFile {
-        HistoryFile(
+        var file = HistoryFile(
             HistoryName(system: system.told, channel: channel), labelCount: labelCount,
             offers: offers.map(\.document.withSortedKeys))
+        file.log = log
+        return file
     }
 
     /// The bytes of the file.
-    func serialized() -> [UInt8] { file.serialized(log: log) }
+    func serialized() -> [UInt8] { file.serialized() }
 
     /// Reads what a channel has offered to the clients of a system.
     ///
@@ -70,7 +72,7 @@ extension ClientHistory {
     }
 
     private mutating func read(_ values: [JSONValue]) throws(PointerProblem) {
-        var labels: [String: ClientOffer.Target] = [:]
+        var labels: [String: ObjectID?] = [:]
         for (position, value) in values.enumerated() {
             let offer = try ClientOffer(value, place: "offer \(position + 1)")
             if let last = offers.last, last.createdAt >= offer.createdAt {
@@ -78,8 +80,8 @@ extension ClientHistory {
             }
             if let label = offer.label {
                 // The same content again keeps its label.
-                let known = labels.updateValue(offer.target, forKey: label)
-                guard offer.labelNumber <= labelCount, known.map(offer.isSameContent) ?? true
+                let known = labels.updateValue(offer.content, forKey: label)
+                guard offer.labelNumber <= labelCount, known == nil || known == offer.content
                 else {
                     throw .broken(
                         "the label of offer \(position + 1) is another's, or not given yet")

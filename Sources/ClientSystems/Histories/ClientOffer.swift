@@ -67,6 +67,6 @@ package struct ClientDocument: Sendable, Hashable {
     /// The epoch in which it stands.
     package var epoch: Int64 = 0
 
-    /// The largest that is sent: a server has it in memory.
-    static let byteCountMax: Int64 = 16 << 20
+    /// The largest that is sent.
+    static let byteCountMax = OriginKey.documentByteCountMax
 }

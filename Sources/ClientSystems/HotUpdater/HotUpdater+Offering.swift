@@ -82,7 +82,7 @@ extension HotUpdater {
         guard let content = release.content, let version = prepared.offer.version else { return }
         // Clients order bundles by their ids and keep away from those that crashed: the same files are the same bundle.
         let id: String
-        if let known = history.firstOffer(of: release.release.target)?.id {
+        if let known = history.firstOffer(of: version.content)?.id {
             id = known
         } else {
             let deployments = release.configuration.deployments.filter {

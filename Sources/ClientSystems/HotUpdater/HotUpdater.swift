@@ -22,7 +22,8 @@ enum HotUpdater: ClientFeed {
             case "archives":
                 try inquiry.archive(below: prefix + "archives/") {
                     (name, channel) throws(StoreError) in
-                    guard let offer = try offer(name, in: channel) else { return nil }
+                    guard let offer = try offer(name, in: channel, inquiry.configuration)
+                    else { return nil }
                     try inquiry.origin.willFetch(composing: true)
                     return try bundle(of: offer, inquiry)?.archive()
                 }
@@ -66,7 +67,8 @@ enum HotUpdater: ClientFeed {
     ) throws(StoreError) -> ClientAnswer {
         let offer = live.offer
         // What the origin has lost is not offered: the client keeps what it has.
-        guard let version = offer.version, let id = offer.id, let name = try archiveName(of: offer),
+        guard let version = offer.version, let id = offer.id,
+            let name = try archiveName(of: offer, inquiry.configuration),
             let bundle = try bundle(of: offer, inquiry)
         else { return upToDate(inquiry.request) }
         let base = inquiry.configuration.baseURL
@@ -150,7 +152,7 @@ enum HotUpdater: ClientFeed {
     ) throws(StoreError) -> ClientAnswer? {
         guard let name,
             let offer = try inquiry.first({ (channel) throws(StoreError) in
-                try offer(name, in: channel)
+                try offer(name, in: channel, inquiry.configuration)
             }), let document = offer.documents.first
         else { return nil }
         return .immutable("application/json", .document(document, system))
@@ -166,19 +168,11 @@ enum HotUpdater: ClientFeed {
         return HotUpdaterPackage(content: content, manifest: manifest)
     }
 
-    private static func archiveName(of offer: ClientOffer) throws(StoreError) -> ArchiveName? {
+    static func archiveName(
+        of offer: ClientOffer, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> ArchiveName? {
         guard let version = offer.version, let id = offer.id else { return nil }
         return try ArchiveName(
             version.content, details: [id], signature: offer.signatures["manifest"])
-    }
-
-    /// The offer of a channel that an archive's name belongs to.
-    private static func offer(
-        _ name: ArchiveName, in channel: ClientChannel
-    ) throws(StoreError) -> ClientOffer? {
-        for live in channel.live where live.offer.version?.content == name.content {
-            if try archiveName(of: live.offer) == name { return live.offer }
-        }
-        return nil
     }
 }

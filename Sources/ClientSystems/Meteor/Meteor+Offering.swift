@@ -12,10 +12,8 @@ extension Meteor {
         var objections: [ClientObjection] = []
         objections.warnUnlessAsked(release.configuration)
         objections.refuseChoice(in: release, "Meteor's clients", besides: kinds)
-        if release.release.isMandatory {
-            objections.warn(
-                "Meteor's clients know nothing mandatory: the app decides when it shows an update")
-        }
+        objections.warnIfMandatory(
+            release, "Meteor's clients", "the app decides when it shows an update")
         guard let content = release.content else { return objections }
         let program: MeteorProgram
         do throws(StoreError) {

@@ -1,3 +1,4 @@
+import HotPush
 import Platform
 import Storage
 import Synchronization
@@ -88,8 +89,8 @@ extension MirrorCache {
         var left: [(name: Name, file: ListedFile)] = []
         let files = try changing { () throws(StoreError) in try directory.files() }
         for file in files {
-            if let name = PlacedFile(key: file.key)?.name, name.path == file.key {
-                left.append((name, file))
+            if let key = OriginKey(path: file.key), key == key.name {
+                left.append((key, file))
             } else {
                 try takeOver(file, tags[file.key])
             }
@@ -103,10 +104,10 @@ extension MirrorCache {
 
 /// Keeps files in a mirror as long as it lives: they are being sent, or about to be.
 package final class MirrorHold: Sendable {
-    private let names: [PlacedFile.Name]
+    private let names: [OriginKey]
     private let cache: MirrorCache
 
-    fileprivate init(_ names: [PlacedFile.Name], _ cache: MirrorCache) {
+    fileprivate init(_ names: [OriginKey], _ cache: MirrorCache) {
         self.names = names
         self.cache = cache
     }

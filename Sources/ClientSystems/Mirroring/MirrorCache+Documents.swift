@@ -43,7 +43,7 @@ extension MirrorCache {
     }
 
     /// The bytes of a document that never changes and is here.
-    func document(_ name: PlacedFile.Name) throws(StoreError) -> [UInt8] {
+    func document(_ name: OriginKey) throws(StoreError) -> [UInt8] {
         // Fetched by the next look, if it has been lost.
         guard let bytes = try contents(name.path, limit: Int(name.byteCountMax)) else {
             throw StoreError(

@@ -1,4 +1,5 @@
 import CASStore
+import HotPush
 import Platform
 import Storage
 import Synchronization
@@ -68,19 +69,19 @@ extension MirrorCache {
             }
             if let refusal = reach.refusal { return refusal }
             try changing { () throws(StoreError) in try receive(file) }
-            state.withLock { $0.absences.forget(file.key) }
+            state.withLock { $0.absences.forget(file.key.path) }
             reach.note(nil)
             return nil
         } catch {
             // What is known to be there is: a refusal may pass.
             if error.code == .missingFromBucket || !isKnown && error.code == .accessDenied {
                 state.withLock {
-                    $0.absences.note(file.key, isStray: !isKnown, at: SystemClock.milliseconds)
+                    $0.absences.note(file.key.path, isStray: !isKnown, at: SystemClock.milliseconds)
                 }
             }
             // Looks wait for documents alone.
             if isKnown, ![.object, .twin, .pack].contains(file.name.kind) {
-                laggards.note(file.key, error, since: began)
+                laggards.note(file.key.path, error, since: began)
             }
             if reach.isLost(error) { reach.note(error) }
             return error
@@ -94,7 +95,7 @@ extension MirrorCache {
         do throws(StoreError) {
             try copies.receive(file.name.path, file.name.address) { (sink) throws(StoreError) in
                 let request = ReadRequest(byteCountMax: limit)
-                let outcome = try bucket.get(file.key, request) { (part) throws(StoreError) in
+                let outcome = try bucket.get(file.key.path, request) { (part) throws(StoreError) in
                     byteCount += Int64(part.count)
                     try sink(part)
                 }
@@ -128,6 +129,6 @@ extension MirrorCache {
     }
 
     private func missing(_ file: PlacedFile, _ problem: String) -> StoreError {
-        StoreError(.missingFromBucket, "\(file.key) \(problem)", object: file.name.address)
+        StoreError(.missingFromBucket, "\(file.key.path) \(problem)", object: file.name.address)
     }
 }

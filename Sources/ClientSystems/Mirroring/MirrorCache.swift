@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// Nothing is synced: what a power cut tears is found by its digest. Several threads may use it at once.
 final class MirrorCache: Sendable {
-    typealias Name = PlacedFile.Name
+    typealias Name = OriginKey
 
     struct State: Sendable {
         var index = MirrorIndex()

@@ -105,9 +105,9 @@ extension OriginMirror {
     ) throws(StoreError) -> [PlacedFile] {
         let pointer = change?.pointer?.value ?? state.withLock { $0.pointers[channel] }
         guard let pointer, !systems.isEmpty else { return [] }
-        var needs: [PlacedFile.Name: PlacedFile] = [:]
-        for release in pointer.releases.compactMap(ListedRelease.init) where release.facts != nil {
-            for file in release.documents { needs[file.name] = file }
+        var needs: [OriginKey: PlacedFile] = [:]
+        for release in pointer.liveReleases where release.facts != nil {
+            for file in release.documents + release.factsDocuments { needs[file.name] = file }
         }
         for system in systems {
             let path = OriginLayout.clientHistory(of: channel, system.rawValue)
@@ -120,9 +120,9 @@ extension OriginMirror {
             guard let history else { continue }
             for live in ClientChannel(pointer, history).live {
                 for document in live.offer.documents {
-                    let name = PlacedFile.Name(.document(system), document.address)
-                    needs[name] = PlacedFile(
-                        name, in: document.epoch, byteCount: document.byteCount)
+                    let key = OriginKey(
+                        .document(of: system.told), document.address, in: document.epoch)
+                    needs[key.name] = PlacedFile(key, byteCount: document.byteCount)
                 }
             }
         }

@@ -1,3 +1,4 @@
+import HotPush
 import Platform
 import Synchronization
 

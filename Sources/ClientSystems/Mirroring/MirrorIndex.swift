@@ -1,14 +1,16 @@
+import HotPush
+
 /// Which immutable files a mirror has, who needs them now, and which go first when room is needed.
 ///
 /// A value; what it says of the disk its owner makes true. A copy is counted with the room that it takes: whole units
 /// of 4 KiB.
 struct MirrorIndex: Sendable {
-    typealias Name = PlacedFile.Name
+    typealias Name = OriginKey
 
     /// How much a mirror may take on the disk.
     struct Limit: Sendable, Hashable {
         var byteCount: Int64
-        /// So many entries are about 8 MB of memory; an archive has at most 65,535 files.
+        /// So many entries are about 10 MB of memory; an archive has at most 65,535 files.
         var fileCount = 90_000
     }
 

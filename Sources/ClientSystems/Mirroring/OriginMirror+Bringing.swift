@@ -41,7 +41,7 @@ extension OriginMirror {
     }
 
     /// Removes a file that is not what its name says: it comes anew when it is asked for.
-    package func drop(_ name: PlacedFile.Name) throws(StoreError) {
+    package func drop(_ name: OriginKey) throws(StoreError) {
         try cache.drop(name)
         // Whoever asks for an archive from now on has to be told that this file lacks.
         state.withLock { $0.holds = [:] }
@@ -59,7 +59,7 @@ extension OriginMirror {
     package func lack(_ file: ServedFile) -> Lack? {
         if let channel = file.channel { return isUnwatched(channel) ? .pointer(channel) : nil }
         guard let placed = PlacedFile(file), !cache.has(placed.name) else { return nil }
-        return cache.isAbsent(placed.key) ? nil : .file(placed)
+        return cache.isAbsent(placed.key.path) ? nil : .file(placed)
     }
 
     // MARK: Bringing
@@ -93,7 +93,7 @@ extension OriginMirror {
                 failure.code == .missingFromBucket
                     || listed == nil && failure.code == .accessDenied
             else { return then(failure) }
-            cache.noteAbsence(file.key)
+            cache.noteAbsence(file.key.path)
             then(nil)
         }
     }
@@ -118,7 +118,9 @@ extension OriginMirror {
     func bringNow(_ files: [PlacedFile]) throws(StoreError) {
         var lacking: [PlacedFile] = []
         for file in files where try !cache.proves(file.name) { lacking.append(file) }
-        for file in lacking { if let failure = laggards.failure(of: file.key) { throw failure } }
+        for file in lacking {
+            if let failure = laggards.failure(of: file.key.path) { throw failure }
+        }
         try Self.waiting { fetch(lacking, areKnown: true, then: $0) }
     }
 
@@ -164,10 +166,10 @@ extension OriginMirror {
     /// Where files stand, of what the pointers list.
     /// - Parameter isThorough: whether the documents of releases are read that the table has no room for.
     private func find(
-        _ names: Set<PlacedFile.Name>, isThorough: Bool = false
-    ) throws(StoreError) -> [PlacedFile.Name: PlacedFile] {
+        _ names: Set<OriginKey>, isThorough: Bool = false
+    ) throws(StoreError) -> [OriginKey: PlacedFile] {
         var listed = state.withLock { $0.listed }
-        var found: [PlacedFile.Name: PlacedFile] = [:]
+        var found: [OriginKey: PlacedFile] = [:]
         func look(in files: ListedFiles) -> Bool {
             for name in names where found[name] == nil { found[name] = files.file(name) }
             return found.count == names.count

@@ -1,5 +1,6 @@
 package import Archives
 package import CASStore
+package import HotPush
 
 /// A body that the server reads from objects as it sends it: its length is known, any range of it can be sent, and it
 /// never changes.
@@ -7,7 +8,7 @@ package struct AnswerBody: Sendable {
     /// Where its bytes are.
     package enum Source: Sendable {
         /// One object, or another file that is named by its bytes.
-        case object(PlacedFile.Name)
+        case object(OriginKey)
         /// A twin as a gzip file (RFC 1952).
         case gzip(head: [UInt8], twin: ObjectID, byteCount: Int64, tail: [UInt8])
         /// A composed archive.
@@ -49,10 +50,10 @@ package struct AnswerBody: Sendable {
 
     /// An object, or another file named by the SHA-256 of its bytes.
     package init(
-        object: ObjectID, of kind: PlacedFile.Kind = .object, byteCount: Int64
+        object: ObjectID, of kind: OriginKey.Kind = .object, byteCount: Int64
     ) {
         self.init(
-            source: .object(PlacedFile.Name(kind, object)), byteCount: byteCount, tag: object)
+            source: .object(OriginKey(kind, object)), byteCount: byteCount, tag: object)
     }
 
     /// No name, no time, unknown system (RFC 1952, section 2.3).
@@ -84,20 +85,20 @@ package struct AnswerBody: Sendable {
     }
 
     /// A file that a body is read from, with its size.
-    package typealias File = (name: PlacedFile.Name, byteCount: Int64)
+    package typealias File = (name: OriginKey, byteCount: Int64)
 
     /// The files that it is read from; each as often as it stands there.
     package var files: [File] {
         switch source {
         case .object(let name): return [(name, byteCount)]
-        case .gzip(_, let twin, let count, _): return [(PlacedFile.Name(.twin, twin), count)]
+        case .gzip(_, let twin, let count, _): return [(OriginKey(.twin, twin), count)]
         case .archive(let archive):
             return archive.members.compactMap { member in
                 switch member.content {
                 case .bytes: nil
                 case .object(let address):
-                    (PlacedFile.Name(.object, address), member.byteCount)
-                case .twin(let address, let count): (PlacedFile.Name(.twin, address), count)
+                    (OriginKey(.object, address), member.byteCount)
+                case .twin(let address, let count): (OriginKey(.twin, address), count)
                 }
             }
         }

@@ -141,50 +141,45 @@ extension OriginReader {
         guard case .version(let version, let address) = offer.target else { return nil }
         let key = ContentKey(
             manifest: version.manifest, content: version.content, facts: address)
-        let known = state.withLock { state in
-            state.contents.value(of: key)
-                ?? (isFetch ? state.fetchedContents.value(of: key) : nil)
+        if isFetch, let known = state.withLock({ $0.contents.value(of: key) }) { return known }
+        return try kept(
+            isFetch ? \.fetchedContents : \.contents, key, mayRead, "a manifest has to be read"
+        ) { () throws(StoreError) in
+            guard let bytes = try origin.manifestBytes(version.manifest),
+                let facts = try origin.facts(address)
+            else { return nil }
+            let manifest = try Manifest(parsing: bytes)
+            // Clients are led to files by the address of their content; a history, which nobody signs, could name others.
+            guard try manifest.contentAddress() == version.content else {
+                throw StoreError(
+                    .badClients,
+                    "a history says that manifest \(version.manifest) has the content \(version.content), and it has another; "
+                        + "put the history back from a copy of the origin, or delete it and run castree origin enable",
+                    object: version.manifest)
+            }
+            // An entry in memory takes about so much of its text; an object's facts are a little more than 200 bytes.
+            return (
+                ClientContent(manifest: manifest, facts: facts),
+                bytes.count * 2 + facts.objects.count * 224
+            )
         }
-        if let known { return known }
-        guard mayRead else { throw StoreError(.unread, "a manifest has to be read") }
-        guard let bytes = try origin.manifestBytes(version.manifest),
-            let facts = try origin.facts(address)
-        else { return nil }
-        let manifest = try Manifest(parsing: bytes)
-        // Clients are led to files by the address of their content; a history, which nobody signs, could name others.
-        guard try manifest.contentAddress() == version.content else {
-            throw StoreError(
-                .badClients,
-                "a history says that manifest \(version.manifest) has the content \(version.content), and it has another; "
-                    + "put the history back from a copy of the origin, or delete it and run castree origin enable",
-                object: version.manifest)
-        }
-        let content = ClientContent(manifest: manifest, facts: facts)
-        // An entry in memory takes about so much of its text; an object's facts are a little more than 200 bytes.
-        let cost = bytes.count * 2 + facts.objects.count * 224
-        _ = state.withLock { state in
-            isFetch
-                ? state.fetchedContents.insert(key, content, cost: cost)
-                : state.contents.insert(key, content, cost: cost)
-        }
-        return content
     }
 
     /// The bytes of a small object, compared with its address; `nil` if the origin does not hold it.
     func bytes(
         of address: ObjectID, at path: String, byteCount: Int64, mayRead: Bool
     ) throws(StoreError) -> [UInt8]? {
-        if let known = state.withLock({ $0.bytes.value(of: address) }) { return known }
-        guard mayRead else { throw StoreError(.unread, "\(path) has to be read") }
-        guard let file = try origin.file(path, limit: limits.largest) else { return nil }
-        guard try ObjectID(of: file.bytes) == address, Int64(file.bytes.count) == byteCount else {
-            throw StoreError(
-                .damagedObject,
-                "the bytes of \(printable(origin.path))/\(path) do not match its name; castree publish --verify mends it",
-                object: address)
+        try kept(\.bytes, address, mayRead, "\(path) has to be read") { () throws(StoreError) in
+            guard let file = try origin.file(path, limit: limits.largest) else { return nil }
+            guard try ObjectID(of: file.bytes) == address, Int64(file.bytes.count) == byteCount
+            else {
+                throw StoreError(
+                    .damagedObject,
+                    "the bytes of \(printable(origin.path))/\(path) do not match its name; castree publish --verify mends it",
+                    object: address)
+            }
+            return (file.bytes, file.bytes.count + 128)
         }
-        _ = state.withLock { $0.bytes.insert(address, file.bytes, cost: file.bytes.count + 128) }
-        return file.bytes
     }
 
     /// The bytes of a document; `nil` if the origin does not hold it.
@@ -201,26 +196,34 @@ extension OriginReader {
     func archiveByteCount(
         named name: String, mayRead: Bool, _ find: () throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? {
-        if let known = state.withLock({ $0.archiveByteCounts.value(of: name) }) { return known }
         // No file is read for it, but all files of two releases are compared.
-        guard mayRead else { throw StoreError(.unread, "an archive has to be composed") }
-        let found = try find()
-        _ = state.withLock {
-            $0.archiveByteCounts.insert(name, found, cost: name.utf8.count + 128)
-        }
-        return found
+        try kept(\.archiveByteCounts, name, mayRead, "an archive has to be composed") {
+            () throws(StoreError) in (try find(), name.utf8.count + 128)
+        } ?? nil
     }
 
     /// Bytes of an answer that take long to write, written once.
     func encoded(
         named name: String, mayRead: Bool, _ write: () throws(StoreError) -> [UInt8]
     ) throws(StoreError) -> [UInt8] {
-        if let known = state.withLock({ $0.encoded.value(of: name) }) { return known }
-        guard mayRead else { throw StoreError(.unread, "a long answer has to be written") }
-        let bytes = try write()
-        _ = state.withLock {
-            $0.encoded.insert(name, bytes, cost: bytes.count + name.utf8.count + 128)
-        }
-        return bytes
+        try kept(\.encoded, name, mayRead, "a long answer has to be written") {
+            () throws(StoreError) in
+            let bytes = try write()
+            return (bytes, bytes.count + name.utf8.count + 128)
+        } ?? []
+    }
+
+    /// What is kept in memory; otherwise it is made, and kept at its cost.
+    /// - Throws: `.unread` if nothing may be made.
+    private func kept<Key, Value>(
+        _ cache: any WritableKeyPath<State, BoundedCache<Key, Value>> & Sendable, _ key: Key,
+        _ mayMake: Bool, _ lack: @autoclosure () -> String,
+        _ make: () throws(StoreError) -> (value: Value, cost: Int)?
+    ) throws(StoreError) -> Value? {
+        if let known = state.withLock({ $0[keyPath: cache].value(of: key) }) { return known }
+        guard mayMake else { throw StoreError(.unread, lack()) }
+        guard let made = try make() else { return nil }
+        _ = state.withLock { $0[keyPath: cache].insert(key, made.value, cost: made.cost) }
+        return made.value
     }
 }

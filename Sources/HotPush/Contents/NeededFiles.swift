@@ -21,7 +21,7 @@ struct NeededFiles {
     }
 
     /// - Returns: a size that contradicts another release's: the files of one of them are damaged.
-    mutating func add(_ file: ReleaseFiles.File, of version: String) -> Int64? {
+    mutating func add(_ file: PlacedFile, of version: String) -> Int64? {
         guard let byteCount = file.byteCount else {
             unsized.insert(file.key)
             return nil

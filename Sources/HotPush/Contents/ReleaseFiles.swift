@@ -1,25 +1,18 @@
-import CASStore
-import S3
-import Storage
-import VersionTree
+package import CASStore
+package import Storage
+package import VersionTree
 
 /// The files of a release.
-struct ReleaseFiles {
-    /// One of them, and its size as far as anything says it.
-    struct File {
-        let key: OriginKey
-        let byteCount: Int64?
-    }
-
+package struct ReleaseFiles {
     private let release: LiveRelease
     private let storage: any ObjectStorage
     /// Where the manifest may be, too; `nil` for none.
     private let versions: VersionStore?
     /// Gives the bytes of a document in place of the origin; `nil` for that.
     private let reading: Reading?
-    typealias Reading = (_ key: OriginKey, _ byteCountMax: Int64) throws(StoreError) -> [UInt8]
+    package typealias Reading = (OriginKey) throws(StoreError) -> [UInt8]
 
-    init(
+    package init(
         _ release: LiveRelease, _ storage: any ObjectStorage, _ versions: VersionStore?,
         reading: Reading? = nil
     ) {
@@ -34,123 +27,129 @@ struct ReleaseFiles {
         [.damagedOrigin, .badManifest, .tooLarge, .badPack, .unsupportedFormat].contains(error.code)
     }
 
-    /// Its objects and their epochs, in ascending order.
+    /// Whether an error says that a document which only saves work is damaged: others mend it.
+    static func isHarmless(_ error: StoreError) -> Bool {
+        [.damagedOrigin, .tooLarge, .badManifest, .badPack].contains(error.code)
+    }
+
+    /// What the origin has of something that only saves work; `nil` if it is damaged.
+    static func ifSound<R>(_ body: () throws(StoreError) -> R?) throws(StoreError) -> R? {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            guard isHarmless(error) else { throw error }
+            return nil
+        }
+    }
+
+    /// Its objects where they stand, in ascending order.
     /// - Throws: `.damagedOrigin`, `.badManifest`; what reading throws.
-    func objects() throws(StoreError) -> [(object: Reference, epoch: Int64)] {
+    func objects() throws(StoreError) -> [SizedKey] {
         let objects = Array(try manifest().references)
+        return zip(objects, try epochs(of: objects.count)).map {
+            SizedKey(.object, $0.address, in: $1, $0.byteCount)
+        }
+    }
+
+    /// The epochs of so many objects, which are all that it has, in the order of their addresses.
+    package func epochs(of count: Int) throws(StoreError) -> [Int64] {
         let version = release.version
-        guard let places = version.places else { return objects.map { ($0, version.epoch) } }
-        let key = OriginKey(.places, places, in: version.epoch)
-        let bytes = try content(key, byteCountMax: Places.byteCountMax)
-        let found = try Places(bytes, of: version, count: objects.count)
-        return objects.indices.map { (objects[$0], found.epoch(of: $0)) }
+        guard let places = version.places else {
+            return Array(repeating: version.epoch, count: count)
+        }
+        let bytes = try content(OriginKey(.places, places, in: version.epoch))
+        let found = try Places(bytes, of: version, count: count)
+        return (0..<count).map { found.epoch(of: $0) }
     }
 
     /// What has the version without its packs: manifest, places, objects.
     /// - Throws: as ``objects()``.
-    func contents() throws(StoreError) -> [File] {
-        let version = release.version
-        var files = [
-            File(
-                key: OriginKey(.manifest, version.manifest, in: version.epoch),
-                byteCount: version.manifestByteCount)
-        ]
-        if let places = version.places {
-            files.append(
-                File(key: OriginKey(.places, places, in: version.epoch), byteCount: nil))
-        }
-        return files
-            + (try objects()).map {
-                File(
-                    key: OriginKey(.object, $0.object.address, in: $0.epoch),
-                    byteCount: $0.object.byteCount)
-            }
+    func contents() throws(StoreError) -> [PlacedFile] {
+        release.documents + (try objects()).map(PlacedFile.init)
     }
 
     /// The delivery and its packs; none if there are none.
     /// - Throws: `.damagedOrigin`, `.badPack`; what reading throws.
-    func packed() throws(StoreError) -> [File] {
-        guard let delivery = release.delivery else { return [] }
-        let key = OriginKey(.delivery, delivery.address, in: delivery.epoch)
-        let bytes = try content(key, byteCountMax: Delivery.byteCountMax)
-        let document = try Delivery(bytes, named: delivery, of: release.version)
-        return [File(key: key, byteCount: delivery.byteCount)]
+    package func packed() throws(StoreError) -> [PlacedFile] {
+        guard let delivery = release.delivery, let file = release.deliveryDocument else {
+            return []
+        }
+        let document = try Delivery(content(file.key), named: delivery, of: release.version)
+        return [file]
             + document.packs.map {
-                File(
-                    key: OriginKey(.pack, $0.address, in: delivery.epoch),
-                    byteCount: $0.byteCount)
+                PlacedFile(
+                    OriginKey(.pack, $0.address, in: delivery.epoch), byteCount: $0.byteCount)
             }
     }
 
     /// The facts, what says where their twins stand, and these; none if there are none.
     /// - Throws: `.damagedOrigin`; what reading throws.
-    func told() throws(StoreError) -> [File] {
+    func told() throws(StoreError) -> [PlacedFile] {
         guard let published = release.facts, let facts = try facts() else { return [] }
-        let place = published.place
-        var files = [
-            File(key: OriginKey(.facts, published.address, in: place.epoch), byteCount: nil)
-        ]
-        if let places = place.places {
-            files.append(File(key: OriginKey(.places, places, in: place.epoch), byteCount: nil))
-        }
-        return files
-            + (try twins(of: facts, published)).map {
-                File(
-                    key: OriginKey(.twin, $0.twin.address, in: $0.epoch),
-                    byteCount: $0.twin.byteCount)
-            }
+        return release.factsDocuments + (try twins(of: facts, published)).map(PlacedFile.init)
     }
 
     /// The facts of its objects; `nil` if it has none.
     /// - Throws: as ``told()``.
-    func facts() throws(StoreError) -> ContentFacts? {
+    package func facts() throws(StoreError) -> ContentFacts? {
         guard let published = release.facts else { return nil }
         let key = OriginKey(.facts, published.address, in: published.place.epoch)
-        let bytes = try content(key, byteCountMax: Int64(ContentFacts.byteCountMax))
-        return try ContentFacts(bytes, named: published.address)
+        return try ContentFacts(content(key), named: published.address)
     }
 
-    /// The twins that its facts name, and their epochs, in ascending order.
+    /// The twins that its facts name where they stand, in ascending order.
     /// - Throws: as ``told()``.
-    func twins(
+    package func twins(
         of facts: ContentFacts, _ published: PublishedFacts
-    ) throws(StoreError) -> [(twin: ObjectFacts.Twin, epoch: Int64)] {
+    ) throws(StoreError) -> [SizedKey] {
         let (twins, place) = (facts.twins, published.place)
-        guard let places = place.places else { return twins.map { ($0, place.epoch) } }
-        let key = OriginKey(.places, places, in: place.epoch)
-        let bytes = try content(key, byteCountMax: Places.byteCountMax)
-        let found = try Places(
-            bytes, ofTwinsOf: release.version.name, place, count: twins.count)
-        return twins.indices.map { (twins[$0], found.epoch(of: $0)) }
+        let found = try place.places.map { (places) throws(StoreError) in
+            try Places(
+                content(OriginKey(.places, places, in: place.epoch)),
+                ofTwinsOf: release.version.name, place, count: twins.count)
+        }
+        return twins.enumerated().map { number, twin in
+            SizedKey(
+                .twin, twin.address, in: found?.epoch(of: number) ?? place.epoch, twin.byteCount)
+        }
     }
 
     /// The version's manifest.
     /// - Throws: as ``objects()``.
-    func manifest() throws(StoreError) -> Manifest {
+    package func manifest() throws(StoreError) -> Manifest {
         let version = release.version
         if let known = try versions?.manifest(version.manifest, of: version.content) {
             return known
         }
         let key = OriginKey(.manifest, version.manifest, in: version.epoch)
-        let bytes = try content(key, byteCountMax: Int64(OriginLayout.manifestByteCountMax))
-        return try Manifest(parsing: bytes)
+        return try Manifest(parsing: content(key))
     }
 
-    private func content(
-        _ key: OriginKey, byteCountMax: Int64
-    ) throws(StoreError) -> [UInt8] {
-        if let reading { return try reading(key, byteCountMax) }
+    private func content(_ key: OriginKey) throws(StoreError) -> [UInt8] {
+        if let reading { return try reading(key) }
         // Once more: where there is no TLS, bytes may change on their way.
         for _ in 0..<2 {
-            let (outcome, bytes) = try storage.bytes(
-                key.path, ReadRequest(byteCountMax: byteCountMax))
-            guard case .found = outcome else { break }
+            guard let bytes = try storage.contents(key.path, limit: key.byteCountMax) else { break }
             if try ObjectID(of: bytes) == key.address { return bytes }
         }
-        throw StoreError(
-            .damagedOrigin,
+        throw .damagedOrigin(
             "version \(release.version.name) is offered in \(storage.place), and \(key.path) is not there, or "
                 + "not what its name says; castree fsck --repair writes it again from a store that has it"
         )
+    }
+}
+
+extension VersionStore {
+    /// A manifest that an origin names, byte for byte as it was published; `nil` if no version here has it.
+    func manifest(
+        _ address: ObjectID, of content: ObjectID
+    ) throws(StoreError) -> Manifest? {
+        for (row, _) in try store.versionRows() where row.content == content {
+            guard let manifest = try readableManifest(of: row.name),
+                try ObjectID(of: manifest.serialized()) == address
+            else { continue }
+            return manifest
+        }
+        return nil
     }
 }

@@ -10,11 +10,20 @@ struct ClientCopy: LogCopy {
     }
 
     /// What stands there.
-    struct Seen {
+    struct Seen: SeenCopy {
         var bytes: [UInt8] = []
-        /// The entry that it names.
-        var log: Int64?
         var tag: EntityTag?
+        /// What the bytes say; `nil` for what is no JSON: whatever stands there is replaced by what the log says.
+        private(set) var document: JSONValue?
+        /// The entry that it names.
+        var log: Int64? { document?["log"]?.asInt64 }
+
+        init(_ bytes: [UInt8] = [], tag: EntityTag? = nil) {
+            self.bytes = bytes
+            self.tag = tag
+            // What is no JSON says nothing.
+            document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 8))
+        }
     }
 
     let subject: Subject
@@ -60,24 +69,11 @@ struct ClientCopy: LogCopy {
     }
 
     func read(from storage: any ObjectStorage) throws(StoreError) -> Seen {
-        let outcome: ReadOutcome
-        let bytes: [UInt8]
-        do throws(StoreError) {
-            (outcome, bytes) = try storage.bytes(
-                key, ReadRequest(byteCountMax: Int64(HistoryFile.byteCountMax)))
-        } catch {
-            guard error.code == .tooLarge else { throw error }
-            return Seen(tag: try storage.head(key)?.tag)
-        }
-        guard case .found(let file) = outcome else { return Seen() }
-        // Whatever stands there is replaced by what the log says.
-        let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 8))
-        return Seen(bytes: bytes, log: document?["log"]?.asInt64, tag: file.tag)
+        let (bytes, tag) = try contents(in: storage, limit: HistoryFile.byteCountMax)
+        return Seen(bytes, tag: tag)
     }
 
     func read(_ log: OriginLog) throws(StoreError) -> Seen { try read(from: log.storage) }
-
-    func tag(of seen: Seen) -> EntityTag? { seen.tag }
 
     func isAsNew(
         _ seen: Seen, as state: OriginState, _ log: OriginLog
@@ -85,12 +81,7 @@ struct ClientCopy: LogCopy {
         guard let mine = place(in: state.entry) else { return true }
         guard let theirs = seen.log, theirs >= mine else { return false }
         if theirs == mine { return try bytes(in: state, log, near: seen) == seen.bytes }
-        guard theirs <= LogEntry.numberMax, let entry = try log.countedEntry(theirs) else {
-            throw StoreError(
-                .damagedOrigin,
-                "\(key) in \(log.storage.place) names entry \(theirs), which the log does not have: castree did not write "
-                    + "it; castree fsck --repair writes the log's")
-        }
+        let entry = try newer(theirs, in: log)
         guard place(in: entry) == theirs else { return false }
         return try bytes(in: entry, log, near: seen) == seen.bytes
     }
@@ -111,16 +102,16 @@ struct ClientCopy: LogCopy {
             guard let members = try log.configuration(of: system, in: entry)?.asObject else {
                 return nil
             }
-            let document = JSONValue.object(
-                members.filter { $0.key != "log" } + [.init(key: "log", value: .integer(place))])
-            return JSONWriter.serialize(document, sortedKeys: true) + [10]
+            return JSONValue.object(
+                members.filter { $0.key != "log" } + [.init(key: "log", value: .integer(place))]
+            ).fileBytes
         case .history(let name):
-            let copy = HistoryFile.read(seen.bytes, of: name)
-            return try log.history(name, in: entry, near: copy)?.serialized(log: place)
+            let copy = HistoryFile(seen.document, of: name)
+            guard var history = try log.history(name, in: entry, near: copy) else { return nil }
+            history.log = place
+            return history.serialized()
         }
     }
-
-    func wasWritten(of state: OriginState, isNew: Bool, _ log: OriginLog) throws(StoreError) {}
 }
 
 /// Writes what the clients of other systems are told of an origin: copies of what the log says.

@@ -7,12 +7,14 @@ package import StrictJSON
 package struct HistoryFile: Sendable, Hashable {
     /// The largest file that is read, in bytes.
     package static let byteCountMax = 32 << 20
-    private static let depthMax = 8
 
     package let name: HistoryName
     package var labelCount: Int64
     /// Oldest first.
     package var offers: [JSONValue]
+
+    /// The entry in which its newest offers stand; `nil` where nothing says it.
+    package var log: Int64?
 
     package init(_ name: HistoryName, labelCount: Int64 = 0, offers: [JSONValue] = []) {
         self.name = name
@@ -21,38 +23,32 @@ package struct HistoryFile: Sendable, Hashable {
     }
 
     /// The bytes of the file.
-    /// - Parameter log: the entry in which its newest offers stand; `nil` for the file of a directory.
-    package func serialized(log: Int64? = nil) -> [UInt8] {
-        var members: [JSONValue.Member] = [
-            .init(key: "castreeHistory", value: .integer(1)),
-            .init(key: "channel", value: .string(name.channel.description)),
-            .init(key: "labelCount", value: .integer(labelCount)),
-            .init(key: "offers", value: .array(offers)),
-            .init(key: "system", value: .string(name.system.description)),
-        ]
-        if let log { members.append(.init(key: "log", value: .integer(log))) }
-        return JSONWriter.serialize(.object(members), sortedKeys: true) + [10]
+    package func serialized() -> [UInt8] {
+        JSONValue.members([
+            "castreeHistory": .integer(1), "channel": .text(name.channel),
+            "labelCount": .integer(labelCount), "log": .number(log),
+            "offers": .array(offers), "system": .text(name.system),
+        ]).fileBytes
     }
 
     /// What rows of the log prove a copy by.
-    func digest() throws(StoreError) -> ObjectID { try ObjectID(of: serialized()) }
+    func digest() throws(StoreError) -> ObjectID {
+        var file = self
+        file.log = nil
+        return try ObjectID(of: file.serialized())
+    }
 
     /// Reads a file.
-    /// - Returns: also the entry that it names; `nil` for what is no history of that name.
-    static func read(
-        _ bytes: [UInt8], of name: HistoryName
-    ) -> (file: HistoryFile, log: Int64?)? {
-        // What is no JSON is no history: whoever has the log makes it again.
-        guard bytes.count <= byteCountMax,
-            let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: depthMax)),
-            document["castreeHistory"]?.asInt64 == 1,
+    /// - Returns: `nil` for what is no history of that name: whoever has the log makes it again.
+    init?(_ document: JSONValue?, of name: HistoryName) {
+        guard let document, document["castreeHistory"]?.asInt64 == 1,
             document["system"]?.asString == name.system.description,
             document["channel"]?.asString == name.channel.description,
             let labelCount = document["labelCount"]?.asInt64,
             let offers = document["offers"]?.asArray
         else { return nil }
-        let file = HistoryFile(name, labelCount: labelCount, offers: offers)
-        return (file, document["log"]?.asInt64)
+        self.init(name, labelCount: labelCount, offers: offers)
+        log = document["log"]?.asInt64
     }
 
     /// The documents that its offers name.

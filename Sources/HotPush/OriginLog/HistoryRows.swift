@@ -1,30 +1,6 @@
 import CASStore
 import StrictJSON
 
-/// The name of another system whose clients update from an origin, as it stands in paths: HotPush knows none of them.
-package struct ToldSystem: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// An origin has at most so many.
-    static let countMax = 16
-
-    package let description: String
-
-    /// - Returns: `nil` for what is no such name: 1 to 32 of `a–z 0–9 -`.
-    package init?(_ name: String) {
-        guard 1...32 ~= name.utf8.count,
-            name.utf8.allSatisfy({
-                UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0
-                    || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || $0 == UInt8(ascii: "-")
-            })
-        else { return nil }
-        description = name
-    }
-
-    /// One that is known to be a name.
-    package init(known name: String) { description = name }
-
-    package static func < (left: Self, right: Self) -> Bool { left.description < right.description }
-}
-
 /// Whose history: a channel's, for the clients of a system.
 package struct HistoryName: Sendable, Hashable, Comparable {
     package let system: ToldSystem

@@ -4,13 +4,11 @@ import Storage
 /// A file that says what the log says, for those who do not read the log.
 protocol LogCopy {
     /// What stands there.
-    associatedtype Seen
+    associatedtype Seen: SeenCopy
 
     var key: String { get }
     /// What stands there.
     func read(_ log: OriginLog) throws(StoreError) -> Seen
-    /// The tag of the file; `nil` if there is none.
-    func tag(of seen: Seen) -> EntityTag?
     /// Whether what stands there is as new as a state, or newer.
     /// - Throws: `.damagedOrigin` if it names an entry that the log does not show: somebody else has written it.
     func isAsNew(_ seen: Seen, as state: OriginState, _ log: OriginLog) throws(StoreError) -> Bool
@@ -20,6 +18,41 @@ protocol LogCopy {
     /// Called after it was written.
     /// - Parameter isNew: whether nothing stood there.
     func wasWritten(of state: OriginState, isNew: Bool, _ log: OriginLog) throws(StoreError)
+}
+
+/// What stands in the place of a copy.
+protocol SeenCopy {
+    /// The tag of the file; `nil` if there is none.
+    var tag: EntityTag? { get }
+}
+
+extension LogCopy {
+    func wasWritten(of state: OriginState, isNew: Bool, _ log: OriginLog) throws(StoreError) {}
+
+    /// The bytes that stand there, none if they are too many; and the tag of the file, `nil` if there is none.
+    func contents(
+        in storage: any ObjectStorage, limit: Int
+    ) throws(StoreError) -> (bytes: [UInt8], tag: EntityTag?) {
+        do throws(StoreError) {
+            let (outcome, bytes) = try storage.bytes(
+                key, ReadRequest(byteCountMax: Int64(limit)))
+            if case .found(let file) = outcome { return (bytes, file.tag) }
+            return ([], nil)
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            return ([], try storage.head(key)?.tag)
+        }
+    }
+
+    /// The entry that a copy names which is newer than the state.
+    /// - Throws: `.damagedOrigin` if the log does not show it.
+    func newer(_ number: Int64, in log: OriginLog) throws(StoreError) -> LogEntry {
+        if number <= LogEntry.numberMax, let entry = try log.countedEntry(number) { return entry }
+        throw StoreError(
+            .damagedOrigin,
+            "\(key) in \(log.storage.place) names entry \(number), which the log does not have: castree did not write it; "
+                + "castree fsck --repair writes the log's")
+    }
 }
 
 /// Writes copies of what the log says, as far as they lag behind.
@@ -51,7 +84,7 @@ struct CopyWriting {
         var refusedTag: EntityTag?
         for tryNumber in 1...Self.tryCountMax {
             let there = if let seen { seen } else { try copy.read(log) }
-            let tag = copy.tag(of: there)
+            let tag = there.tag
             if let refusedTag, refusedTag == tag {
                 // Nobody has written it since, and still the store says so: it takes tags otherwise.
                 _ = known?.popFirst()

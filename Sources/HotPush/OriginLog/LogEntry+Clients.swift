@@ -6,36 +6,17 @@ import StrictJSON
 extension LogEntry {
     /// The JSON members; none where no system was ever enabled.
     var clientMembers: [JSONValue.Member] {
-        var members: [JSONValue.Member] = []
-        if !clients.isEmpty {
-            members.append(
-                .init(
-                    key: "clients",
-                    value: .object(
-                        clients.map { .init(key: $0.key.description, value: $0.value.document) })))
-        }
-        if !configurations.isEmpty {
-            members.append(
-                .init(
-                    key: "configurations",
-                    value: .object(
-                        configurations.map { .init(key: $0.key.description, value: $0.value) })))
-        }
-        if !rows.isEmpty {
-            var systems: [ToldSystem: [JSONValue.Member]] = [:]
-            for (name, rows) in rows {
-                systems[name.system, default: []].append(
-                    .init(key: name.channel.description, value: rows.document))
-            }
-            members.append(
-                .init(
-                    key: "rows",
-                    value: .object(
-                        systems.map {
-                            .init(key: $0.key.description, value: .object($0.value))
-                        })))
-        }
-        return members
+        let names = Dictionary(grouping: rows, by: \.key.system)
+        return .present([
+            "clients": .named(clients, \.document),
+            "configurations": .named(configurations) { $0 },
+            "rows": .named(names) { rows in
+                .object(
+                    rows.map {
+                        .init(key: $0.key.channel.description, value: $0.value.document)
+                    })
+            },
+        ])
     }
 
     /// Takes them out of an entry's fields.
@@ -108,20 +89,10 @@ extension LogEntry {
 
 extension ClientPlaces {
     fileprivate var document: JSONValue {
-        var members: [JSONValue.Member] = []
-        if let configuration {
-            members.append(.init(key: "configuration", value: .integer(configuration)))
-        }
-        if !histories.isEmpty {
-            members.append(
-                .init(
-                    key: "histories",
-                    value: .object(
-                        histories.map {
-                            .init(key: $0.key.description, value: .integer($0.value))
-                        })))
-        }
-        return .object(members)
+        .members([
+            "configuration": .number(configuration),
+            "histories": .named(histories) { .integer($0) },
+        ])
     }
 
     fileprivate init(
@@ -131,9 +102,7 @@ extension ClientPlaces {
             throw .broken("what it says of \(system) is no object")
         }
         var fields = FieldReader(members, place: "what it says of \(system)")
-        if fields.has("configuration") {
-            configuration = try fields.integer("configuration", 1...number)
-        }
+        configuration = try fields.integer(ifThere: "configuration", 1...number)
         let places = fields.take("histories")?.asObject ?? []
         guard places.count <= LogEntry.channelCountMax else {
             throw .broken("it lists \(places.count) histories for \(system)")
@@ -150,18 +119,12 @@ extension ClientPlaces {
 
 extension HistoryRows {
     fileprivate var document: JSONValue {
-        var members: [JSONValue.Member] = [
-            .init(key: "before", value: .integer(before)),
-            .init(key: "count", value: .integer(count)),
-            .init(key: "labelCount", value: .integer(labelCount)),
-            .init(key: "offers", value: .array(offers)),
-            .init(key: "sha256", value: .string(digest.description)),
-        ]
-        if !dropped.isEmpty {
-            members.append(
-                .init(key: "dropped", value: .array(dropped.map { .integer($0) })))
-        }
-        return .object(members)
+        .members([
+            "before": .integer(before), "count": .integer(count),
+            "labelCount": .integer(labelCount), "offers": .array(offers),
+            "sha256": .text(digest),
+            "dropped": dropped.isEmpty ? nil : .array(dropped.map { .integer($0) }),
+        ])
     }
 
     fileprivate init(

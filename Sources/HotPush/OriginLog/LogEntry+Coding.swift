@@ -6,32 +6,20 @@ import StrictJSON
 extension LogEntry {
     /// The bytes of the file.
     func serialized() -> [UInt8] {
-        var members: [JSONValue.Member] = [
-            .init(key: "at", value: .integer(createdAt)),
-            .init(key: "by", value: .string(author)),
-            .init(
-                key: "castreeLog",
-                value: .integer(clients.isEmpty ? Self.plainFormatVersion : Self.formatVersion)),
-            .init(
-                key: "channels",
-                value: .object(
-                    channels.map { .init(key: $0.key.description, value: .integer($0.value)) })),
-            .init(key: "epoch", value: .integer(epoch)),
-            .init(key: "kept", value: .integer(keptFrom)),
-            .init(key: "kind", value: .string(kind.name)),
-            .init(
-                key: "pointers",
-                value: .object(
-                    pointers.map { .init(key: $0.key.description, value: $0.value.document) })),
-            .init(key: "prune", value: .integer(prunedAt)),
-        ]
-        if let pointerCondition {
-            let probe = JSONValue.Member(
-                key: "pointerCondition", value: .string(pointerCondition.rawValue))
-            members.append(.init(key: "probe", value: .object([probe])))
-        }
-        members += clientMembers
-        return JSONWriter.serialize(.object(members + foreign), sortedKeys: true) + [10]
+        let format = clients.isEmpty ? Self.plainFormatVersion : Self.formatVersion
+        let members: [JSONValue.Member] = .present([
+            "at": .integer(createdAt), "by": .string(author), "castreeLog": .integer(format),
+            "channels": .object(
+                channels.map { .init(key: $0.key.description, value: .integer($0.value)) }),
+            "epoch": .integer(epoch), "kept": .integer(keptFrom), "kind": .string(kind.name),
+            "pointers": .object(
+                pointers.map { .init(key: $0.key.description, value: $0.value.document) }),
+            "prune": .integer(prunedAt),
+            "probe": pointerCondition.map {
+                .members(["pointerCondition": .string($0.rawValue)])
+            },
+        ])
+        return JSONValue.object(members + clientMembers + foreign).fileBytes
     }
 
     /// Reads an entry, which may come from anywhere.

@@ -1,6 +1,5 @@
 package import CASStore
 package import Storage
-import StrictJSON
 
 /// Holds copies of what the log of an origin says against the log.
 package enum LoggedCopies {
@@ -20,9 +19,8 @@ package enum LoggedCopies {
             }
             return try OriginLog(storage).entry(pointer.log ?? 1)?.pointers[channel] == pointer
         }
-        // What is no JSON names no entry.
-        let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 8))
-        guard let copy = ClientCopy(path: path), let number = document?["log"]?.asInt64,
+        let seen = ClientCopy.Seen(bytes)
+        guard let copy = ClientCopy(path: path), let number = seen.log,
             1...LogEntry.numberMax ~= number
         else { return false }
         let log = OriginLog(storage)
@@ -31,9 +29,8 @@ package enum LoggedCopies {
         }
         switch copy.subject {
         case .history(let name):
-            return try HistoryFile.read(bytes, of: name)?.file.digest() == entry.rows[name]?.digest
+            return try HistoryFile(seen.document, of: name)?.digest() == entry.rows[name]?.digest
         case .configuration:
-            let seen = ClientCopy.Seen(bytes: bytes, log: number)
             return try copy.bytes(in: entry, log, near: seen) == bytes
         }
     }

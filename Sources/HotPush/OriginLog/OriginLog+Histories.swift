@@ -9,7 +9,7 @@ extension OriginLog {
     /// - Parameter copy: what the file says; takes the place of all entries up to the one that proves it.
     /// - Throws: `.damagedOrigin` if an entry lacks what a later one refers to; what reading throws.
     func history(
-        _ name: HistoryName, in entry: LogEntry, near copy: (file: HistoryFile, log: Int64?)? = nil
+        _ name: HistoryName, in entry: LogEntry, near copy: HistoryFile? = nil
     ) throws(StoreError) -> HistoryFile? {
         guard let place = entry.clients[name.system]?.histories[name.channel] else { return nil }
         let newest = try rows(of: name, in: place)
@@ -20,8 +20,8 @@ extension OriginLog {
         var rows = newest
         var number = place
         while true {
-            if let copy, copy.log == number, try copy.file.digest() == rows.digest {
-                found += Self.kept(copy.file.offers, besides: dropped)
+            if let copy, copy.log == number, try copy.digest() == rows.digest {
+                found += Self.kept(copy.offers, besides: dropped)
                 break
             }
             found += Self.kept(rows.offers, besides: dropped)
@@ -43,7 +43,7 @@ extension OriginLog {
 
     /// The newest history before that of an entry which can be made again, and is sound; `nil` if there is none.
     func soundHistory(
-        _ name: HistoryName, before entry: LogEntry, near copy: (file: HistoryFile, log: Int64?)?,
+        _ name: HistoryName, before entry: LogEntry, near copy: HistoryFile?,
         where isSound: (HistoryFile) -> Bool = { _ in true }
     ) throws(StoreError) -> HistoryFile? {
         var place = entry.clients[name.system]?.histories[name.channel] ?? 0

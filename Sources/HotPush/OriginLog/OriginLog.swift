@@ -32,8 +32,6 @@ final class OriginLog {
 
     /// - Parameters:
     ///   - tags: what others who read the same bucket have found out.
-    ///   - vouches: whether those who sign here have signed a pointer; `nil` where nobody can tell.
-    ///   - isWary: whether the newest entry is held against the one before wherever nobody can tell who has signed it.
     ///   - notice: gets which entries are passed over.
     ///   - heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
     init(
@@ -125,8 +123,7 @@ final class OriginLog {
             }
             if !Self.isAltered(others, file.tag) { return others }
         }
-        throw StoreError(
-            .damagedOrigin,
+        throw .damagedOrigin(
             "\(key) in \(storage.place) comes with other bytes each time: use https, or look for what alters them"
         )
     }
@@ -160,8 +157,7 @@ final class OriginLog {
     /// - Throws: also `.damagedOrigin` if it is not there.
     func pastEntry(_ number: Int64) throws(StoreError) -> LogEntry {
         guard let entry = try entry(number) else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "entry \(number) of the log is not in \(storage.place), and later ones refer to it; "
                     + "restore \(OriginLayout.logEntry(number))")
         }
@@ -221,8 +217,7 @@ final class OriginLog {
             }
             let past = place == number ? entry : try pastEntry(place)
             guard let pointer = past.pointers[channel] else {
-                throw StoreError(
-                    .damagedOrigin,
+                throw .damagedOrigin(
                     "entry \(number) of the log in \(storage.place) places channel \(channel) in entry \(place), "
                         + "which has no pointer of it")
             }
@@ -276,8 +271,7 @@ final class OriginLog {
         while live.number < state.number - 1 {
             try add(live.number + 1, to: &live)
             guard live.isWithinLimits else {
-                throw StoreError(
-                    .damagedOrigin,
+                throw .damagedOrigin(
                     "entry \(state.number) of the log in \(storage.place) keeps all since entry \(first), more "
                         + "than \(LiveReleases.entryCountMax) entries, or \(LiveReleases.countMax) releases"
                 )
@@ -323,6 +317,17 @@ struct OriginState: Sendable {
     /// The pointers of all channels.
     let pointers: [ChannelName: ChannelPointer]
 
+    init(number: Int64, entry: LogEntry, pointers: [ChannelName: ChannelPointer]) {
+        (self.number, self.entry, self.pointers) = (number, entry, pointers)
+    }
+
+    /// What it becomes by the next entry.
+    init(_ entry: LogEntry, after state: OriginState) {
+        self.init(
+            number: state.number + 1, entry: entry,
+            pointers: state.pointers.merging(entry.pointers) { $1 })
+    }
+
     /// Whether there is a log; if not, the number is 0, and the entry is one that nobody has written.
     var hasLog: Bool { number > 0 }
 
@@ -331,20 +336,48 @@ struct OriginState: Sendable {
 }
 
 /// A release and where its files stand: two offers of the same files are equal.
-struct LiveRelease: Sendable, Hashable {
-    let version: PublishedVersion
-    let delivery: PublishedDelivery?
-    let facts: PublishedFacts?
+package struct LiveRelease: Sendable, Hashable {
+    package let version: PublishedVersion
+    package let delivery: PublishedDelivery?
+    /// `nil` if no client of another system is told of it.
+    package let facts: PublishedFacts?
 
     /// `nil` for what was shipped with the app.
-    init?(_ offered: OfferedRelease) {
+    package init?(_ offered: OfferedRelease) {
         guard let version = offered.version else { return nil }
         self.version = version
         delivery = offered.delivery
         facts = offered.published
     }
+
+    /// What says which objects it has: manifest, places.
+    package var documents: [PlacedFile] {
+        let manifest = OriginKey(.manifest, version.manifest, in: version.epoch)
+        return [PlacedFile(manifest, byteCount: version.manifestByteCount)]
+            + Self.places(version.places, version.epoch)
+    }
+
+    /// What says which twins it has, and all else that the clients of other systems are told of: facts, places.
+    package var factsDocuments: [PlacedFile] {
+        guard let facts else { return [] }
+        let epoch = facts.place.epoch
+        return [PlacedFile(OriginKey(.facts, facts.address, in: epoch))]
+            + Self.places(facts.place.places, epoch)
+    }
+
+    /// What says which packs it has.
+    package var deliveryDocument: PlacedFile? {
+        delivery.map {
+            let key = OriginKey(.delivery, $0.address, in: $0.epoch)
+            return PlacedFile(key, byteCount: $0.byteCount)
+        }
+    }
+
+    private static func places(_ address: ObjectID?, _ epoch: Int64) -> [PlacedFile] {
+        address.map { [PlacedFile(OriginKey(.places, $0, in: epoch))] } ?? []
+    }
 }
 
 extension ChannelPointer {
-    var liveReleases: [LiveRelease] { releases.compactMap(LiveRelease.init) }
+    package var liveReleases: [LiveRelease] { releases.compactMap(LiveRelease.init) }
 }

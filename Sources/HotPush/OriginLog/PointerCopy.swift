@@ -18,23 +18,13 @@ struct PointerCopy: LogCopy {
     ///
     /// A file that is no pointer has a tag alone.
     func read() throws(StoreError) -> Seen {
-        let request = ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax))
-        let outcome: ReadOutcome
-        let bytes: [UInt8]
-        do throws(StoreError) {
-            (outcome, bytes) = try storage.bytes(key, request)
-        } catch {
-            guard error.code == .tooLarge else { throw error }
-            return Seen(tag: try storage.head(key)?.tag)
-        }
-        guard case .found(let file) = outcome else { return Seen() }
+        let (bytes, tag) = try contents(in: storage, limit: ChannelPointer.byteCountMax)
         // Whatever stands there is replaced by what the log says.
-        let pointer = try? ChannelPointer(parsing: bytes, of: channel)
-        return Seen(pointer: pointer, tag: file.tag)
+        return Seen(pointer: try? ChannelPointer(parsing: bytes, of: channel), tag: tag)
     }
 
     /// What stands there.
-    struct Seen {
+    struct Seen: SeenCopy {
         var pointer: ChannelPointer?
         var tag: EntityTag?
     }
@@ -42,8 +32,6 @@ struct PointerCopy: LogCopy {
 
 extension PointerCopy {
     func read(_ log: OriginLog) throws(StoreError) -> Seen { try read() }
-
-    func tag(of seen: Seen) -> EntityTag? { seen.tag }
 
     func isAsNew(
         _ seen: Seen, as state: OriginState, _ log: OriginLog
@@ -53,12 +41,7 @@ extension PointerCopy {
         // Entry 1 has pointers that do not name it.
         let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
         guard theirs > mine, there.sequence >= pointer.sequence else { return false }
-        guard theirs <= LogEntry.numberMax, let entry = try log.countedEntry(theirs) else {
-            throw StoreError(
-                .damagedOrigin,
-                "\(key) in \(log.storage.place) names entry \(theirs), which the log does not have: castree did not write "
-                    + "it; castree fsck --repair writes the log's")
-        }
+        let entry = try newer(theirs, in: log)
         return entry.pointers[channel] == there
     }
 
@@ -73,7 +56,7 @@ extension PointerCopy {
         of state: OriginState, isNew: Bool, _ log: OriginLog
     ) throws(StoreError) {
         // For people and pages alone: the next prune brings it in order.
-        guard isNew, !log.storage.readsFreely else { return }
+        guard isNew, !log.storage.isLocal else { return }
         _ = try ChannelListCopy(of: state, in: log.storage).write()
     }
 }
@@ -127,15 +110,21 @@ struct ChannelListCopy {
 
     /// Whether it lists what the log has.
     func isRight() throws(StoreError) -> Bool {
-        let request = ReadRequest(byteCountMax: ChannelList.byteCountMax)
         do throws(StoreError) {
-            let (outcome, bytes) = try storage.bytes(OriginLayout.channelList, request)
-            guard case .found = outcome else { return isEmpty }
-            return try ObjectID(of: bytes) == body.address
+            let bytes = try storage.contents(
+                OriginLayout.channelList, limit: ChannelList.byteCountMax)
+            return try bytes.map { (bytes) throws(StoreError) in
+                try ObjectID(of: bytes) == body.address
+            } ?? isEmpty
         } catch {
             guard error.code == .tooLarge else { throw error }
             return false
         }
+    }
+
+    /// Writes it if it is not right; for people and pages alone: what is not known to be written is left to the next command.
+    func bringUp() throws(StoreError) {
+        if try !isRight() { _ = try write() }
     }
 
     /// Writes it, whatever stands there; a list that was not written lags behind.

@@ -6,26 +6,17 @@ import VersionTree
 
 extension ChannelPointer {
     /// The bytes of the file.
-    package func serialized() -> [UInt8] {
-        JSONWriter.serialize(document, sortedKeys: true) + [10]
-    }
+    package func serialized() -> [UInt8] { document.fileBytes }
 
     /// The same as a value, keys in no particular order.
     var document: JSONValue {
-        var members: [JSONValue.Member] = [
-            .init(key: "castreeChannel", value: .integer(Self.formatVersion)),
-            .init(key: "channel", value: .string(channel.description)),
-            .init(key: "createdAt", value: .integer(createdAt)),
-            .init(key: "releases", value: .array(releases.map { .object($0.members) })),
-            .init(key: "sequence", value: .integer(sequence)),
-        ]
-        if let log { members.append(.init(key: "log", value: .integer(log))) }
-        if !withdrawn.isEmpty {
-            members.append(
-                .init(key: "withdrawn", value: .array(withdrawn.map { .object($0.members) })))
-        }
-        members += signing
-        return .object(members + foreign)
+        let members: [JSONValue.Member] = .present([
+            "castreeChannel": .integer(Self.formatVersion), "channel": .text(channel),
+            "createdAt": .integer(createdAt), "releases": .array(releases.map(\.document)),
+            "sequence": .integer(sequence), "log": .number(log),
+            "withdrawn": withdrawn.isEmpty ? nil : .array(withdrawn.map(\.document)),
+        ])
+        return .object(members + signing + foreign)
     }
 
     /// Reads a pointer, which may come from anywhere.
@@ -87,7 +78,7 @@ extension ChannelPointer {
         }
         let sequence = try fields.integer("sequence", 1...Self.sequenceMax)
         let createdAt = try fields.integer("createdAt", 0...Self.sequenceMax)
-        let log = fields.has("log") ? try fields.integer("log", 1...Self.logMax) : nil
+        let log = try fields.integer(ifThere: "log", 1...Self.logMax)
         var releases: [OfferedRelease] = []
         let values = try fields.array("releases")
         guard values.count <= Self.releaseCountMax else {
@@ -121,11 +112,8 @@ extension ChannelPointer {
 }
 
 extension WithdrawnVersion {
-    fileprivate var members: [JSONValue.Member] {
-        [
-            .init(key: "content", value: .string(content.description)),
-            .init(key: "version", value: .string(name.description)),
-        ]
+    fileprivate var document: JSONValue {
+        .members(["content": .text(content), "version": .text(name)])
     }
 
     fileprivate init(_ value: JSONValue) throws(PointerProblem) {
@@ -138,58 +126,28 @@ extension WithdrawnVersion {
 }
 
 extension OfferedRelease {
-    /// Its JSON members, keys in no particular order.
-    var members: [JSONValue.Member] {
-        var members: [JSONValue.Member] = [
-            .init(key: "createdAt", value: .integer(createdAt)),
-            .init(key: "sequence", value: .integer(sequence)),
-        ]
-        switch target {
-        case .embedded:
-            members.append(.init(key: "embedded", value: .bool(true)))
-        case .version(let version):
-            members.append(.init(key: "content", value: .string(version.content.description)))
-            members.append(.init(key: "manifest", value: .string(version.manifest.description)))
-            members.append(
-                .init(key: "manifestBytes", value: .integer(version.manifestByteCount)))
-            members.append(.init(key: "version", value: .string(version.name.description)))
-            if version.epoch > 0 {
-                members.append(.init(key: "epoch", value: .integer(version.epoch)))
-            }
-            if let places = version.places {
-                members.append(.init(key: "places", value: .string(places.description)))
-            }
+    /// Its JSON, keys in no particular order.
+    var document: JSONValue {
+        let requirements = writtenRequirements.map {
+            JSONValue.Member(key: $0.kind, value: .string($0.value))
         }
-        if isMandatory { members.append(.init(key: "mandatory", value: .bool(true))) }
-        if let delivery {
-            members.append(.init(key: "delivery", value: .string(delivery.address.description)))
-            members.append(.init(key: "deliveryBytes", value: .integer(delivery.byteCount)))
-            if delivery.epoch > 0 {
-                members.append(.init(key: "deliveryEpoch", value: .integer(delivery.epoch)))
-            }
-        }
-        if let facts {
-            members.append(.init(key: "facts", value: .string(facts.description)))
-            if factsPlace.epoch > 0 {
-                members.append(.init(key: "factsEpoch", value: .integer(factsPlace.epoch)))
-            }
-            if let places = factsPlace.places {
-                members.append(.init(key: "factsPlaces", value: .string(places.description)))
-            }
-        }
-        if let rollout {
-            members.append(
-                .init(key: "rolloutPerMille", value: .integer(Int64(rollout.perMille))))
-            members.append(.init(key: "rolloutSalt", value: .string(rollout.salt)))
-        }
-        let requirements = writtenRequirements
-        if !requirements.isEmpty {
-            let conditions = requirements.map {
-                JSONValue.Member(key: $0.kind, value: .string($0.value))
-            }
-            members.append(.init(key: "requirements", value: .object(conditions)))
-        }
-        return members + foreign
+        let members: [JSONValue.Member] = .present([
+            "createdAt": .integer(createdAt), "sequence": .integer(sequence),
+            "embedded": version == nil ? .bool(true) : nil,
+            "content": .text(version?.content), "manifest": .text(version?.manifest),
+            "manifestBytes": .number(version?.manifestByteCount),
+            "version": .text(version?.name), "epoch": .epoch(version?.epoch),
+            "places": .text(version?.places),
+            "mandatory": isMandatory ? .bool(true) : nil,
+            "delivery": .text(delivery?.address), "deliveryBytes": .number(delivery?.byteCount),
+            "deliveryEpoch": .epoch(delivery?.epoch),
+            "facts": .text(facts), "factsEpoch": .epoch(published?.place.epoch),
+            "factsPlaces": .text(published?.place.places),
+            "rolloutPerMille": .number(rollout.map { Int64($0.perMille) }),
+            "rolloutSalt": .text(rollout?.salt),
+            "requirements": requirements.isEmpty ? nil : .object(requirements),
+        ])
+        return .object(members + foreign)
     }
 
     fileprivate init(
@@ -207,7 +165,7 @@ extension OfferedRelease {
             requirements.removeAll { $0 == .knowingEpochs }
         }
         let delivery = Self.delivery(&fields, epochMax)
-        let facts = fields.has("facts") ? try fields.address("facts") : nil
+        let facts = try fields.address(ifThere: "facts")
         let factsPlace = try Self.factsPlace(&fields, place, epochMax, hasFacts: facts != nil)
         self.init(
             target, sequence: sequence, createdAt: createdAt, rollout: rollout,
@@ -250,9 +208,7 @@ extension OfferedRelease {
         _ version: inout PublishedVersion, _ fields: inout FieldReader, _ place: String,
         _ epochMax: Int64
     ) throws(PointerProblem) {
-        if fields.has("epoch") {
-            version.epoch = try fields.integer("epoch", 0...ChannelPointer.logMax)
-        }
+        version.epoch = try fields.integer(ifThere: "epoch", 0...ChannelPointer.logMax) ?? 0
         guard version.epoch <= epochMax else {
             throw .broken(
                 "\(place) has epoch \(version.epoch), and the log has at most \(epochMax) there")
@@ -266,8 +222,8 @@ extension OfferedRelease {
         _ fields: inout FieldReader, _ place: String, _ epochMax: Int64, hasFacts: Bool
     ) throws(PointerProblem) -> FactsPlace {
         var found = FactsPlace()
-        if fields.has("factsEpoch") { found.epoch = try fields.integer("factsEpoch", 0...epochMax) }
-        if fields.has("factsPlaces") { found.places = try fields.address("factsPlaces") }
+        found.epoch = try fields.integer(ifThere: "factsEpoch", 0...epochMax) ?? 0
+        found.places = try fields.address(ifThere: "factsPlaces")
         guard hasFacts || found == FactsPlace() else {
             throw .broken("\(place) says where facts stand, and has no \"facts\"")
         }

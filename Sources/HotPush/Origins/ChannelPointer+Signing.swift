@@ -34,16 +34,11 @@ extension ChannelPointer {
 
     /// The members that signatures add.
     var signing: [JSONValue.Member] {
-        var members: [JSONValue.Member] = []
-        if let origin { members.append(.init(key: "origin", value: .string(origin))) }
-        if let trustVersion {
-            members.append(.init(key: "trustVersion", value: .integer(trustVersion)))
-        }
-        if let expiresAt { members.append(.init(key: "expiresAt", value: .integer(expiresAt))) }
-        if !signatures.isEmpty {
-            members.append(.init(key: "signatures", value: signatures.document))
-        }
-        return members
+        .present([
+            "origin": .text(origin), "trustVersion": .number(trustVersion),
+            "expiresAt": .number(expiresAt),
+            "signatures": signatures.isEmpty ? nil : signatures.document,
+        ])
     }
 
     mutating func readSigning(_ fields: inout FieldReader) throws(PointerProblem) {
@@ -54,12 +49,8 @@ extension ChannelPointer {
             }
             self.origin = origin
         }
-        if fields.has("trustVersion") {
-            trustVersion = try fields.integer("trustVersion", 2...Self.sequenceMax)
-        }
-        if fields.has("expiresAt") {
-            expiresAt = try fields.integer("expiresAt", 0...Self.sequenceMax)
-        }
+        trustVersion = try fields.integer(ifThere: "trustVersion", 2...Self.sequenceMax)
+        expiresAt = try fields.integer(ifThere: "expiresAt", 0...Self.sequenceMax)
         if fields.has("signatures") { signatures = try [PointerSignature](&fields) }
     }
 

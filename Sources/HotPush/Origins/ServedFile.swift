@@ -26,8 +26,8 @@ package struct ServedFile: Sendable, Hashable {
     ///
     /// Only the one spelling of a path counts, with nothing escaped.
     package init?(_ path: String) {
-        guard let (epoch, plain) = OriginLayout.epoch(of: path),
-            let identity = Self.identity(of: plain, in: epoch)
+        guard let epoch = OriginLayout.epoch(of: path)?.epoch,
+            let identity = Self.identity(of: path, in: epoch)
         else { return nil }
         self.path = path
         self.identity = identity
@@ -38,35 +38,21 @@ package struct ServedFile: Sendable, Hashable {
     package var channel: ChannelName? { OriginLayout.channel(ofPointer: path) }
 
     private static func identity(of path: String, in epoch: Int64) -> Identity? {
-        if epoch == 0, [OriginLayout.marker, OriginLayout.channelList].contains(path) {
+        if let key = OriginKey(path: path) {
+            switch key.kind {
+            case .object, .pack, .delivery, .manifest: return .addressed(key.address)
+            case .places: return epoch > 0 ? .addressed(key.address) : nil
+            case .delta: return .constant
+            case .twin, .facts, .document: return nil
+            }
+        }
+        // What follows stands in no epoch.
+        guard epoch == 0 else { return nil }
+        if [OriginLayout.marker, OriginLayout.channelList].contains(path)
+            || OriginLayout.channel(ofPointer: path) != nil
+        {
             return .changing
         }
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        switch (parts[0], parts.count) {
-        case (OriginLayout.objects, 3):
-            return addressed(ObjectID(parts[1] + parts[2])) { OriginLayout.object($0) == path }
-        case (OriginLayout.packs, 3):
-            return addressed(ObjectID(parts[1] + parts[2])) { OriginLayout.pack($0) == path }
-        case (OriginLayout.deliveries, 2):
-            return addressed(OriginLayout.address(ofManifestFile: parts[1])) { _ in true }
-        case (OriginLayout.manifests, 2):
-            if OriginLayout.delta(ofFile: parts[1]) != nil { return .constant }
-            return addressed(OriginLayout.address(ofManifestFile: parts[1])) { _ in true }
-        case (OriginLayout.places, 2) where epoch > 0:
-            return addressed(OriginLayout.address(ofManifestFile: parts[1])) { _ in true }
-        // What follows stands in no epoch.
-        case _ where epoch > 0: return nil
-        case (OriginLayout.trust, 2): return OriginLayout.isTrust(path) ? .constant : nil
-        case (OriginLayout.channels, 2):
-            return OriginLayout.channel(ofPointer: path) == nil ? nil : .changing
-        default: return nil
-        }
-    }
-
-    private static func addressed(
-        _ address: ObjectID?, _ isSpelled: (ObjectID) -> Bool
-    ) -> Identity? {
-        guard let address, isSpelled(address) else { return nil }
-        return .addressed(address)
+        return OriginLayout.isTrust(path) ? .constant : nil
     }
 }

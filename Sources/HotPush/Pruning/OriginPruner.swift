@@ -62,25 +62,23 @@ package struct OriginPruner: Sendable {
                 continue
             }
             guard let entry = next else {
-                return try sweep(survey, state, trimmedCount, isDryRun: isDryRun)
+                return try sweep(survey, state, trimmedCount, grace, isDryRun: isDryRun)
             }
-            let after = OriginState(
-                number: state.number + 1, entry: entry,
-                pointers: state.pointers.merging(entry.pointers) { $1 })
             guard !isDryRun else {
+                let after = OriginState(entry, after: state)
                 return try sweep(
-                    survey, after, self.trimmedCount(state, after), isDryRun: true)
+                    survey, after, self.trimmedCount(state, after), grace, isDryRun: true)
             }
-            let commit = try LogCommit(
-                entry, after.number, after: state.entry, log, publisher.pause)
-            for pointer in entry.pointers.values { try publisher.prepare(pointer, upon: state) }
-            guard try carryOut(commit, survey, state, &mayMakeRoom) else {
+            let written = try publisher.commit(entry, upon: state, log) {
+                (commit) throws(StoreError) in
+                try carryOut(commit, survey, state, grace, &mayMakeRoom)
+            }
+            guard let after = written else {
                 try publisher.wait(behindOthers: &tryCount)
-                (state, copies) = (try publisher.state(of: log, from: after.number), .unknown)
+                state = try publisher.state(of: log, from: state.number + 1)
+                copies = .unknown
                 continue
             }
-            log.note(entry, after.number)
-            for pointer in entry.pointers.values { publisher.signed(pointer, upon: state) }
             for channel in entry.pointers.keys.sorted()
             where try !write(channel, of: after, nil, log) {
                 copies = .wereBehind
@@ -92,7 +90,7 @@ package struct OriginPruner: Sendable {
             // What was trimmed is kept up to an entry that comes after the copies. Without a grace the next entry
             // follows at once: it keeps from this one on.
             if entry.pointers.isEmpty, grace > 0 {
-                return try sweep(survey, state, trimmedCount, isDryRun: false)
+                return try sweep(survey, state, trimmedCount, grace, isDryRun: false)
             }
         }
     }
@@ -111,14 +109,15 @@ package struct OriginPruner: Sendable {
     ///
     /// - Returns: whether it stands there; else somebody else's does.
     private func carryOut(
-        _ commit: LogCommit, _ survey: OriginSurvey, _ state: OriginState, _ mayMakeRoom: inout Bool
+        _ commit: LogCommit, _ survey: OriginSurvey, _ state: OriginState, _ grace: Int64,
+        _ mayMakeRoom: inout Bool
     ) throws(StoreError) -> Bool {
         do throws(StoreError) {
             return try commit.carryOut()
         } catch {
             guard error.code == .outOfSpace, mayMakeRoom else { throw error }
             mayMakeRoom = false
-            let freed = try sweep(survey, state, 0, isDryRun: false)
+            let freed = try sweep(survey, state, 0, grace, isDryRun: false)
             guard freed.garbage.count > 0 else { throw error }
             return try commit.carryOut()
         }
@@ -134,10 +133,11 @@ package struct OriginPruner: Sendable {
     /// Deletes what rule G allows, as of the state.
     /// - Throws: `.accessDenied` if the store refuses to delete.
     private func sweep(
-        _ survey: OriginSurvey, _ state: OriginState, _ trimmedCount: Int, isDryRun: Bool
+        _ survey: OriginSurvey, _ state: OriginState, _ trimmedCount: Int, _ grace: Int64,
+        isDryRun: Bool
     ) throws(StoreError) -> PruneReport {
         // Nobody uploads meanwhile what nobody needed when it was listed.
-        let lock = try storage.deletesLate ? nil : OriginLock(storage, publisher.options)
+        let lock = try OriginLock(storage, publisher.options)
         defer { withExtendedLifetime(lock) {} }
         let state =
             lock == nil ? state : try publisher.state(of: survey.log, from: state.number)
@@ -147,10 +147,12 @@ package struct OriginPruner: Sendable {
         // No power cut brings back a pointer that names what is deleted.
         if !isDryRun { try storage.barrier() }
         var some = survey.scratch
+        let known = try knownSinceTakingOver(survey, state, grace)
         for file in survey.unneeded(beside: live) {
-            guard file.key.epoch <= state.entry.garbageEpochMax(in: storage) else {
-                report.waiting.count += 1
-                report.waiting.byteCount += file.byteCount
+            guard file.key.epoch <= state.entry.garbageEpochMax(in: storage),
+                known?.contains(file.key, in: survey.table) ?? true
+            else {
+                report.waiting.add(file.byteCount)
                 continue
             }
             some.append((file.key.path, file.byteCount))
@@ -158,7 +160,8 @@ package struct OriginPruner: Sendable {
         }
         while !some.isEmpty { try sweep(&some, &report, isDryRun: isDryRun) }
         if !isDryRun {
-            try listChannels(of: state)
+            // Who made a channel may have been killed, or its write came late.
+            try ChannelListCopy(of: state, in: storage).bringUp()
             try storage.barrier()
             // Derived; the next one tries again.
             if let work = storage.work, work.isWritable, let place = try? work.openIfPresent() {
@@ -166,9 +169,22 @@ package struct OriginPruner: Sendable {
                     in: place.raw, offered: state.deliveries, work.fileSystem)
             }
         }
+        if !isDryRun, lock != nil { try storage.work?.dropUnfinished(now: publisher.now()) }
         report.uploadCount = try endUploads(isDryRun: isDryRun)
         report.figures = storage.figures
         return report
+    }
+
+    /// The files of all releases that the log has ever offered, if it began less than a grace ago with what an older origin
+    /// offered: what stood there besides, a device may be fetching. `nil` if that is long ago, or was no older origin.
+    private func knownSinceTakingOver(
+        _ survey: OriginSurvey, _ state: OriginState, _ grace: Int64
+    ) throws(StoreError) -> KeySet? {
+        let first = try survey.log.pastEntry(1)
+        guard !first.channels.isEmpty, publisher.now() < first.createdAt.addingClamped(grace) else {
+            return nil
+        }
+        return try survey.live(keptFrom: 1, upTo: state)
     }
 
     /// So many files are deleted by one request.
@@ -182,8 +198,7 @@ package struct OriginPruner: Sendable {
         let some = files.prefix(Self.deletedCount)
         let spared = isDryRun ? [] : try delete(some.map(\.path), &report)
         for (path, byteCount) in some where !spared.contains(path) {
-            report.garbage.count += 1
-            report.garbage.byteCount += byteCount
+            report.garbage.add(byteCount)
         }
         files.removeFirst(some.count)
     }
@@ -216,11 +231,11 @@ public struct PruneReport: Sendable {
     /// How many releases no pointer lists any more.
     package var trimmedCount = 0
     /// Files that were, or would be, deleted; their bytes.
-    package var garbage = (count: 0, byteCount: Int64(0))
+    package var garbage = FileFigures()
     /// How many files were, or would be, deleted.
     public var fileCount: Int { garbage.count }
     /// Files that no release has, and that wait for a later prune.
-    package var waiting = (count: 0, byteCount: Int64(0))
+    package var waiting = FileFigures()
     /// Files that the store refused to delete.
     package var refusedCount = 0
     /// Files of which nobody knows whether they are deleted: no answer came.

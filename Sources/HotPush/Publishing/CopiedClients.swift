@@ -18,15 +18,11 @@ struct CopiedClients {
         in storage: any ObjectStorage, passingOver passOver: ((String) -> Void)? = nil
     ) throws(StoreError) {
         var keys: [String] = []
-        try storage.listAll(OriginLayout.clients + "/") { (page) throws(StoreError) in
-            keys += page.files.map(\.key)
-            return true
-        }
+        try storage.forEachFile(below: OriginLayout.clients + "/") { keys.append($0.key) }
         for key in keys {
-            guard let copy = ClientCopy(path: key) else { continue }
-            let request = ReadRequest(byteCountMax: Int64(HistoryFile.byteCountMax))
-            let (outcome, bytes) = try storage.bytes(key, request)
-            guard case .found = outcome else { continue }
+            guard let copy = ClientCopy(path: key),
+                let bytes = try storage.contents(key, limit: HistoryFile.byteCountMax)
+            else { continue }
             guard try add(bytes, copy) else {
                 if let passOver {
                     passOver(
@@ -35,8 +31,7 @@ struct CopiedClients {
                     )
                     continue
                 }
-                throw StoreError(
-                    .damagedOrigin,
+                throw .damagedOrigin(
                     "\(key) in \(storage.place) is not as castree writes it; put back what stood there, or delete it"
                 )
             }
@@ -68,18 +63,18 @@ struct CopiedClients {
     private mutating func add(
         _ bytes: [UInt8], _ copy: ClientCopy
     ) throws(StoreError) -> Bool {
+        let document = ClientCopy.Seen(bytes).document
         switch copy.subject {
         case .history(let name):
-            guard let (history, _) = HistoryFile.read(bytes, of: name),
+            // As it was without a log.
+            guard let history = HistoryFile(document, of: name), history.log == nil,
                 history.serialized() == bytes
             else { return false }
             histories.append(history)
         case .configuration(let system):
             // People may have written it in any spelling; what it says is the system's own affair.
-            guard let value = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 8)),
-                value.asObject != nil
-            else { return false }
-            configurations.append((system, value))
+            guard let document, document.asObject != nil else { return false }
+            configurations.append((system, document))
         }
         return true
     }

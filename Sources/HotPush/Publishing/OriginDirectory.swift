@@ -128,7 +128,7 @@ struct OriginDirectory {
                 },
                 setAside: { name, aside in
                     notice(
-                        "a directory stood in place of \(printable(name)) in \(printable(path)); it is "
+                        "something else stood in place of \(printable(name)) in \(printable(path)); it is "
                             + "\(OriginLayout.work)/\(aside) now, and castree does not need it")
                 }),
             fileSystem: fileSystem)

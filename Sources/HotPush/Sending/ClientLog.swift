@@ -103,7 +103,7 @@ package final class ClientLog {
         guard state.entry.clients[name.system]?.histories[name.channel] != nil else { return nil }
         if let known = standing[name] { return known }
         let copy = try ClientCopy(.history(name)).read(from: log.storage)
-        let near = HistoryFile.read(copy.bytes, of: name)
+        let near = HistoryFile(copy.document, of: name)
         let history: HistoryFile?
         do throws(StoreError) {
             history = try log.history(name, in: state.entry, near: near)
@@ -167,10 +167,10 @@ package final class ClientLog {
     ) throws(StoreError) -> Bool {
         let storage = source.storage
         // No prune takes what a history names.
-        guard options.verifiesObjects || storage.readsFreely else { return true }
+        guard options.looks(in: storage) else { return true }
         let key = OriginKey(.document(of: system), address, in: epoch)
         guard try storage.head(key.path)?.byteCount == byteCount else { return false }
-        guard storage.readsFreely else { return true }
+        guard storage.isLocal else { return true }
         let request = ReadRequest(byteCountMax: byteCount)
         return try ObjectID(of: storage.bytes(key.path, request).bytes) == address
     }

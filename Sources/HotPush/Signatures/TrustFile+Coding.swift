@@ -5,22 +5,15 @@ import StrictJSON
 
 extension TrustFile {
     /// The bytes of the file.
-    package func serialized() -> [UInt8] {
-        JSONWriter.serialize(document, sortedKeys: true) + [10]
-    }
+    package func serialized() -> [UInt8] { document.fileBytes }
 
     var document: JSONValue {
-        var members: [JSONValue.Member] = [
-            .init(key: "castreeTrust", value: .integer(Self.formatVersion)),
-            .init(key: "createdAt", value: .integer(createdAt)),
-            .init(key: "keys", value: .array(trusted.keys.map { .string($0.base64) })),
-            .init(key: "origin", value: .string(origin)),
-            .init(key: "threshold", value: .integer(Int64(trusted.threshold))),
-            .init(key: "version", value: .integer(version)),
-        ]
-        if !signatures.isEmpty {
-            members.append(.init(key: "signatures", value: signatures.document))
-        }
+        let members: [JSONValue.Member] = .present([
+            "castreeTrust": .integer(Self.formatVersion), "createdAt": .integer(createdAt),
+            "keys": .array(trusted.keys.map { .string($0.base64) }), "origin": .string(origin),
+            "threshold": .integer(Int64(trusted.threshold)), "version": .integer(version),
+            "signatures": signatures.isEmpty ? nil : signatures.document,
+        ])
         return .object(members + foreign)
     }
 

@@ -72,6 +72,3 @@ extension DirectoryStorage {
         }
     }
 }
-
-/// The SHA-256 of bytes that come one after the other.
-///

@@ -88,6 +88,7 @@ extension DirectoryStorage {
         tell(name, aside)
         return true
     }
+
     /// Writes a file whose bytes come one after the other, whatever stands there.
     ///
     /// - Parameters:
@@ -212,13 +213,13 @@ extension DirectoryStorage {
     /// Lets `fill` write a file, and holds the bytes that it had digested against their address.
     private func stage(
         _ address: ObjectID, as staged: Staged, isDurable: Bool, isTagged: Bool = true,
-        _ fill: (_ file: Int32, _ digest: StreamDigest) throws(StoreError) -> Void
+        _ fill: (_ file: Int32, _ digest: inout Digester) throws(StoreError) -> Void
     ) throws(StoreError) -> FileStatus {
         let file = try fileSystem.open(staged.directory, staged.name, .creating, mode: 0o666)
         try fileSystem.share(file.raw, rights)
-        let digest = StreamDigest(try Digester(.sha256))
-        try fill(file.raw, digest)
-        guard digest.finish() == address else {
+        var digest = try Digester(.sha256)
+        try fill(file.raw, &digest)
+        guard digest.finish({ ObjectID(unchecked: $0) }) == address else {
             throw StoreError.damaged(address)
         }
         if isTagged { try tag(staged, address) }
@@ -265,40 +266,34 @@ extension DirectoryStorage {
     /// Lets one process after the other replace files that are there, each for a few calls.
     ///
     /// - Returns: `nil` if somebody has held the turn for a second: whoever was stopped in the middle keeps nobody waiting.
-    private func takeTurn() throws(StoreError) -> Turn? {
+    private func takeTurn() throws(StoreError) -> FileLock? {
         let aside = try makeDirectory(scratch, in: root.raw)
-        let lock = try openTurn(in: aside.raw)
+        let lock = FileLock(try openTurn(in: aside.raw), fileSystem)
         for wait in 0..<50 {
-            if try fileSystem.lock(lock.raw, exclusive: true) { return Turn(lock, fileSystem) }
+            if try lock.take() { return lock }
             pause(milliseconds: Int32(min(wait, 30)))
         }
         return nil
     }
 
-    private final class Turn {
-        private let file: Descriptor
-        private let fileSystem: any FileSystem
-
-        init(_ file: consuming Descriptor, _ fileSystem: any FileSystem) {
-            self.file = file
-            self.fileSystem = fileSystem
-        }
-
-        // A program that is just starting has the file open, too, and would hold the lock until it execs.
-        deinit { fileSystem.unlock(file.raw) }
-    }
-
     private static let turn = "turn"
 
+    /// Opens the file whose lock is the turn: closed to all who may not write here, since whoever could take it could stop
+    /// everybody else.
     private func openTurn(in aside: Int32) throws(StoreError) -> Descriptor {
+        let mode: UInt32 = rights & 0o020 == 0 ? 0o600 : 0o660
+        let file: Descriptor
         do throws(StoreError) {
-            return try fileSystem.open(aside, Self.turn, .updating, mode: 0o600)
+            file = try fileSystem.open(aside, Self.turn, .updating, mode: mode)
         } catch {
             guard let there = try fileSystem.status(aside, Self.turn), there.kind != .regular,
                 try setAside(aside, Self.turn)
             else { throw error }
-            return try fileSystem.open(aside, Self.turn, .updating, mode: 0o600)
+            file = try fileSystem.open(aside, Self.turn, .updating, mode: mode)
         }
+        // Only its owner can, whose next command does.
+        if try fileSystem.status(file.raw).mode != mode { try? fileSystem.setMode(file.raw, mode) }
+        return file
     }
 
     // MARK: Directories
@@ -311,16 +306,23 @@ extension DirectoryStorage {
         let last = names.removeLast()
         guard !names.isEmpty else { return try body(root.raw, last) }
         let path = names.joined(separator: "/")
-        let there = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.openBeneath(root.raw, path, .directory)
-        }
-        if let there { return try body(there.raw, last) }
+        if let there = try openIfThere(path) { return try body(there.raw, last) }
         var directory = try makeDirectory(names[0], in: root.raw)
         for (depth, name) in names.enumerated().dropFirst() {
             directory = try makeDirectory(
                 name, in: directory.raw, names[..<depth].joined(separator: "/"))
         }
         return try body(directory.raw, last)
+    }
+
+    private func openIfThere(_ path: String) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            return try fileSystem.openBeneath(root.raw, path, .directory)
+        } catch {
+            // What else stands in its way is set aside, or named, where the directory is made.
+            guard error.code == .notFound || error.isNotDirectory else { throw error }
+            return nil
+        }
     }
 
     /// - Parameter path: that of the parent.
@@ -331,26 +333,23 @@ extension DirectoryStorage {
             if name != scratch { try fileSystem.share(parent, name, rights) }
             if !hasBarrier { try sync(parent) }
         }
+        // Others who may write here need it, too. Only its owner can, whose next command does.
+        if name == scratch, rights & 0o020 != 0 {
+            _ = try? fileSystem.share(parent, name, 0o060)
+        }
         // Who was faster may die before it is durable.
         if hasBarrier, name != scratch { settleLater(path) }
         do throws(StoreError) {
             return try fileSystem.open(parent, name, .directory, mode: 0)
         } catch {
             guard error.isNotDirectory else { throw error }
+            if name != scratch, try setAside(parent, name) {
+                return try makeDirectory(name, in: parent, path)
+            }
             throw StoreError(
                 .io,
                 "\(printable(name)) in \(printable(place)) is no directory of the origin: delete it, and repeat the "
                     + "command", cause: error.cause)
         }
     }
-}
-
-/// Belongs to one thread.
-private final class StreamDigest {
-    private var digester: Digester
-
-    init(_ digester: consuming Digester) { self.digester = digester }
-
-    func update(_ bytes: UnsafeRawBufferPointer) { digester.update(bytes) }
-    func finish() -> ObjectID { digester.finish { ObjectID(unchecked: $0) } }
 }

@@ -75,7 +75,7 @@ package final class DirectoryStorage: ObjectStorage {
     package struct Rescue: Sendable {
         /// Called with the open directory when the disk is full: makes room, and says whether there was any to be made.
         package var makeRoom: @Sendable (_ root: Int32) throws(StoreError) -> Bool
-        /// Called with what a directory was renamed to that stood in place of a file; nil if such a directory stays.
+        /// Called with what was renamed that stood in place of a file, or of a directory; nil if it stays.
         package var setAside: (@Sendable (_ key: String, _ name: String) -> Void)?
 
         /// Makes nothing better.
@@ -99,9 +99,7 @@ package final class DirectoryStorage: ObjectStorage {
         return printable(known.hasPrefix("/") ? known : place)
     }
     package var knownTags: TagSpelling? { .quoted }
-    package var listsAll: Bool { true }
-    package var deletesLate: Bool { false }
-    package var readsFreely: Bool { true }
+    package var isLocal: Bool { true }
     package var work: WorkDirectory? {
         WorkDirectory(scratch, in: root.raw, place, of: self, fileSystem)
     }

@@ -171,67 +171,6 @@ import VersionTree
         world.checkEnd()
     }
 
-    @Test func `a system that is ended tells nothing, and knows everything again`() throws {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
-        try world.enable(.codePush, by: world.publisher())
-        _ = try world.telling().disable(.codePush, by: world.publisher())
-        try expect(world.publisher().clients().configurations(), equals: [])
-        try world.publish("2", by: world.publisher())
-        try expect(world.history(.codePush).offers.count, equals: 1)
-        try world.enable(.codePush, by: world.publisher())
-        try expect(world.history(.codePush).offers.map(\.label), equals: ["v1", "v2"])
-        let status = try require(
-            try ClientStatus.all(in: world.publisher().clients()).first)
-        expect(status.channels.first?.live.compactMap(\.offer?.label), equals: ["v2", "v1"])
-        world.checkEnd()
-        expect(world.broken, equals: [])
-    }
-
-    @Test func `who was left out is told with the next command, and twice is told once`() throws {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
-        for system in [ClientSystem.codePush, .expo] {
-            try world.enable(system, by: world.publisher())
-        }
-        try world.publish("2", by: world.publisher(systems: [.expo]))
-        try expect(world.history(.codePush).offers.count, equals: 1)
-        let before = try world.publisher().pointers()
-        let commit = try world.publish("2", by: world.publisher())
-        expect(commit.isUnchanged)
-        try expect(world.history(.codePush).offers.count, equals: 2)
-        try expect(world.publisher().pointers(), equals: before)
-        let again = try world.publish("2", by: world.publisher())
-        expect(again.entry, equals: commit.entry)
-        // In between one system had no offer of it.
-        let count = world.broken.count
-        world.checkEnd()
-        expect(world.broken.count, equals: count)
-    }
-
-    @Test func `a dry run says what would be told, and writes nothing`() throws {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
-        try world.enable(.codePush, by: world.publisher())
-        let files = world.store.files
-        let publisher = world.publisher()
-        let plan = try publisher.plan("2", of: world.versions)
-        // Of three files, one is new.
-        expect(plan.facts?.twins.count, equals: 1)
-        let outcomes = try world.telling().outcomes(
-            of: plan, world.versions, by: publisher)
-        expect(outcomes.compactMap(\.prepared?.offer.label), equals: ["v2"])
-        expect(world.store.files, equals: files)
-        let commit = try world.publish("2", by: world.publisher())
-        expect(commit.plan?.facts, equals: plan.facts)
-        let offer = try require(try world.history(.codePush).offers.last)
-        expect(offer.archive, equals: outcomes.first?.prepared?.offer.archive)
-        // All of it is there: nothing is said of it again.
-        let again = try require(try world.publish("2", by: world.publisher()).plan?.facts)
-        expect(again.twins.count == 0 && !again.writesFile)
-        expect(world.broken, equals: [])
-    }
-
     @Test func `a pointer says in which epochs facts and twins stand, or is refused`() throws {
         let digits = String(repeating: "0a", count: 32)
         func pointer(_ fields: String) throws -> OfferedRelease? {

@@ -74,8 +74,8 @@ final class BucketPlace: @unchecked Sendable {
         return try steps()
     }
 
-    private func put(_ kind: PlacedFile.Kind, _ address: ObjectID, in epoch: Int64) throws {
-        let name = PlacedFile.Name(kind, address)
+    private func put(_ kind: OriginKey.Kind, _ address: ObjectID, in epoch: Int64) throws {
+        let name = OriginKey(kind, address)
         guard epochs[name.path(in: 0)] == nil else { return }
         epochs[name.path(in: 0)] = epoch
         store.set(name.path(in: epoch), try contents(name.path(in: 0)))
@@ -93,7 +93,7 @@ final class BucketPlace: @unchecked Sendable {
     ) throws {
         let system = try needed(ToldSystem(ModelFeed.system.rawValue))
         let name = HistoryName(system: system, channel: .stable)
-        let file = try needed(HistoryFile.read(history.serialized(), of: name)).file
+        let file = history.file
         var entry = LogEntry(
             kind: .publish, createdAt: 1, author: String(repeating: "0", count: 32), keptFrom: 1)
         entry.channels = [.stable: log]
@@ -155,7 +155,7 @@ final class BucketPlace: @unchecked Sendable {
         var steps = try steps()
         guard isPruned, let version = gone.version, let facts = gone.facts else { return steps }
         for name in [
-            PlacedFile.Name(.manifest, version.manifest), PlacedFile.Name(.facts, facts),
+            OriginKey(.manifest, version.manifest), OriginKey(.facts, facts),
         ] {
             steps.append((name.path(in: version.epoch), nil))
         }
@@ -233,4 +233,15 @@ final class MirrorNotices: Sendable {
 func needed<Value>(_ value: Value?) throws -> Value {
     guard let value else { throw StoreError(.mismatch, "the test has no value") }
     return value
+}
+
+extension OriginKey {
+    /// Its path where it stands in an epoch.
+    func path(in epoch: Int64) -> String { OriginKey(kind, address, in: epoch).path }
+}
+
+extension PlacedFile {
+    init(_ name: OriginKey, in epoch: Int64) {
+        self.init(OriginKey(name.kind, name.address, in: epoch))
+    }
 }

@@ -18,14 +18,14 @@ import VersionTree
 
     init() throws { place = try BucketPlace() }
 
-    private func file(_ name: PlacedFile.Name) -> URL {
+    private func file(_ name: OriginKey) -> URL {
         URL(filePath: place.directory.appending("cache/" + name.path(in: 0)))
     }
 
     @Test func `bytes that are not what their name says, or do not come, are never kept`() throws {
         try place.publish("1", ["a": "one"])
         let address = try ServedPlace.address(of: Array("one".utf8))
-        let piece: OriginMirror.Piece = (PlacedFile.Name(.object, address), 3)
+        let piece: OriginMirror.Piece = (OriginKey(.object, address), 3)
         let right = Array("one".utf8)
         let faults: [(String, [UInt8]?)] = [
             ("other bytes", Array("two".utf8)), ("cut", Array("on".utf8)), ("none", []),
@@ -55,7 +55,7 @@ import VersionTree
         try mirror.bringNow(lacking)
         expect(mirror.lack(asked) == nil)
         let error = #expect(throws: StoreError.self) {
-            try mirror.bringNow([(PlacedFile.Name(.object, stranger), 8)])
+            try mirror.bringNow([(OriginKey(.object, stranger), 8)])
         }
         expect(error?.code, equals: .missingFromBucket)
     }
@@ -66,7 +66,7 @@ import VersionTree
         let (mirror, _) = try place.mirror(place.bucket(), byteCount: 64 << 10)
         for (byteCount, isTaken) in [(64 << 10, true), ((64 << 10) + 1, false)] {
             let bytes = [UInt8](repeating: 7, count: byteCount)
-            let name = PlacedFile.Name(.object, try ServedPlace.address(of: bytes))
+            let name = OriginKey(.object, try ServedPlace.address(of: bytes))
             place.store.set(name.path(in: 0), bytes)
             var failure: StoreError?
             do throws(StoreError) { try mirror.bringNow([PlacedFile(name)]) } catch {
@@ -102,7 +102,7 @@ import VersionTree
         var index = MirrorIndex()
         let limit = MirrorIndex.Limit(byteCount: 10 * 4096, fileCount: 100)
         let names = try (0..<12).map { number in
-            PlacedFile.Name(.object, try ServedPlace.address(of: [UInt8(number)]))
+            OriginKey(.object, try ServedPlace.address(of: [UInt8(number)]))
         }
         for name in names { index.add(name, byteCount: 1, .whole) }
         expect(index.isOver(limit) && index.room == 12 * 4096 && index.count == 12)
@@ -118,7 +118,7 @@ import VersionTree
         }
         expect(!index.isOver(limit) && !index.mayGo(names[0]))
         // What is held while it comes is there when it has come, and goes like any other when it is not.
-        let new = PlacedFile.Name(.twin, names[0].address)
+        let new = OriginKey(.twin, names[0].address)
         index.pin([new, new])
         expect(index.state(of: new) == .absent)
         index.add(new, byteCount: 5000, .whole)
@@ -215,9 +215,9 @@ import VersionTree
     @Test func `what is damaged in the cache is fetched anew`() throws {
         try place.publish("1", ["a": "one"], epoch: 1)
         let version = try needed(place.pointer.releases.first?.version)
-        let object = PlacedFile.Name(.object, try ServedPlace.address(of: Array("one".utf8)))
+        let object = OriginKey(.object, try ServedPlace.address(of: Array("one".utf8)))
         do { _ = try place.mirror(place.bucket()).mirror.bringNow([(object, 3)]) }
-        let manifest = PlacedFile.Name(.manifest, version.manifest)
+        let manifest = OriginKey(.manifest, version.manifest)
         let pointer = URL(filePath: place.directory.appending("cache/" + BucketPlace.pointerKey))
         for damaged in [file(manifest), pointer, file(object)] {
             for bytes in [Data(), Data("{".utf8), Data("{\"a\":1}".utf8)] {
@@ -238,7 +238,7 @@ import VersionTree
         try place.publish("1", ["a": "one", "b": "two"], epoch: 1)
         let pieces = try ["one", "two"].map { text -> OriginMirror.Piece in
             let bytes = Array(text.utf8)
-            return (PlacedFile.Name(.object, try ServedPlace.address(of: bytes)), 3)
+            return (OriginKey(.object, try ServedPlace.address(of: bytes)), 3)
         }
         var number = 0
         var isOver = false
@@ -258,7 +258,7 @@ import VersionTree
             for (path, bytes) in try Damage.files(
                 below: place.directory.appending("\(number)"), without: ".mirror/")
             {
-                guard let name = PlacedFile(key: path)?.name else { continue }
+                guard let name = OriginKey(path: path)?.name else { continue }
                 try expect(
                     ServedPlace.address(of: bytes), equals: name.address, "\(number) \(path)")
             }

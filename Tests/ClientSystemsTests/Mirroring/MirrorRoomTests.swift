@@ -38,7 +38,7 @@ import VersionTree
         var refused = 0
         for number in 0..<200 {
             let address = try ServedPlace.address(of: Array("nobody's \(number)".utf8))
-            let asked = PlacedFile(PlacedFile.Name(.object, address), in: Int64(number % 5))
+            let asked = PlacedFile(OriginKey(.object, address), in: Int64(number % 5))
             do throws(StoreError) { try mirror.bringNow(asked) } catch {
                 expect(error.code, equals: .tooLarge)
                 refused += 1
@@ -50,8 +50,8 @@ import VersionTree
         for file in files { try mirror.bringNow(PlacedFile(file.name, in: 0)) }
         expect(files.allSatisfy { has($0.name.path(in: 0)) })
         let manifest = try needed(place.pointer.releases.last?.version).manifest
-        try mirror.drop(PlacedFile.Name(.manifest, manifest))
-        try mirror.bringNow(PlacedFile(PlacedFile.Name(.manifest, manifest), in: 0))
+        try mirror.drop(OriginKey(.manifest, manifest))
+        try mirror.bringNow(PlacedFile(OriginKey(.manifest, manifest), in: 0))
         expect(has(OriginLayout.manifest(manifest)))
     }
 
@@ -76,29 +76,29 @@ import VersionTree
         mirror.watch(pointer.channel)
         let offered = try needed(pointer.releases.first?.version)
         for name in [
-            PlacedFile.Name(.manifest, offered.manifest),
-            PlacedFile.Name(.places, try needed(offered.places)),
+            OriginKey(.manifest, offered.manifest),
+            OriginKey(.places, try needed(offered.places)),
         ] { try mirror.bringNow(PlacedFile(name, in: offered.epoch)) }
         for number in 0..<2 * MirrorAbsences.strayCountMax {
             let address = try ServedPlace.address(of: Array("nobody's \(number)".utf8))
-            try? mirror.bringNow(PlacedFile(PlacedFile.Name(.object, address), in: 3))
+            try? mirror.bringNow(PlacedFile(OriginKey(.object, address), in: 3))
         }
         gets.withLock { $0 = [] }
-        let object = PlacedFile.Name(.object, try ServedPlace.address(of: Array("two".utf8)))
+        let object = OriginKey(.object, try ServedPlace.address(of: Array("two".utf8)))
         // Where it is asked for, strangers say; where it stands, the release does.
         try mirror.bringNow(PlacedFile(object, in: 9))
         expect(has(object.path(in: 0)))
         expect(gets.withLock { $0 }, equals: [object.path(in: 3)])
         let unknown = try ServedPlace.address(of: Array("nobody's".utf8))
         #expect(throws: StoreError.self) {
-            try mirror.bringNow(PlacedFile(PlacedFile.Name(.object, unknown), in: 3))
+            try mirror.bringNow(PlacedFile(OriginKey(.object, unknown), in: 3))
         }
     }
 
     @Test func `who asks for a file where it stands shares no failure of who asks elsewhere`()
         throws
     {
-        let name = PlacedFile.Name(.object, try ServedPlace.address(of: Array("one".utf8)))
+        let name = OriginKey(.object, try ServedPlace.address(of: Array("one".utf8)))
         var fetches = MirrorFetches()
         let failures = Mutex<[Int64: Bool]>([:])
         for epoch in [Int64(9), 3] {
@@ -111,7 +111,7 @@ import VersionTree
         }
         while let (file, isKnown) = fetches.next() {
             let failure =
-                file.epoch == 9 ? StoreError(.missingFromBucket, "it is not there") : nil
+                file.key.epoch == 9 ? StoreError(.missingFromBucket, "it is not there") : nil
             for errand in fetches.end(file, isKnown) { errand.end(failure) }
         }
         expect(failures.withLock { $0 }, equals: [9: true, 3: false])
@@ -120,7 +120,7 @@ import VersionTree
     @Test func `what is known to be there comes first, strangers' files two at a time`() throws {
         var fetches = MirrorFetches()
         let files = try (0..<6).map { number in
-            PlacedFile(PlacedFile.Name(.object, try ServedPlace.address(of: [UInt8(number)])))
+            PlacedFile(OriginKey(.object, try ServedPlace.address(of: [UInt8(number)])))
         }
         let ends = Mutex<[Bool]>([])
         let errand = MirrorErrand(3) { failure in ends.withLock { $0.append(failure != nil) } }
@@ -175,7 +175,7 @@ import VersionTree
     @Test func `what was missing is looked for again as soon as a release lists it`() throws {
         try place.publish("1", ["a": "one"])
         let (mirror, _) = try place.mirror(place.bucket())
-        let object = PlacedFile.Name(.object, try ServedPlace.address(of: Array("two".utf8)))
+        let object = OriginKey(.object, try ServedPlace.address(of: Array("two".utf8)))
         let asked = try needed(ServedFile(object.path(in: 2)))
         try mirror.bringNow(PlacedFile(object, in: 2))
         expect(mirror.lack(asked) == nil)

@@ -312,6 +312,7 @@ import VersionTree
         try place.publish("1")
         try place.enable(.codePush)
         _ = try place.telling().disable(.codePush, by: place.publisher().engine())
+        try expect(place.clients().configurations(), equals: [])
         try place.publish("2")
         try expect(place.history(.codePush).offers.count, equals: 1)
         try place.enable(.codePush)

@@ -28,6 +28,9 @@ import VersionTree
         try expect(place.published(), equals: files)
         let done = try place.publisher(telling).publish("2", of: place.versions)
         expect(done.plan?.facts == plan.facts && done.pointer == plan.pointer)
+        // All of it is there: nothing is said of it again.
+        let again = try require(place.publisher().plan("2", of: place.versions).facts)
+        expect(again.twins.count == 0 && !again.writesFile)
         let told = telling.outcomes
         expect(planned.map(\.system), equals: [.codePush, .expo])
         expect(planned[0].prepared?.offer, equals: told[0].prepared?.offer)
@@ -41,7 +44,7 @@ import VersionTree
         let version = try require(live.offer.version)
         let facts = try require(live.release.facts)
         let content = ClientContent(
-            manifest: try require(try reader.manifest(version.manifest)),
+            manifest: try Manifest(parsing: require(try reader.manifestBytes(version.manifest))),
             facts: try require(try reader.facts(facts)))
         let archive = try place.bytes(of: content.zipped)
         try expect(ObjectID(of: archive), equals: live.offer.archive?.sha256)

@@ -62,8 +62,8 @@ import VersionTree
         let origin = try DirectoryOrigin(place.place.origin)
         guard let release = try origin.pointer(channel)?.releases.first else { return nil }
         let version = try require(release.version)
-        try expect(origin.manifest(version.manifest) != nil)
-        for object in try require(try origin.manifest(version.manifest)).references {
+        let manifest = try Manifest(parsing: require(try origin.manifestBytes(version.manifest)))
+        for object in manifest.references {
             let path = "\(place.place.origin)/\(OriginLayout.object(object.address))"
             try expect(ObjectID(of: Damage.contents(path)), equals: object.address)
         }

@@ -1,0 +1,47 @@
+package import StrictJSON
+
+// JSON as files of an origin have it: without white space, keys sorted (RFC 8785), one line.
+
+extension JSONValue {
+    /// An object of those members that have a value.
+    package static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
+        .object(.present(members))
+    }
+
+    /// The text of a value; `nil` for none.
+    package static func text(_ value: (some CustomStringConvertible)?) -> JSONValue? {
+        value.map { .string($0.description) }
+    }
+
+    /// The texts of values.
+    package static func texts(_ values: [String: some CustomStringConvertible]) -> JSONValue {
+        .object(values.map { Member(key: $0.key, value: .string($0.value.description)) })
+    }
+
+    /// What each value says, by the names; `nil` for none.
+    package static func named<Name: CustomStringConvertible, Value>(
+        _ values: [Name: Value], _ document: (Value) -> JSONValue
+    ) -> JSONValue? {
+        values.isEmpty
+            ? nil
+            : .object(values.map { Member(key: $0.key.description, value: document($0.value)) })
+    }
+
+    /// An epoch, or where something stands in a log; `nil` for the first.
+    static func epoch(_ value: Int64?) -> JSONValue? {
+        value.flatMap { $0 > 0 ? .integer($0) : nil }
+    }
+
+    /// A number; `nil` for none.
+    package static func number(_ value: Int64?) -> JSONValue? { value.map { .integer($0) } }
+
+    /// The bytes of a file.
+    package var fileBytes: [UInt8] { JSONWriter.serialize(self, sortedKeys: true) + [10] }
+}
+
+extension [JSONValue.Member] {
+    /// Those members that have a value.
+    static func present(_ members: KeyValuePairs<String, JSONValue?>) -> Self {
+        members.compactMap { key, value in value.map { .init(key: key, value: $0) } }
+    }
+}

@@ -1,0 +1,180 @@
+package import CASStore
+import Storage
+import Synchronization
+
+/// A file of an origin that never changes: what it is, and the epoch it was written in.
+package struct OriginKey: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        case object, manifest, places, pack, delivery, twin, facts
+        /// What is sent to the clients of a system as it stands.
+        case document(of: ToldSystem)
+        /// What led from an older manifest; nobody makes them any more, so they take no room in others.
+        indirect case delta(from: ObjectID)
+    }
+
+    package let kind: Kind
+    package let address: ObjectID
+    package let epoch: Int64
+
+    /// - Parameter epoch: the first, if it does not matter: in a directory a file stands there.
+    package init(_ kind: Kind, _ address: ObjectID, in epoch: Int64 = 0) {
+        self.kind = kind
+        self.address = address
+        self.epoch = epoch
+    }
+
+    /// Which file, wherever it stands.
+    package var name: OriginKey { OriginKey(kind, address) }
+
+    /// Its path below the origin.
+    package var path: String {
+        switch kind {
+        case .object: OriginLayout.object(address, in: epoch)
+        case .manifest: OriginLayout.manifest(address, in: epoch)
+        case .places: OriginLayout.places(address, in: epoch)
+        case .pack: OriginLayout.pack(address, in: epoch)
+        case .delivery: OriginLayout.delivery(address, in: epoch)
+        case .twin: OriginLayout.twin(address, in: epoch)
+        case .facts: OriginLayout.facts(address, in: epoch)
+        case .document(let system):
+            OriginLayout.clientDocument(address, of: system.description, in: epoch)
+        case .delta(let base): OriginLayout.delta(to: address, from: base)
+        }
+    }
+
+    /// Below which all objects, twins or packs of an epoch stand.
+    static func prefix(of kind: Kind, in epoch: Int64) -> String {
+        switch kind {
+        case .twin: OriginLayout.prefix(OriginLayout.twins, in: epoch)
+        case .pack: OriginLayout.prefix(OriginLayout.packs, in: epoch)
+        default: OriginLayout.prefix(OriginLayout.objects, in: epoch)
+        }
+    }
+
+    /// What a path means; `nil` if it is not one of these.
+    package init?(path: String) {
+        guard let (epoch, rest) = OriginLayout.epoch(of: path) else { return nil }
+        let parts = rest.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        let digits = parts.dropFirst().joined()
+        let kind: Kind
+        var address =
+            parts.count == 3 ? ObjectID(digits) : OriginLayout.address(ofManifestFile: digits)
+        switch (parts.first, parts.count) {
+        case (OriginLayout.objects, 3): kind = .object
+        case (OriginLayout.packs, 3): kind = .pack
+        case (OriginLayout.twins, 3): kind = .twin
+        case (OriginLayout.facts, 2): kind = .facts
+        case (OriginLayout.places, 2): kind = .places
+        case (OriginLayout.deliveries, 2): kind = .delivery
+        case (OriginLayout.clients, 4):
+            guard let system = ToldSystem(parts[1]) else { return nil }
+            (kind, address) = (.document(of: system), ObjectID(parts[3]))
+        case (OriginLayout.manifests, 2):
+            if let delta = OriginLayout.delta(ofFile: digits) {
+                (kind, address) = (.delta(from: delta.base), delta.manifest)
+            } else {
+                kind = .manifest
+            }
+        default: return nil
+        }
+        guard let address else { return nil }
+        self.init(kind, address, in: epoch)
+        // One spelling only: what is spelled otherwise is not ours.
+        guard self.path == path else { return nil }
+    }
+}
+
+/// A file of an origin that never changes, and how many bytes it has.
+package struct PlacedFile: Sendable, Hashable {
+    package let key: OriginKey
+    /// `nil` if nobody says it.
+    package let byteCount: Int64?
+
+    package init(_ key: OriginKey, byteCount: Int64? = nil) {
+        self.key = key
+        self.byteCount = byteCount
+    }
+
+    init(_ file: SizedKey) { self.init(file.key, byteCount: file.byteCount) }
+
+    /// Which file.
+    package var name: OriginKey { key.name }
+
+    /// The file that a path leads to; `nil` for one that is not named by its bytes.
+    package init?(_ file: ServedFile) {
+        guard case .addressed = file.identity, let key = OriginKey(path: file.path) else {
+            return nil
+        }
+        self.init(key)
+    }
+}
+
+extension OriginKey {
+    /// The largest document for the clients of another system: a server has it in memory.
+    package static let documentByteCountMax: Int64 = 16 << 20
+
+    /// The largest file of its kind that is read, in bytes.
+    package var byteCountMax: Int64 {
+        switch kind {
+        // More than S3 lets a file have (5 TiB).
+        case .object, .twin, .pack: 8 << 40
+        case .manifest, .delta: Int64(OriginLayout.manifestByteCountMax)
+        case .facts: Int64(ContentFacts.byteCountMax)
+        case .places: Places.byteCountMax
+        case .delivery: Delivery.byteCountMax
+        case .document: Self.documentByteCountMax
+        }
+    }
+}
+
+extension OriginKey.Kind {
+    /// Whether every check reads it: it names others.
+    var isRead: Bool {
+        switch self {
+        case .manifest, .places, .delivery, .facts, .delta: true
+        case .object, .pack, .twin, .document: false
+        }
+    }
+}
+
+extension OriginKey {
+    /// What it is stored with.
+    var fields: StoredFields {
+        switch kind {
+        case .object, .pack, .twin, .document: .object
+        case .manifest, .places, .delivery, .facts, .delta: .document
+        }
+    }
+}
+
+/// A file of an origin, and how many bytes it has.
+package struct SizedKey: Sendable, Hashable {
+    package let key: OriginKey
+    package let byteCount: Int64
+}
+
+extension SizedKey {
+    init(_ kind: OriginKey.Kind, _ address: ObjectID, in epoch: Int64, _ byteCount: Int64) {
+        self.init(key: OriginKey(kind, address, in: epoch), byteCount: byteCount)
+    }
+}
+
+extension ObjectStorage {
+    /// The sizes of files, several asked for at once; none of what is not there.
+    func sizes(
+        of keys: [OriginKey], unless isInterrupted: @escaping @Sendable () -> Bool = { false }
+    ) throws(StoreError) -> [OriginKey: Int64] {
+        let sizes = Mutex<[OriginKey: Int64]>([:])
+        try inParallel(keys.count) { (index) throws(StoreError) in
+            if isInterrupted() { throw .publishingInterrupted }
+            guard let file = try head(keys[index].path) else { return }
+            sizes.withLock { $0[keys[index]] = file.byteCount }
+        }
+        return sizes.withLock { $0 }
+    }
+}
+
+extension Sequence<SizedKey> {
+    /// Their bytes.
+    var byteCount: Int64 { reduce(0) { $0.addingClamped($1.byteCount) } }
+}
