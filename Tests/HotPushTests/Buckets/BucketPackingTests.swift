@@ -227,26 +227,6 @@ import VersionTree
         expect(world.broken, equals: [])
     }
 
-    @Test func `a plan writes nothing, and says what is written then`() throws {
-        let world = try BucketWorld()
-        let publisher = world.publisher(packs: .before)
-        let first = try publisher.plan("1", of: world.versions)
-        expect(world.store.files.isEmpty)
-        expect(first.objects.count == 3 && first.writesManifest && first.writesPointer)
-        expect(first.packing?.packs.count, equals: 1)
-        try world.publish("1", by: publisher)
-        let before = world.store.files
-        let second = try publisher.plan("2", of: world.versions)
-        expect(world.store.files, equals: before)
-        expect(second.objects.count == 1 && second.reusedObjectCount == 2)
-        let done = try world.publish("2", by: publisher)
-        expect(done.objects.count == 1 && done.byteCount == second.byteCount)
-        expect(done.packing?.packs.map(\.base), equals: second.packing?.packs.map(\.base))
-        let third = try publisher.plan("2", of: world.versions)
-        expect(!third.writesPointer && !third.writesManifest && third.objects.isEmpty)
-        expect(third.packing == nil)
-    }
-
     @Test func `what is missing or cut is found by looking, and sent again`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher(packs: .before))

@@ -63,12 +63,6 @@ import VersionTree
         return OriginPublisher(ModelStorage(store), options: options, pause: { _ in })
     }
 
-    final class Notices: Sendable {
-        private let texts = Mutex<[String]>([])
-        var all: [String] { texts.withLock { $0 } }
-        func add(_ text: String) { texts.withLock { $0.append(text) } }
-    }
-
     @Test(arguments: Left.allCases)
     func `no verb begins a log there unasked, and each says what is the matter`(
         _ left: Left
@@ -143,6 +137,8 @@ import VersionTree
         let commit = try publisher(store, takesOver: true, notes: notes).publish(
             "1", of: versions, as: ReleaseOffer(channel: ChannelName("new")))
         expect(commit.entry == 2 && commit.pointerProblem == nil)
+        // What stands there is not sent again.
+        expect(commit.objects.count, equals: 0)
         expect(notes.all.count { $0.contains("s3://model/origin") }, equals: 1)
         let pointers = try publisher(store).pointers()
         for old in offeredBefore {

@@ -119,7 +119,7 @@ import VersionTree
             let world = BucketWorld(copying: self.world)
             try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
             world.store.set(OriginLayout.logEntry(number), forgery.bytes)
-            let notices = SignedNotices()
+            let notices = Notices()
             func publisher() -> OriginPublisher {
                 world.publisher(options: {
                     $0.sealing = alice

@@ -57,25 +57,6 @@ import VersionTree
         try fixture.publish("r1")
     }
 
-    /// The version at the head of a channel; all that the pointer names is there.
-    private func offered(_ place: PackingFixture, _ channel: ChannelName) throws -> String? {
-        let origin = try DirectoryOrigin(place.place.origin)
-        guard let release = try origin.pointer(channel)?.releases.first else { return nil }
-        let version = try require(release.version)
-        try expect(origin.manifest(version.manifest) != nil)
-        for object in try require(try origin.manifest(version.manifest)).references {
-            let path = "\(place.place.origin)/\(OriginLayout.object(object.address))"
-            try expect(ObjectID(of: Damage.contents(path)), equals: object.address)
-        }
-        if let published = release.delivery {
-            for pack in try place.reader.delivery(of: version, published).packs {
-                let path = "\(place.place.origin)/\(OriginLayout.pack(pack.address))"
-                try expect(ObjectID(of: Damage.contents(path)), equals: pack.address)
-            }
-        }
-        return version.name.description
-    }
-
     /// - Returns: whether the disk got full.
     private func survive(
         after count: Int, _ channel: ChannelName, _ moment: PackOptions.Moment
@@ -84,7 +65,7 @@ import VersionTree
         defer { Damage.remove(place.place.origin) }
         try FileManager.default.copyItem(
             atPath: fixture.place.origin, toPath: place.place.origin)
-        let before = try offered(place, channel)
+        let before = try place.offered(channel.description)
         let disk = FillingFileSystem(after: count)
         let offer = ReleaseOffer(channel: channel)
         var message = ""
@@ -95,7 +76,7 @@ import VersionTree
             message = error.message
         }
         let comment: Comment = "full after \(count): \(message)"
-        let after = try offered(place, channel)
+        let after = try place.offered(channel.description)
         if message.isEmpty {
             expect(after, equals: "r2", comment)
         } else if message.contains("channel \(channel) offers what it did before") {
@@ -107,7 +88,7 @@ import VersionTree
         if !message.isEmpty { expect(message.contains("castree prune"), comment) }
         // With room the same command ends it.
         try place.publisher(moment).publish("r2", of: place.place.versions, as: offer)
-        try expect(offered(place, channel), equals: "r2", comment)
+        try expect(place.offered(channel.description), equals: "r2", comment)
         let list = try Damage.contents(place.place.origin + "/channels.json")
         try expect(ChannelList.names(parsing: list).contains(channel), comment)
         return disk.isFull

@@ -75,7 +75,7 @@ import VersionTree
     func reserve() throws {
         let reserve = place.origin + "/.publish/reserve"
         let none = OriginRetention(releaseCount: 2, graceSeconds: 3600)
-        let verbs: [(Publisher) throws -> Void] = [
+        let verbs: [(PlacePublisher) throws -> Void] = [
             { _ = try $0.withdraw(try VersionName("13")) }, { _ = try $0.collect(none) },
         ]
         for (verb, version) in zip(verbs, ["12", "12"]) {

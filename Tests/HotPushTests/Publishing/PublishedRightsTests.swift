@@ -75,7 +75,7 @@ import VersionTree
                 [.posixPermissions: Damage.mode(path) & 0o700], ofItemAtPath: path)
         }
         try expect(closed().count > 8)
-        let notices = SignedNotices()
+        let notices = Notices()
         var options = PublisherOptions()
         options.isDurable = false
         options.verifiesObjects = true

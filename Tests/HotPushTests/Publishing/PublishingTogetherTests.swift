@@ -44,7 +44,7 @@ import VersionTree
         for release in pointer.releases {
             let version = try require(release.version)
             try expect(
-                place.files(of: version, in: reader)["own"], equals: "content \(version.name)")
+                place.files(of: version)["own"], equals: "content \(version.name)")
         }
     }
 
