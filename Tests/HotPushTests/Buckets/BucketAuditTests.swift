@@ -244,23 +244,19 @@ import VersionTree
         let shelf = try BucketWorld.Shelf()
         let count = try TestShare(oneIn: 4, of: "audit beside prune").count { number in
             let audited = try AuditedWorld(shelf)
-            let wasReached = Atomic<Bool>(false)
             let world = audited.world
-            let schedule: RequestSchedule = { request in
-                if request.number == number + 1, !wasReached.exchange(true, ordering: .relaxed) {
-                    // All that it finds unneeded goes at once.
-                    _ = try? world.publisher("pruner").withdraw(VersionName("5"))
-                    for _ in 0..<2 {
-                        _ = try? OriginPruner(world.publisher("pruner")).prune(keeping: 1, grace: 0)
-                    }
+            let once = Once(at: number + 1) {
+                // All that it finds unneeded goes at once.
+                _ = try? world.publisher("pruner").withdraw(VersionName("5"))
+                for _ in 0..<2 {
+                    _ = try? OriginPruner(world.publisher("pruner")).prune(keeping: 1, grace: 0)
                 }
-                return .answered
             }
-            let bucket = ModelStorage(audited.store, actor: "check", schedule: schedule)
+            let bucket = ModelStorage(audited.store, actor: "check", schedule: { once($0) })
             let report = try audited.audit(bucket)
             let left = report.findings.filter { $0.kind != .wrongPointer }
             expect(left, equals: [], "before request \(number + 1)")
-            return wasReached.load(ordering: .relaxed) && left.isEmpty
+            return once.wasReached && left.isEmpty
         }
         expect(count < 200)
     }
@@ -298,10 +294,7 @@ import VersionTree
         let store = ModelStore()
         for (path, bytes) in try place.published() { store.set(path, bytes) }
         // Packs that stand in the copy alone.
-        var without = PublisherOptions()
-        without.packs.moment = .never
-        without.takesOver = true
-        _ = try OriginPublisher(ModelStorage(store), options: without, pause: { _ in }).publish(
+        _ = try ModelStorage(store).publisher { $0.takesOver = true }.publish(
             "1", of: place.versions, as: ReleaseOffer(channel: ChannelName("beta")))
         var options = OriginAuditOptions()
         options.check.isDeep = true

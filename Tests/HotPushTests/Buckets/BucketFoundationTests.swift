@@ -20,11 +20,7 @@ import VersionTree
 
     /// - Parameter takesOver: whether it begins a log where pointers stand.
     private func publisher(_ store: ModelStore, takesOver: Bool = false) -> OriginPublisher {
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.takesOver = takesOver
-        options.packs.moment = .never
-        return OriginPublisher(ModelStorage(store), options: options, pause: { _ in })
+        ModelStorage(store).publisher { $0.takesOver = takesOver }
     }
 
     /// A bucket with so many channels, all with the release of a directory's origin.

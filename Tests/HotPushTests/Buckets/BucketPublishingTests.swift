@@ -78,8 +78,7 @@ import VersionTree
         let before = world.store.files.filter { !$0.key.hasPrefix("log/") }
         _ = try OriginPruner(world.publisher()).prune(keeping: 2, grace: 0)
         expect(world.store.files.filter { !$0.key.hasPrefix("log/") }, equals: before)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test func `with a grace a prune deletes only what a prune that long ago found unneeded`()
@@ -118,12 +117,9 @@ import VersionTree
             for key in world.store.files.keys where key.hasPrefix(dropped) {
                 world.store.set(key, nil)
             }
-            var options = PublisherOptions()
-            options.takesOver = true
             let refused = #expect(throws: StoreError.self) {
-                _ = try OriginPublisher(
-                    ModelStorage(world.store), options: options, pause: { _ in }
-                ).publish("1", of: world.versions)
+                try ModelStorage(world.store).publisher { $0.takesOver = true }
+                    .publish("1", of: world.versions)
             }
             expect(refused?.message.contains("they are not all there"), equals: true)
         }

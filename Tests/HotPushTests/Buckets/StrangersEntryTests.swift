@@ -148,8 +148,7 @@ import VersionTree
                 let newest = pointer.releases.first?.version?.name.description
                 expect(newest, equals: version, "\(forgery.name)")
             }
-            world.checkEnd()
-            expect(world.broken, equals: [], "\(forgery.name)")
+            world.expectEnd("\(forgery.name)")
             let findings = try OriginAudit(world.bucket()).run().findings
             let named = Set(findings.compactMap(\.path))
             expect(

@@ -74,11 +74,10 @@ struct PackingFixture {
         _ moment: PackOptions.Moment = .before, on disk: any FileSystem = POSIXFileSystem(),
         _ change: (inout PublisherOptions) -> Void = { _ in }
     ) -> PlacePublisher {
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.packs.level = 3
-        change(&options)
-        return place.publisher(on: disk, options, packs: moment)
+        place.publisher(on: disk, packs: moment) {
+            $0.packs.level = 3
+            change(&$0)
+        }
     }
 
     @discardableResult

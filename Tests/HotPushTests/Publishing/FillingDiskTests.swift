@@ -10,46 +10,6 @@ import VersionTree
 
 /// A disk that gets full somewhere in the middle and stays so: what a publisher says and what it leaves.
 @Suite("A publisher whose disk gets full") struct FillingDiskTests {
-    /// Takes so many blocks, and none after them.
-    private final class FillingFileSystem: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-        private let left: Mutex<Int>
-
-        init(after count: Int) { left = Mutex(count) }
-
-        var isFull: Bool { left.withLock { $0 < 0 } }
-
-        private func allocate(_ call: String, _ path: String) throws(StoreError) {
-            let isThere = left.withLock { left in
-                left -= 1
-                return left >= 0
-            }
-            guard isThere else { throw StoreError(systemCall: call, errno: ENOSPC, path: path) }
-        }
-
-        func open(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
-        ) throws(StoreError) -> Descriptor {
-            if access == .creating { try allocate("openat", String(cString: path)) }
-            return try base.open(directory, path, access, mode: mode)
-        }
-
-        func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
-            try allocate("write", "a file")
-            try base.write(file, bytes)
-        }
-
-        func makeDirectory(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
-        ) throws(StoreError) {
-            // What is there needs no block: EEXIST comes first.
-            if try base.status(directory, path) == nil {
-                try allocate("mkdirat", String(cString: path))
-            }
-            try base.makeDirectory(directory, path, mode: mode)
-        }
-    }
-
     let fixture: PackingFixture
 
     init() throws {
@@ -66,7 +26,14 @@ import VersionTree
         try FileManager.default.copyItem(
             atPath: fixture.place.origin, toPath: place.place.origin)
         let before = try place.offered(channel.description)
-        let disk = FillingFileSystem(after: count)
+        // Takes so many blocks, and none after them.
+        let left = Atomic<Int>(count)
+        let disk = FaultyFileSystem { operation in
+            guard operation.allocates, left.subtract(1, ordering: .relaxed).newValue < 0 else {
+                return nil
+            }
+            return operation.error(ENOSPC)
+        }
         let offer = ReleaseOffer(channel: channel)
         var message = ""
         do throws(StoreError) {
@@ -91,7 +58,7 @@ import VersionTree
         try expect(place.offered(channel.description), equals: "r2", comment)
         let list = try Damage.contents(place.place.origin + "/channels.json")
         try expect(ChannelList.names(parsing: list).contains(channel), comment)
-        return disk.isFull
+        return left.load(ordering: .relaxed) < 0
     }
 
     @Test(

@@ -76,11 +76,10 @@ import VersionTree
         }
         try expect(closed().count > 8)
         let notices = Notices()
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.verifiesObjects = true
-        options.notice = { notices.add($0) }
-        try place.publisher(options).publish("2", of: place.versions)
+        let verifying = place.publisher {
+            ($0.verifiesObjects, $0.notice) = (true, { notices.add($0) })
+        }
+        try verifying.publish("2", of: place.versions)
         try expect(closed(), equals: [])
         expect(notices.all.count { $0.contains("had fewer rights") }, equals: 1)
     }

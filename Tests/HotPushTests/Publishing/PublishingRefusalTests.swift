@@ -66,10 +66,7 @@ import VersionTree
         let before = try place.published()["channels/stable.json"]
         let path = try place.objectPath("<h1>one</h1>")
         try Damage.overwrite(path, with: Array("<h1>0ne</h1>".utf8))
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.verifiesObjects = true
-        let publisher = place.publisher(options)
+        let publisher = place.publisher { $0.verifiesObjects = true }
         try expect(publisher.plan("1", of: place.versions).writesPointer, equals: false)
         try publisher.publish("1", of: place.versions)
         try expect(place.published()["channels/stable.json"], equals: before)
@@ -200,10 +197,7 @@ import VersionTree
     func interrupted(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         try place.publish("1")
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.isInterrupted = { true }
-        let stopped = place.publisher(options)
+        let stopped = place.publisher { $0.isInterrupted = { true } }
         expect(code { try stopped.publish("2", of: place.versions) }, equals: .interrupted)
         try expect(place.read()?.version, equals: "1")
         try place.publish("2")

@@ -72,33 +72,25 @@ struct PublishingPlace {
     ///   - packs: when it makes packs; unless a test is about them, never.
     ///   - schedule: what happens to the requests to a bucket.
     func publisher(
-        on fileSystem: any FileSystem = POSIXFileSystem(), _ options: PublisherOptions? = nil,
-        packs: PackOptions.Moment = .never,
+        on fileSystem: any FileSystem = POSIXFileSystem(), packs: PackOptions.Moment = .never,
+        _ change: (inout PublisherOptions) -> Void = { _ in },
         schedule: @escaping RequestSchedule = { _ in .answered }
     ) -> PlacePublisher {
-        var chosen = options ?? PublisherOptions()
-        if options == nil { chosen.isDurable = false }
-        chosen.packs.moment = packs
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.packs.moment = packs
+        change(&options)
         let clock = clock
         if kind == .directory {
             return .directory(
-                Publisher(origin, options: chosen, fileSystem: fileSystem, now: { clock.now }))
+                Publisher(origin, options: options, fileSystem: fileSystem, now: { clock.now }))
         }
         guard let storage = try? storage(schedule: schedule) else {
             preconditionFailure("the server of the environment cannot be used")
         }
         return .bucket(
             OriginPublisher(
-                storage, options: chosen, now: { clock.now }, pause: { _ in clock.advance(1) }))
-    }
-
-    /// A publisher that ends after some steps.
-    func publisher(
-        ending steps: EndingSteps, _ options: PublisherOptions? = nil,
-        packs: PackOptions.Moment = .never
-    ) -> PlacePublisher {
-        steps.begin()
-        return publisher(on: steps.disk, options, packs: packs, schedule: { steps.schedule($0) })
+                storage, options: options, now: { clock.now }, pause: { _ in clock.advance(1) }))
     }
 
     @discardableResult
@@ -237,5 +229,16 @@ func code<R>(_ body: () throws -> R) -> StoreError.Code? {
     } catch {
         Issue.record("\(error)")
         return nil
+    }
+}
+
+extension ObjectStorage {
+    /// A publisher that makes no packs, unless that is changed.
+    func publisher(_ change: (inout PublisherOptions) -> Void = { _ in }) -> OriginPublisher {
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.packs.moment = .never
+        change(&options)
+        return OriginPublisher(self, options: options, pause: { _ in })
     }
 }

@@ -204,9 +204,7 @@ import VersionTree
         let object = try place.objectPath("body {}")
         try Damage.overwrite(object, with: Array("hacked!".utf8))
         try expect(place.publish("1").objects.isEmpty)
-        var options = PublisherOptions()
-        options.verifiesObjects = true
-        let plan = try place.publisher(on: POSIXFileSystem(), options).publish(
+        let plan = try place.publisher { $0.verifiesObjects = true }.publish(
             "1", of: place.versions)
         expect(plan.objects.map(\.address), equals: [try address(of: "body {}")])
         try expect(place.read()?.files, equals: PublishingPlace.first)

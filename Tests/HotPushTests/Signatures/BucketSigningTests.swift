@@ -77,8 +77,7 @@ import VersionTree
         try expectSigned(by: people.alice)
         let versions = try pointer().releases.compactMap { $0.version?.name.description }
         expect(versions, equals: ["2", "5", "4", "3", "1"])
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test(
@@ -105,8 +104,7 @@ import VersionTree
         let after = try pointer()
         expect(after.releases.dropFirst(), equals: before.releases[...])
         expect(after.origin == before.origin && after.sequence > before.sequence)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test("begins a new log with signed pointers of an old one only if it signs them anew")
@@ -118,10 +116,7 @@ import VersionTree
             world.store.set(key, nil)
         }
         func taking(_ sealing: PointerSealing) -> OriginPublisher {
-            var options = PublisherOptions()
-            options.packs.moment = .never
-            (options.takesOver, options.sealing) = (true, sealing)
-            return OriginPublisher(ModelStorage(world.store), options: options, pause: { _ in })
+            ModelStorage(world.store).publisher { ($0.takesOver, $0.sealing) = (true, sealing) }
         }
         let unsigned = refusal { try taking(PointerSealing()).publish("3", of: world.versions) }
         expect(unsigned?.code, equals: .untrusted)

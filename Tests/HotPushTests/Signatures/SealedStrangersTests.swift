@@ -121,11 +121,8 @@ import VersionTree
         }
         expect(refusal { try place.publish("2", known) }?.code, equals: .untrusted)
         let notices = Notices()
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.notice = { notices.add($0) }
-        options.sealing = try place.sealing(place.alice) { $0.adopts = true }
-        try place.place.publisher(on: POSIXFileSystem(), options).resign()
+        let adopting = try place.sealing(place.alice) { $0.adopts = true }
+        try place.publisher(adopting, notices: notices).resign()
         try place.expectSigned(by: place.alice)
         let mallory = try place.key(place.mallory).id
         expect(notices.all.contains { $0.contains("dropping") && $0.contains(mallory) })

@@ -120,12 +120,9 @@ import VersionTree
         let disk = FaultyFileSystem()
         disk.arm(.refuseChanges)
         let notices = Notices()
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.notice = { notices.add($0) }
-        options.sealing.signers = [try KeyFileSigner(file: place.alice, disk)]
-        try place.place.publisher(on: POSIXFileSystem(), options).publish(
-            "1", of: place.place.versions)
+        var sealing = PointerSealing()
+        sealing.signers = [try KeyFileSigner(file: place.alice, disk)]
+        try place.publisher(sealing, notices: notices).publish("1", of: place.place.versions)
         try place.expectSigned(by: place.alice)
         expect(notices.all.filter { $0.contains("could not be noted") }.count, equals: 1)
     }
@@ -285,9 +282,7 @@ import VersionTree
             OriginRetention(releaseCount: 5, graceSeconds: 0))
         // Nobody is kept from anything by that; the release is left to whoever wants it.
         let notices = Notices()
-        var publisher = place.publisher(sealing)
-        publisher.options.notice = { notices.add($0) }
-        try publisher.resign()
+        try place.publisher(sealing, notices: notices).resign()
         expect(notices.all.contains { $0.contains("publish it again") })
         try expect(place.pointer().releases, equals: next.releases)
         try expect(place.pointer().sequence > other.sequence)
@@ -303,11 +298,7 @@ import VersionTree
         let memory = try place.memory(place.alice)
         try memory.prepare(next, upon: next.sequence - 3, at: "here")
         let notices = Notices()
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.notice = { notices.add($0) }
-        options.sealing = try place.sealing(place.alice)
-        let publisher = place.place.publisher(on: POSIXFileSystem(), options)
+        let publisher = try place.publisher(place.sealing(place.alice), notices: notices)
         for _ in 0..<2 { try publisher.resign() }
         expect(notices.all.filter { $0.contains("cut short") }.count, equals: 1)
         try expect(place.pointer().sequence, equals: next.sequence + 2)

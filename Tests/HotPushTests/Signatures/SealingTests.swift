@@ -91,13 +91,9 @@ import VersionTree
             expect(error?.code == .untrusted && error?.message.contains("--adopt") == true)
         }
         try expect(place.place.published(), equals: before)
-        var options = PublisherOptions()
         let notices = Notices()
-        options.isDurable = false
-        options.notice = { notices.add($0) }
-        options.sealing = try place.sealing(place.alice) { $0.adopts = true }
-        try place.place.publisher(on: POSIXFileSystem(), options).publish(
-            "2", of: place.place.versions)
+        let adopting = try place.sealing(place.alice) { $0.adopts = true }
+        try place.publisher(adopting, notices: notices).publish("2", of: place.place.versions)
         try place.expectSigned(by: place.alice)
         expect(notices.all.contains { $0.contains("version 1 (manifest") })
     }

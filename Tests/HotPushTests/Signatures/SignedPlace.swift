@@ -58,24 +58,22 @@ struct SignedPlace {
         return sealing
     }
 
-    func options(_ sealing: PointerSealing, isDurable: Bool = false) -> PublisherOptions {
-        var options = PublisherOptions()
-        options.isDurable = isDurable
-        options.sealing = sealing
-        return options
-    }
-
     func publisher(
         _ sealing: PointerSealing, on fileSystem: any FileSystem = POSIXFileSystem(),
-        isDurable: Bool = false, schedule: @escaping RequestSchedule = { _ in .answered }
+        isDurable: Bool = false, schedule: @escaping RequestSchedule = { _ in .answered },
+        notices: Notices = Notices()
     ) -> PlacePublisher {
         place.publisher(
-            on: fileSystem, options(sealing, isDurable: isDurable), schedule: schedule)
+            on: fileSystem,
+            { ($0.sealing, $0.isDurable, $0.notice) = (sealing, isDurable, { notices.add($0) }) },
+            schedule: schedule)
     }
 
     /// A publisher that ends after some steps.
     func publisher(_ sealing: PointerSealing, ending steps: EndingSteps) -> PlacePublisher {
-        place.publisher(ending: steps, options(sealing, isDurable: true))
+        steps.begin()
+        return publisher(
+            sealing, on: steps.disk, isDurable: true, schedule: { steps.schedule($0) })
     }
 
     /// Publishes a version, signed.
