@@ -23,9 +23,7 @@ final class AuditedDocuments {
     func read(_ key: OriginKey) throws(StoreError) -> [UInt8] {
         var kind = OriginFinding.Kind.damagedFile
         do throws(StoreError) {
-            let (outcome, bytes) = try audit.storage.bytes(
-                key.path, ReadRequest(byteCountMax: key.byteCountMax))
-            if case .found = outcome {
+            if let bytes = try audit.storage.contents(key.path, limit: key.byteCountMax) {
                 if try ObjectID(of: bytes) == key.address {
                     audit.report.read.add(Int64(bytes.count))
                     return bytes
@@ -36,7 +34,8 @@ final class AuditedDocuments {
         } catch {
             guard error.code == .tooLarge else { throw error }
         }
-        let unread = StoreError(.damagedOrigin, "\(key.path) cannot be read")
+        let unread = StoreError.damagedOrigin(
+            "\(key.path) cannot be read")
         // Two releases may have the same document.
         if audit.lost.values.contains(key) {
             hasFailed = true

@@ -51,7 +51,7 @@ package struct DirectoryAudit {
         // Publishers of older castrees keep out meanwhile.
         let lock = try OriginLock(storage, publisher)
         defer { withExtendedLifetime(lock) {} }
-        var report = try audit(storage, mender).run()
+        var report = try OriginAudit(storage, options, repairingFrom: mender).run()
         try storage.barrier()
         if let mended { report.findings.insert(mended, at: 0) }
         return report
@@ -85,26 +85,17 @@ package struct DirectoryAudit {
         var tryCount = 0
         while true {
             let before = try pointers(in: storage)
-            let report = try audit(storage, nil).run()
+            let report = try OriginAudit(storage, options).run()
             tryCount += 1
             if report.findings.isEmpty || tryCount == Self.tryCountMax { return report }
             if try pointers(in: storage) == before { return report }
         }
     }
 
-    private func audit(_ storage: DirectoryStorage, _ mender: OriginMender?) -> OriginAudit {
-        var options = options
-        options.mayLackLog = true
-        return OriginAudit(storage, options, repairingFrom: mender)
-    }
-
     /// The files of the pointers, by their tags.
     private func pointers(in storage: DirectoryStorage) throws(StoreError) -> [String: EntityTag] {
         var tags: [String: EntityTag] = [:]
-        try storage.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
-            for file in page.files { tags[file.key] = file.tag }
-            return true
-        }
+        try storage.forEachFile(below: OriginLayout.channels + "/") { tags[$0.key] = $0.tag }
         return tags
     }
 }

@@ -10,10 +10,6 @@ struct LogAudit {
         var strays = StrayKeys()
         /// How many entries were read.
         var entryCount = 0
-        /// The bytes of the log.
-        var byteCount: Int64 = 0
-        /// Whether the listing has any entry.
-        var isThere = false
     }
 
     private let storage: any ObjectStorage
@@ -31,18 +27,13 @@ struct LogAudit {
     func run() throws(StoreError) -> Result {
         var result = Result()
         var numbers: [Int64] = []
-        try storage.listAll(OriginLayout.log + "/") { (page) throws(StoreError) in
-            for file in page.files {
-                guard let number = OriginLayout.number(ofLogEntry: file.key) else {
-                    result.strays.add(file.key, file.byteCount)
-                    continue
-                }
+        try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
+            if let number = OriginLayout.number(ofLogEntry: file.key) {
                 numbers.append(number)
-                result.byteCount = result.byteCount.addingClamped(file.byteCount)
+            } else {
+                result.strays.add(file.key, file.byteCount)
             }
-            return true
         }
-        result.isThere = !numbers.isEmpty
         result.entryCount = numbers.count
         numbers = try filled(numbers, &result)
         try read(numbers, &result)

@@ -13,13 +13,12 @@ extension OriginAudit {
                 _ = try copy.bytes(in: state, log, near: seen)
             } catch {
                 guard OriginLog.saysEntryIsBad(error) else { throw error }
-                report.findings.append(OriginFinding(.damagedEntry, nil, error.message))
+                try found(.damagedEntry, nil, error.message)
                 continue
             }
             guard let problem = try problem(with: copy, seen, state) else { continue }
             try found(
-                OriginFinding(
-                    .wrongPointer, copy.key, "\(problem); clients are not told what the log says")
+                .wrongPointer, copy.key, "\(problem); clients are not told what the log says"
             ) { () throws(StoreError) in
                 let isBeyond = (seen.log ?? 0) > state.number
                 try CopyWriting(log, options.pause).write(
@@ -29,11 +28,10 @@ extension OriginAudit {
         }
         let known = Set(copies.map(\.key))
         for path in survey.clientFiles where !known.contains(path) {
-            report.findings.append(
-                OriginFinding(
-                    .foreignPointer, path,
-                    "the log knows nothing of it: somebody has copied a directory's origin here; delete the file"
-                ))
+            try found(
+                .foreignPointer, path,
+                "the log knows nothing of it: somebody has copied a directory's origin here; delete the file"
+            )
         }
     }
 
@@ -72,18 +70,13 @@ extension OriginAudit {
             }
             return
         }
-        let systems = Set(state.entry.clients.keys)
-        let documents: Set<SizedKey>
         do throws(StoreError) {
-            documents = try log.documents(
-                of: systems, keptFrom: state.entry.keptFrom, upTo: state)
+            let documents = try log.documents(
+                of: Set(state.entry.clients.keys), keptFrom: state.entry.keptFrom, upTo: state)
+            for document in documents { needed.add(document) }
         } catch {
             guard OriginLog.saysEntryIsBad(error) else { throw error }
-            report.findings.append(OriginFinding(.damagedEntry, nil, error.message))
-            return
-        }
-        for document in documents {
-            needed.add(document)
+            try found(.damagedEntry, nil, error.message)
         }
     }
 }

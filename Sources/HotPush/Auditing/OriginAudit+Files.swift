@@ -22,60 +22,50 @@ extension OriginAudit {
             let documents = AuditedDocuments(self, release, survey)
             let files = ReleaseFiles(release, storage, nil, reading: documents.read)
             if versions.insert(release.version).inserted {
-                areAllRead =
-                    try add(&needed, release, documents) { () throws(StoreError) in
-                        try files.contents()
-                    }
-                    && areAllRead
+                try add(&needed, &areAllRead, release, documents) { () throws(StoreError) in
+                    try files.contents()
+                }
             }
             if let delivery = release.delivery, deliveries.insert(delivery).inserted {
-                areAllRead =
-                    try add(&needed, release, documents) { () throws(StoreError) in
-                        try files.packed()
-                    }
-                    && areAllRead
+                try add(&needed, &areAllRead, release, documents) { () throws(StoreError) in
+                    try files.packed()
+                }
             }
             if let published = release.facts, facts.insert(published).inserted {
-                areAllRead =
-                    try add(&needed, release, documents) { () throws(StoreError) in
-                        for object in try files.facts()?.objects ?? [] {
-                            if let twin = object.twin { owners[twin.address] = object.address }
-                        }
-                        return try files.told()
+                try add(&needed, &areAllRead, release, documents) { () throws(StoreError) in
+                    for object in try files.facts()?.objects ?? [] {
+                        if let twin = object.twin { owners[twin.address] = object.address }
                     }
-                    && areAllRead
+                    return try files.told()
+                }
             }
         }
         return (needed, areAllRead)
     }
 
-    /// - Returns: whether the documents could be read.
+    /// - Parameter areAllRead: becomes `false` if a document could not be read.
     private func add(
-        _ needed: inout NeededFiles, _ release: LiveRelease, _ documents: AuditedDocuments,
-        _ files: () throws(StoreError) -> [PlacedFile]
-    ) throws(StoreError) -> Bool {
+        _ needed: inout NeededFiles, _ areAllRead: inout Bool, _ release: LiveRelease,
+        _ documents: AuditedDocuments, _ files: () throws(StoreError) -> [PlacedFile]
+    ) throws(StoreError) {
         let version = release.version.name.description
         documents.hasFailed = false
         do throws(StoreError) {
             for file in try files() {
                 guard let other = needed.add(file, of: version) else { continue }
-                report.findings.append(
-                    OriginFinding(
-                        .damagedRelease, file.key.path,
-                        "version \(version) says that it has \(file.byteCount ?? 0) bytes, and another release "
-                            + "\(other)", version: version))
+                try found(
+                    .damagedRelease, file.key.path,
+                    "version \(version) says that it has \(file.byteCount ?? 0) bytes, and another release "
+                        + "\(other)", version: version)
             }
-            return true
         } catch {
             guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
+            areAllRead = false
             // What could not be read is a finding already.
-            if documents.hasFailed { return false }
+            if documents.hasFailed { return }
             let key = OriginKey(.manifest, release.version.manifest, in: release.version.epoch)
-            report.findings.append(
-                OriginFinding(
-                    .damagedRelease, key.path, "version \(version): \(error.message)",
-                    version: version))
-            return false
+            try found(
+                .damagedRelease, key.path, "version \(version): \(error.message)", version: version)
         }
     }
 
@@ -103,14 +93,7 @@ extension OriginAudit {
                 if !mended.contains(key) { unlisted.append(key) }
             }
         }
-        let (storage, options, keys) = (storage, options, unlisted)
-        let sizes = Mutex<[OriginKey: Int64]>([:])
-        try storage.inParallel(keys.count) { (position) throws(StoreError) in
-            if options.isInterrupted() { throw .publishingInterrupted }
-            guard let file = try storage.head(keys[position].path) else { return }
-            sizes.withLock { $0[keys[position]] = file.byteCount }
-        }
-        let asked = sizes.withLock { $0 }
+        let asked = try storage.sizes(of: unlisted, unless: options.isInterrupted)
         for key in unlisted {
             if let byteCount = asked[key] {
                 if byteCount != needed.byteCount(of: key) { noteSize(byteCount, of: key, needed) }
@@ -226,22 +209,17 @@ private final class DeepReading: Sendable {
     func problem(
         with key: OriginKey, _ byteCount: Int64
     ) throws(StoreError) -> OriginFinding.Kind? {
-        var digester = try Digester(.sha256)
-        let outcome: ReadOutcome
         do throws(StoreError) {
-            outcome = try storage.get(key.path, ReadRequest(byteCountMax: byteCount)) {
+            let found = try storage.address(of: key.path, limit: byteCount) {
                 (bytes) throws(StoreError) in
                 if options.isInterrupted() { throw .publishingInterrupted }
-                digester.update(bytes)
                 take(bytes.count)
             }
+            return found == key.address ? nil : found == nil ? .missingFile : .damagedFile
         } catch {
             guard error.code == .tooLarge else { throw error }
             return .damagedFile
         }
-        guard case .found = outcome else { return .missingFile }
-        let address = digester.finish { ObjectID(unchecked: $0) }
-        return address == key.address ? nil : .damagedFile
     }
 
     private func take(_ count: Int) {

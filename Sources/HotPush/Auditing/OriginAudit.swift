@@ -93,14 +93,14 @@ package final class OriginAudit {
         do throws(StoreError) {
             if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
             // The gap that its entries leave is a finding already.
-            if result.isThere { return nil }
-            if options.mayLackLog, seen.pointer?.log == nil { return try standing() }
+            if result.entryCount > 0 { return nil }
+            if storage.isLocal, seen.pointer?.log == nil { return try standing() }
             try noteAbsence(seen.pointer?.log)
             return nil
         } catch {
             guard OriginLog.saysEntryIsBad(error) else { throw error }
             if !report.findings.contains(where: { $0.message == error.message }) {
-                report.findings.append(OriginFinding(.damagedEntry, nil, error.message))
+                try found(.damagedEntry, nil, error.message)
             }
             return nil
         }
@@ -126,8 +126,7 @@ package final class OriginAudit {
             report.absence = absence.message
             return
         }
-        report.findings.append(
-            OriginFinding(.missingEntry, OriginLayout.logEntry(1), absence.message))
+        try found(.missingEntry, OriginLayout.logEntry(1), absence.message)
     }
 
     /// Deletes what a probe has written where no prune will.
@@ -157,11 +156,10 @@ package final class OriginAudit {
             guard let channel = OriginLayout.channel(ofPointer: path),
                 state.pointers[channel] == nil
             else { continue }
-            report.findings.append(
-                OriginFinding(
-                    .foreignPointer, path,
-                    "the log knows no channel \(channel): somebody has copied a directory's origin here; delete "
-                        + "the file, and publish to the bucket"))
+            try found(
+                .foreignPointer, path,
+                "the log knows no channel \(channel): somebody has copied a directory's origin here; delete "
+                    + "the file, and publish to the bucket")
         }
     }
 
@@ -172,8 +170,7 @@ package final class OriginAudit {
             OriginMarker.serialized(
                 of: signed?.origin, hasClients: !state.entry.clients.isEmpty))
         try found(
-            OriginFinding(
-                .missingFile, OriginLayout.marker, "what says that an origin is here is not there")
+            .missingFile, OriginLayout.marker, "what says that an origin is here is not there"
         ) { () throws(StoreError) in
             try storage.put(OriginLayout.marker, body, .pointer).isStored
         }
@@ -185,10 +182,8 @@ package final class OriginAudit {
         let copy = PointerCopy(channel, in: storage)
         let seen = try copy.read()
         guard let problem = try problem(with: seen, channel, state) else { return }
-        let finding = OriginFinding(
-            .wrongPointer, copy.key,
-            "\(problem); devices do not see what the log offers")
-        try found(finding) { () throws(StoreError) in
+        try found(.wrongPointer, copy.key, "\(problem); devices do not see what the log offers") {
+            () throws(StoreError) in
             let isBeyond = (seen.pointer?.log ?? 1) > state.number
             try PointerCopies(log, options.pause).write(
                 channel, of: state, seen: seen, isForced: isBeyond)
@@ -222,9 +217,8 @@ package final class OriginAudit {
         let list = try ChannelListCopy(of: state, in: storage)
         if try list.isRight() { return }
         try found(
-            OriginFinding(
-                .wrongPointer, OriginLayout.channelList,
-                "it does not list the channels that there are; only people and pages read it")
+            .wrongPointer, OriginLayout.channelList,
+            "it does not list the channels that there are; only people and pages read it"
         ) { () throws(StoreError) in
             try list.write().isStored
         }
@@ -232,9 +226,10 @@ package final class OriginAudit {
 
     /// Notes a finding, and repairs it if this is a repair.
     func found(
-        _ finding: OriginFinding, _ repair: () throws(StoreError) -> Bool
+        _ kind: OriginFinding.Kind, _ path: String?, _ message: String, version: String? = nil,
+        _ repair: () throws(StoreError) -> Bool = { () throws(StoreError) in false }
     ) throws(StoreError) {
-        var finding = finding
+        var finding = OriginFinding(kind, path, message, version: version)
         if mender != nil { finding.isRepaired = try repair() }
         report.findings.append(finding)
     }
@@ -251,8 +246,6 @@ package final class OriginAudit {
 package struct OriginAuditOptions: Sendable {
     /// Whether bytes are read, of which share of the files, and how fast.
     package var check = CheckOptions()
-    /// Whether an origin without a log is one: in a directory, where one publisher after the other has the lock.
-    package var mayLackLog = false
     /// Whether it is tried if the store lets exactly one of several creators succeed.
     package var isProbing = false
     /// Called now and then; `true` ends the check with `.interrupted`.

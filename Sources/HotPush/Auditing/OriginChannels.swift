@@ -25,18 +25,21 @@ package struct OriginChannels: Sendable {
     /// - Throws: `.notFound` if there is no channel; `.accessDenied`, `.badPointer`, `.damagedOrigin`; what reading
     ///   throws.
     package func offered(_ only: ChannelName? = nil) throws(StoreError) -> Offered {
-        let hint = try PointerCopy(only ?? .stable, in: storage).hint()
-        var reason: String?
-        let state: OriginState?
-        do throws(StoreError) {
-            state = try OriginLog(storage).state(from: hint)
-        } catch {
-            guard error.code == .accessDenied else { throw error }
-            (state, reason) = (nil, "the log of \(storage.place) may not be read")
+        let seen = try Self.unlessDenied { () throws(StoreError) in
+            try PointerCopy(only ?? .stable, in: storage).read()
         }
+        // Where to begin to look for the end of the log.
+        let hint = seen?.pointer?.log
+        let found = try Self.unlessDenied { () throws(StoreError) in
+            try OriginLog(storage).state(from: hint ?? 0)
+        }
+        let state = found ?? nil
+        var reason = found == nil ? "the log of \(storage.place) may not be read" : nil
         var absence: StoreError?
         if state == nil, reason == nil {
-            absence = try self.absence(hint)
+            absence = try Self.unlessDenied { () throws(StoreError) in
+                try OriginTraces(of: storage).absence(namedBy: hint)
+            }
             reason = absence?.message ?? "there is no log in \(storage.place)"
         }
         let all = if let state { Array(state.pointers.values) } else { try copies(only) }
@@ -54,10 +57,12 @@ package struct OriginChannels: Sendable {
             pointers: pointers, others: others.sorted { $0.channel < $1.channel }, reason: reason)
     }
 
-    /// What says that there is no log; `nil` to those who may not list.
-    private func absence(_ hint: Int64) throws(StoreError) -> StoreError? {
+    /// - Returns: `nil` to those who may not read, or list, that.
+    private static func unlessDenied<R>(
+        _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R? {
         do throws(StoreError) {
-            return try OriginTraces(of: storage).absence(namedBy: hint > 0 ? hint : nil)
+            return try body()
         } catch {
             guard error.code == .accessDenied else { throw error }
             return nil
@@ -71,11 +76,7 @@ package struct OriginChannels: Sendable {
         let wanted = if let only { [only] } else { try names() }
         for name in wanted {
             do throws(StoreError) {
-                let (outcome, bytes) = try storage.bytes(
-                    OriginLayout.pointer(name),
-                    ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax)))
-                guard case .found = outcome else { continue }
-                pointers.append(try ChannelPointer(parsing: bytes, of: name))
+                if let pointer = try storage.pointer(of: name) { pointers.append(pointer) }
             } catch {
                 // Who may not list is refused what is not there.
                 guard error.code == .accessDenied else { throw error }
@@ -87,15 +88,13 @@ package struct OriginChannels: Sendable {
     }
 
     private func names() throws(StoreError) -> [ChannelName] {
-        do throws(StoreError) {
-            let (outcome, bytes) = try storage.bytes(
-                OriginLayout.channelList, ReadRequest(byteCountMax: ChannelList.byteCountMax))
-            guard case .found = outcome else { return [.stable] }
-            return try ChannelList.names(parsing: bytes)
-        } catch {
-            guard error.code == .accessDenied else { throw error }
-            return [.stable]
-        }
+        let bytes =
+            try Self.unlessDenied { () throws(StoreError) in
+                try storage.contents(OriginLayout.channelList, limit: ChannelList.byteCountMax)
+            } ?? nil
+        return try bytes.map { (bytes) throws(StoreError) in
+            try ChannelList.names(parsing: bytes)
+        } ?? [.stable]
     }
 
     /// The deliveries of what channels offer, by address; those that cannot be had are left out.
@@ -120,17 +119,5 @@ package struct OriginChannels: Sendable {
             }
         }
         return deliveries
-    }
-}
-
-extension PointerCopy {
-    /// The entry that a pointer names: where to begin to look for the end of the log; 0 for none.
-    fileprivate func hint() throws(StoreError) -> Int64 {
-        do throws(StoreError) {
-            return try read().pointer?.log ?? 0
-        } catch {
-            guard error.code == .accessDenied else { throw error }
-            return 0
-        }
     }
 }

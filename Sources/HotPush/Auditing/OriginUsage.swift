@@ -64,28 +64,24 @@ package struct OriginUsage: Sendable {
         // It says what is no origin.
         _ = try DirectoryOrigin(path)
         let storage = try DirectoryStorage(path, scratch: OriginLayout.work)
-        let log = OriginLog(storage)
-        let written = try log.state(from: 0)
-        let state = if let written { written } else { try OriginState(standingIn: storage) }
-        try self.init(of: storage, log, state, listed)
+        try self.init(of: storage, listed: listed)
         for file in try storage.unlistedFiles() { work.add(file.byteCount) }
     }
 
-    /// Lists a bucket, and reads the log and what releases name.
+    /// Lists an origin, and reads the log and what releases name.
     /// - Parameter listed: gets the number of keys that the listing has shown so far.
     /// - Throws: `.noOrigin`; `.damagedOrigin` if the log or a release cannot be read: a check says more.
     package init(
         of storage: any ObjectStorage, listed: (Int) -> Void = { _ in }
     ) throws(StoreError) {
         let log = OriginLog(storage)
-        let state = try OriginPublisher(storage).open(PointerCopy(.stable, in: storage).read(), log)
-        try self.init(of: storage, log, state, listed)
-    }
-
-    private init(
-        of storage: any ObjectStorage, _ log: OriginLog, _ state: OriginState,
-        _ listed: (Int) -> Void
-    ) throws(StoreError) {
+        let written = storage.isLocal ? try log.state(from: 0) : nil
+        let state =
+            if let written { written } else if storage.isLocal {
+                try OriginState(standingIn: storage)
+            } else {
+                try OriginPublisher(storage).open(PointerCopy(.stable, in: storage).read(), log)
+            }
         (entry, epoch) = (state.number, state.entry.epoch)
         let survey = try OriginSurvey(storage, log).run(listed)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
@@ -132,15 +128,12 @@ package struct OriginUsage: Sendable {
         pointers = state.pointers.values.sorted { $0.channel < $1.channel }
         try readDeliveries(in: storage)
         var entries = FileFigures()
-        try storage.listAll(OriginLayout.log + "/") { (page) throws(StoreError) in
-            for file in page.files {
-                if OriginLayout.number(ofLogEntry: file.key) != nil {
-                    entries.add(file.byteCount)
-                } else {
-                    strays.add(file.key, file.byteCount)
-                }
+        try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
+            if OriginLayout.number(ofLogEntry: file.key) != nil {
+                entries.add(file.byteCount)
+            } else {
+                strays.add(file.key, file.byteCount)
             }
-            return true
         }
         self.log = entries
         figures = storage.figures
@@ -151,14 +144,9 @@ package struct OriginUsage: Sendable {
             guard let delivery = release.delivery, deliveryDocuments[delivery.address] == nil else {
                 continue
             }
-            let key = OriginLayout.delivery(delivery.address, in: delivery.epoch)
-            let request = ReadRequest(byteCountMax: Delivery.byteCountMax)
-            let (outcome, bytes) = try storage.bytes(key, request)
-            guard case .found = outcome else { continue }
             // Packs are derived: a check says what is wrong with a delivery.
-            deliveryDocuments[delivery.address] = try PackBases.harmless { () throws(StoreError) in
-                try Delivery(bytes, named: delivery, of: release.version)
-            }
+            deliveryDocuments[delivery.address] = try storage.delivery(
+                delivery, of: release.version)
         }
     }
 

@@ -101,8 +101,7 @@ struct KeyTable {
     private mutating func index(of epoch: Int64) throws(StoreError) -> Int {
         if let known = epochIndices[epoch] { return known }
         guard epochs.count < Self.epochCountMax else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "the listing shows files of more than \(Self.epochCountMax) epochs, which no origin has; look what else "
                     + "writes there")
         }
@@ -127,13 +126,9 @@ struct KeyTable {
         else { return nil }
         let name = UInt64(kind) << 17 | UInt64(epoch)
         let part = Int(key.address.w0 >> 56)
-        var (low, high) = (0, parts[part].count)
-        while low < high {
-            let middle = (low + high) / 2
-            let row = parts[part][middle]
-            let isBefore =
-                row.address == key.address ? row.name < name : row.address < key.address
-            if isBefore { low = middle + 1 } else { high = middle }
+        let low = (0..<parts[part].count).firstPosition { place in
+            let row = parts[part][place]
+            return row.address == key.address ? row.name < name : row.address < key.address
         }
         guard low < parts[part].count else { return nil }
         let row = parts[part][low]

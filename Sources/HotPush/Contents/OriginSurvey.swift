@@ -29,9 +29,7 @@ final class OriginSurvey {
     /// A file of another origin, which stands where this one has an epoch; its files look like this one's.
     private(set) var inner: String?
     /// What a release's files are never changes: no state of the log makes it necessary to read a manifest again.
-    private var contents: [PublishedVersion: Int] = [:]
-    private var packs: [PublishedDelivery: Int] = [:]
-    private var facts: [PublishedFacts: Int] = [:]
+    private var numbers: [AnyHashable: Int] = [:]
     /// What these are numbers of.
     private var lists = ReleaseLists()
 
@@ -63,7 +61,7 @@ final class OriginSurvey {
     private static func cuts(after key: String) -> [String] {
         let epoch = OriginLayout.epoch(of: key)?.epoch ?? 0
         return Set([0, epoch]).flatMap { epoch in
-            (0..<16).map { OriginLayout.objectsPrefix(in: epoch) + String($0, radix: 16) }
+            (0..<16).map { OriginKey.prefix(of: .object, in: epoch) + String($0, radix: 16) }
         }
     }
 
@@ -134,54 +132,47 @@ final class OriginSurvey {
 
     /// The numbers of its lists.
     private func numbers(of release: LiveRelease) throws(StoreError) -> [Int] {
-        let reader = ReleaseFiles(release, storage, nil)
-        let number =
-            if let known = contents[release.version] { known } else {
-                lists.add(ListedFiles(try reader.contents().map(\.key), in: table))
-            }
-        contents[release.version] = number
-        var all = [number]
+        let files = ReleaseFiles(release, storage, nil)
+        var all = [
+            try number(of: release.version) { () throws(StoreError) in try files.contents() }
+        ]
         if let delivery = release.delivery {
-            let packed =
-                if let known = packs[delivery] { known } else { lists.add(try packed(reader)) }
-            packs[delivery] = packed
-            all.append(packed)
+            all.append(
+                try number(of: delivery, derived: [.pack, .delivery]) { () throws(StoreError) in
+                    try files.packed()
+                })
         }
-        if let published = release.facts {
-            let told =
-                if let known = facts[published] { known } else { lists.add(try told(reader)) }
-            facts[published] = told
-            all.append(told)
+        if let facts = release.facts {
+            all.append(
+                try number(of: facts, derived: [.twin, .facts, .places]) {
+                    () throws(StoreError) in try files.told()
+                })
         }
         return all
     }
 
-    private func told(_ reader: ReleaseFiles) throws(StoreError) -> ListedFiles {
+    /// The number of the list of files that something names.
+    /// - Parameter kinds: what these are, if they are derived: one that is lost keeps nobody from pruning, and all of its kind
+    ///   stay until it is known again which of them are needed.
+    private func number(
+        of name: some Hashable, derived kinds: Set<OriginKey.Kind> = [],
+        _ files: () throws(StoreError) -> [PlacedFile]
+    ) throws(StoreError) -> Int {
+        if let known = numbers[name] { return known }
+        let list: ListedFiles
         do throws(StoreError) {
-            return ListedFiles(try reader.told().map(\.key), in: table)
+            list = ListedFiles(try files().map(\.key), in: table)
         } catch {
-            guard !isStrict, ReleaseFiles.saysReleaseIsBad(error) else { throw error }
-            // They are derived, too.
+            guard !kinds.isEmpty, !isStrict, ReleaseFiles.saysReleaseIsBad(error) else {
+                throw error
+            }
             log.notice("\(error.message); until then nothing of its kind is deleted")
-            return everything([.twin, .facts, .places])
+            let all = table.positions.lazy.map { self.table[$0].key }
+            list = ListedFiles(all.filter { kinds.contains($0.kind) }, in: table)
         }
-    }
-
-    /// All files of some kinds: they stay until it is known again which of them are needed.
-    private func everything(_ kinds: Set<OriginKey.Kind>) -> ListedFiles {
-        let keys = table.positions.lazy.map { self.table[$0].key }
-        return ListedFiles(keys.filter { kinds.contains($0.kind) }, in: table)
-    }
-
-    private func packed(_ reader: ReleaseFiles) throws(StoreError) -> ListedFiles {
-        do throws(StoreError) {
-            return ListedFiles(try reader.packed().map(\.key), in: table)
-        } catch {
-            guard !isStrict, ReleaseFiles.saysReleaseIsBad(error) else { throw error }
-            // Packs are derived: one delivery that is lost keeps nobody from pruning.
-            log.notice("\(error.message); until then nothing of its kind is deleted")
-            return everything([.pack, .delivery])
-        }
+        let number = lists.add(list)
+        numbers[name] = number
+        return number
     }
 
     /// The files that are not needed, one after the other.

@@ -1,5 +1,4 @@
 package import CASStore
-import S3
 package import Storage
 package import VersionTree
 
@@ -28,11 +27,28 @@ package struct ReleaseFiles {
         [.damagedOrigin, .badManifest, .tooLarge, .badPack, .unsupportedFormat].contains(error.code)
     }
 
-    /// Its objects and their epochs, in ascending order.
+    /// Whether an error says that a document which only saves work is damaged: others mend it.
+    static func isHarmless(_ error: StoreError) -> Bool {
+        [.damagedOrigin, .tooLarge, .badManifest, .badPack].contains(error.code)
+    }
+
+    /// What the origin has of something that only saves work; `nil` if it is damaged.
+    static func ifSound<R>(_ body: () throws(StoreError) -> R?) throws(StoreError) -> R? {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            guard isHarmless(error) else { throw error }
+            return nil
+        }
+    }
+
+    /// Its objects where they stand, in ascending order.
     /// - Throws: `.damagedOrigin`, `.badManifest`; what reading throws.
-    func objects() throws(StoreError) -> [(object: Reference, epoch: Int64)] {
+    func objects() throws(StoreError) -> [SizedKey] {
         let objects = Array(try manifest().references)
-        return zip(objects, try epochs(of: objects.count)).map { ($0, $1) }
+        return zip(objects, try epochs(of: objects.count)).map {
+            SizedKey(.object, $0.address, in: $1, $0.byteCount)
+        }
     }
 
     /// The epochs of so many objects, which are all that it has, in the order of their addresses.
@@ -49,12 +65,7 @@ package struct ReleaseFiles {
     /// What has the version without its packs: manifest, places, objects.
     /// - Throws: as ``objects()``.
     func contents() throws(StoreError) -> [PlacedFile] {
-        release.documents
-            + (try objects()).map {
-                PlacedFile(
-                    OriginKey(.object, $0.object.address, in: $0.epoch),
-                    byteCount: $0.object.byteCount)
-            }
+        release.documents + (try objects()).map(PlacedFile.init)
     }
 
     /// The delivery and its packs; none if there are none.
@@ -75,12 +86,7 @@ package struct ReleaseFiles {
     /// - Throws: `.damagedOrigin`; what reading throws.
     func told() throws(StoreError) -> [PlacedFile] {
         guard let published = release.facts, let facts = try facts() else { return [] }
-        return release.factsDocuments
-            + (try twins(of: facts, published)).map {
-                PlacedFile(
-                    OriginKey(.twin, $0.twin.address, in: $0.epoch),
-                    byteCount: $0.twin.byteCount)
-            }
+        return release.factsDocuments + (try twins(of: facts, published)).map(PlacedFile.init)
     }
 
     /// The facts of its objects; `nil` if it has none.
@@ -91,18 +97,21 @@ package struct ReleaseFiles {
         return try ContentFacts(content(key), named: published.address)
     }
 
-    /// The twins that its facts name, and their epochs, in ascending order.
+    /// The twins that its facts name where they stand, in ascending order.
     /// - Throws: as ``told()``.
     package func twins(
         of facts: ContentFacts, _ published: PublishedFacts
-    ) throws(StoreError) -> [(twin: ObjectFacts.Twin, epoch: Int64)] {
+    ) throws(StoreError) -> [SizedKey] {
         let (twins, place) = (facts.twins, published.place)
-        guard let places = place.places else { return twins.map { ($0, place.epoch) } }
-        let key = OriginKey(.places, places, in: place.epoch)
-        let bytes = try content(key)
-        let found = try Places(
-            bytes, ofTwinsOf: release.version.name, place, count: twins.count)
-        return twins.indices.map { (twins[$0], found.epoch(of: $0)) }
+        let found = try place.places.map { (places) throws(StoreError) in
+            try Places(
+                content(OriginKey(.places, places, in: place.epoch)),
+                ofTwinsOf: release.version.name, place, count: twins.count)
+        }
+        return twins.enumerated().map { number, twin in
+            SizedKey(
+                .twin, twin.address, in: found?.epoch(of: number) ?? place.epoch, twin.byteCount)
+        }
     }
 
     /// The version's manifest.
@@ -120,15 +129,27 @@ package struct ReleaseFiles {
         if let reading { return try reading(key) }
         // Once more: where there is no TLS, bytes may change on their way.
         for _ in 0..<2 {
-            let (outcome, bytes) = try storage.bytes(
-                key.path, ReadRequest(byteCountMax: key.byteCountMax))
-            guard case .found = outcome else { break }
+            guard let bytes = try storage.contents(key.path, limit: key.byteCountMax) else { break }
             if try ObjectID(of: bytes) == key.address { return bytes }
         }
-        throw StoreError(
-            .damagedOrigin,
+        throw .damagedOrigin(
             "version \(release.version.name) is offered in \(storage.place), and \(key.path) is not there, or "
                 + "not what its name says; castree fsck --repair writes it again from a store that has it"
         )
+    }
+}
+
+extension VersionStore {
+    /// A manifest that an origin names, byte for byte as it was published; `nil` if no version here has it.
+    func manifest(
+        _ address: ObjectID, of content: ObjectID
+    ) throws(StoreError) -> Manifest? {
+        for (row, _) in try store.versionRows() where row.content == content {
+            guard let manifest = try readableManifest(of: row.name),
+                try ObjectID(of: manifest.serialized()) == address
+            else { continue }
+            return manifest
+        }
+        return nil
     }
 }

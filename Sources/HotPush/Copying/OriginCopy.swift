@@ -43,7 +43,7 @@ package struct OriginCopy: Sendable {
     /// What was copied.
     package struct Report: Sendable {
         /// Files that were sent, and their bytes.
-        package var sent = (count: 0, byteCount: Int64(0))
+        package var sent = FileFigures()
         /// Files that were there already.
         package var foundCount = 0
         /// How many channels there are.
@@ -65,7 +65,7 @@ package struct OriginCopy: Sendable {
         // Publishers of older castrees write no log.
         let lock =
             try OriginLog(source).state(from: 0) == nil
-            ? OriginLock(lookingAt: source, publisher.options) : nil
+            ? OriginLock(source, publisher.options, .looking) : nil
         defer { withExtendedLifetime(lock) {} }
         var (state, from) = try begin()
         var copied = try copiedCount(of: state, from, in: log)
@@ -90,8 +90,7 @@ package struct OriginCopy: Sendable {
         guard let there = try log.state(from: copied) else { throw occupied("a log") }
         report.channelCount = there.pointers.count
         report.behind = publisher.writeCopies(of: there, log)
-        let list = try ChannelListCopy(of: there, in: storage)
-        if try !list.isRight() { _ = try list.write() }
+        try ChannelListCopy(of: there, in: storage).bringUp()
         try storage.barrier()
         report.figures = storage.figures
         return report
@@ -159,10 +158,8 @@ package struct OriginCopy: Sendable {
 
     private func newestEntryListed() throws(StoreError) -> Int64? {
         var newest: Int64?
-        try storage.listAll(OriginLayout.log + "/") { (page) throws(StoreError) in
-            newest =
-                page.files.compactMap { OriginLayout.number(ofLogEntry: $0.key) }.max() ?? newest
-            return true
+        try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
+            newest = OriginLayout.number(ofLogEntry: file.key) ?? newest
         }
         return newest
     }
@@ -239,29 +236,22 @@ package struct OriginCopy: Sendable {
         let name = ".castree-\(try randomToken())"
         let file = try fileSystem.open(directory, name, .creating, mode: 0o600)
         try fileSystem.remove(directory, name, directory: false)
-        var digester = try Digester(.sha256)
-        let request = ReadRequest(byteCountMax: wanted.byteCount)
-        let outcome = try source.get(wanted.key.path, request) { (piece) throws(StoreError) in
-            digester.update(piece)
-            try fileSystem.write(file.raw, piece)
+        let found = try source.address(of: wanted.key.path, limit: wanted.byteCount) {
+            (piece) throws(StoreError) in try fileSystem.write(file.raw, piece)
         }
-        guard case .found = outcome else { throw missing(wanted.key) }
-        guard digester.finish({ ObjectID(unchecked: $0) }) == wanted.key.address else {
-            throw damaged(wanted.key)
-        }
+        guard let found else { throw missing(wanted.key) }
+        guard found == wanted.key.address else { throw damaged(wanted.key) }
         return file
     }
 
     private func damaged(_ key: OriginKey) -> StoreError {
-        StoreError(
-            .damagedOrigin,
+        .damagedOrigin(
             "\(key.path) in \(source.place) is not what its name says; castree fsck --repair mends it there",
             object: key.address)
     }
 
     private func missing(_ key: OriginKey) -> StoreError {
-        StoreError(
-            .damagedOrigin,
+        .damagedOrigin(
             "\(key.path) is not in \(source.place), and something that is offered needs it; castree fsck --repair mends "
                 + "it there", object: key.address)
     }
@@ -269,42 +259,27 @@ package struct OriginCopy: Sendable {
     /// Sends whose signatures count, all versions: devices that are behind follow them.
     private func sendTrust() throws(StoreError) {
         var versions: [Int64] = []
-        try source.listAll(OriginLayout.trust + "/") { (page) throws(StoreError) in
-            for file in page.files where OriginLayout.isTrust(file.key) {
-                let name = file.key.dropFirst(OriginLayout.trust.utf8.count + 1)
-                if let version = OriginLayout.trustVersion(ofFile: String(name)) {
-                    versions.append(version)
-                }
-            }
-            return true
+        try source.forEachFile(below: OriginLayout.trust + "/") { (file) throws(StoreError) in
+            if let version = OriginLayout.trustVersion(of: file.key) { versions.append(version) }
         }
         for version in versions.sorted() {
-            let (outcome, bytes) = try source.bytes(
-                OriginLayout.trust(version),
-                ReadRequest(byteCountMax: Int64(TrustFile.byteCountMax)))
-            guard case .found = outcome else {
+            guard let file = try OriginPublisher(source).trust(version) else {
                 // Nothing takes one away, and without it devices that are behind could not follow.
-                throw StoreError(
-                    .damagedOrigin,
+                throw .damagedOrigin(
                     "\(OriginLayout.trust(version)) is listed in \(source.place), and is not there; repeat the copy"
                 )
             }
-            try publisher.write(TrustFile(parsing: bytes, version: version))
+            try publisher.write(file)
         }
     }
 
     /// Sends the file that says that an origin stands there, as it is.
     private func sendMarker() throws(StoreError) {
-        let (outcome, bytes) = try source.bytes(
-            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
-        guard case .found = outcome else { return }
+        guard
+            let bytes = try source.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
+        else { return }
         try OriginMarker.check(bytes, of: source.place)
-        let written = try storage.put(OriginLayout.marker, try StorageBody(bytes), .pointer)
-        if case .unknown(let why) = written {
-            throw StoreError(
-                why.refusal ?? .network,
-                "no answer came to \(OriginLayout.marker) in \(storage.place): \(why)")
-        }
+        try storage.write(marker: bytes)
     }
 
     // MARK: The log

@@ -48,8 +48,8 @@ struct LogCommit {
         of storage: any ObjectStorage
     ) throws(StoreError) -> [UInt8] {
         guard number <= LogEntry.numberMax else {
-            throw StoreError(
-                .damagedOrigin, "the log of \(storage.place) has no number left for an entry")
+            throw .damagedOrigin(
+                "the log of \(storage.place) has no number left for an entry")
         }
         guard entry.channels.count <= LogEntry.channelCountMax else {
             throw StoreError(
@@ -84,8 +84,7 @@ struct LogCommit {
             problem = error.message
         }
         guard let problem else { return }
-        throw StoreError(
-            .damagedOrigin,
+        throw .damagedOrigin(
             "nothing is changed in \(storage.place): nobody would read the entry that follows from its log (\(problem)); "
                 + "castree fsck says which entry is not castree's")
     }

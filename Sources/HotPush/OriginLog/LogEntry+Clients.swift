@@ -102,9 +102,7 @@ extension ClientPlaces {
             throw .broken("what it says of \(system) is no object")
         }
         var fields = FieldReader(members, place: "what it says of \(system)")
-        if fields.has("configuration") {
-            configuration = try fields.integer("configuration", 1...number)
-        }
+        configuration = try fields.integer(ifThere: "configuration", 1...number)
         let places = fields.take("histories")?.asObject ?? []
         guard places.count <= LogEntry.channelCountMax else {
             throw .broken("it lists \(places.count) histories for \(system)")

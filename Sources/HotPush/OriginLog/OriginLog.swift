@@ -32,8 +32,6 @@ final class OriginLog {
 
     /// - Parameters:
     ///   - tags: what others who read the same bucket have found out.
-    ///   - vouches: whether those who sign here have signed a pointer; `nil` where nobody can tell.
-    ///   - isWary: whether the newest entry is held against the one before wherever nobody can tell who has signed it.
     ///   - notice: gets which entries are passed over.
     ///   - heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
     init(
@@ -125,8 +123,7 @@ final class OriginLog {
             }
             if !Self.isAltered(others, file.tag) { return others }
         }
-        throw StoreError(
-            .damagedOrigin,
+        throw .damagedOrigin(
             "\(key) in \(storage.place) comes with other bytes each time: use https, or look for what alters them"
         )
     }
@@ -160,8 +157,7 @@ final class OriginLog {
     /// - Throws: also `.damagedOrigin` if it is not there.
     func pastEntry(_ number: Int64) throws(StoreError) -> LogEntry {
         guard let entry = try entry(number) else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "entry \(number) of the log is not in \(storage.place), and later ones refer to it; "
                     + "restore \(OriginLayout.logEntry(number))")
         }
@@ -221,8 +217,7 @@ final class OriginLog {
             }
             let past = place == number ? entry : try pastEntry(place)
             guard let pointer = past.pointers[channel] else {
-                throw StoreError(
-                    .damagedOrigin,
+                throw .damagedOrigin(
                     "entry \(number) of the log in \(storage.place) places channel \(channel) in entry \(place), "
                         + "which has no pointer of it")
             }
@@ -276,8 +271,7 @@ final class OriginLog {
         while live.number < state.number - 1 {
             try add(live.number + 1, to: &live)
             guard live.isWithinLimits else {
-                throw StoreError(
-                    .damagedOrigin,
+                throw .damagedOrigin(
                     "entry \(state.number) of the log in \(storage.place) keeps all since entry \(first), more "
                         + "than \(LiveReleases.entryCountMax) entries, or \(LiveReleases.countMax) releases"
                 )
@@ -322,6 +316,17 @@ struct OriginState: Sendable {
     let entry: LogEntry
     /// The pointers of all channels.
     let pointers: [ChannelName: ChannelPointer]
+
+    init(number: Int64, entry: LogEntry, pointers: [ChannelName: ChannelPointer]) {
+        (self.number, self.entry, self.pointers) = (number, entry, pointers)
+    }
+
+    /// What it becomes by the next entry.
+    init(_ entry: LogEntry, after state: OriginState) {
+        self.init(
+            number: state.number + 1, entry: entry,
+            pointers: state.pointers.merging(entry.pointers) { $1 })
+    }
 
     /// Whether there is a log; if not, the number is 0, and the entry is one that nobody has written.
     var hasLog: Bool { number > 0 }

@@ -56,7 +56,7 @@ extension PointerCopy {
         of state: OriginState, isNew: Bool, _ log: OriginLog
     ) throws(StoreError) {
         // For people and pages alone: the next prune brings it in order.
-        guard isNew, !log.storage.readsFreely else { return }
+        guard isNew, !log.storage.isLocal else { return }
         _ = try ChannelListCopy(of: state, in: log.storage).write()
     }
 }
@@ -110,15 +110,21 @@ struct ChannelListCopy {
 
     /// Whether it lists what the log has.
     func isRight() throws(StoreError) -> Bool {
-        let request = ReadRequest(byteCountMax: ChannelList.byteCountMax)
         do throws(StoreError) {
-            let (outcome, bytes) = try storage.bytes(OriginLayout.channelList, request)
-            guard case .found = outcome else { return isEmpty }
-            return try ObjectID(of: bytes) == body.address
+            let bytes = try storage.contents(
+                OriginLayout.channelList, limit: ChannelList.byteCountMax)
+            return try bytes.map { (bytes) throws(StoreError) in
+                try ObjectID(of: bytes) == body.address
+            } ?? isEmpty
         } catch {
             guard error.code == .tooLarge else { throw error }
             return false
         }
+    }
+
+    /// Writes it if it is not right; for people and pages alone: what is not known to be written is left to the next command.
+    func bringUp() throws(StoreError) {
+        if try !isRight() { _ = try write() }
     }
 
     /// Writes it, whatever stands there; a list that was not written lags behind.

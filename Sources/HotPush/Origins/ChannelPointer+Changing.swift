@@ -54,19 +54,22 @@ extension ChannelPointer {
     ///
     /// A release that keeps no packs any more gets none.
     func mending(_ release: OfferedRelease, now: Int64) -> ChannelPointer? {
-        var next = advanced(now: now)
-        var isChanged = false
-        for position in releases.indices
-        where releases[position].version?.manifest == release.version?.manifest {
-            var mended = releases[position]
+        changing(now) { mended in
+            guard mended.version?.manifest == release.version?.manifest else { return }
             mended.target = release.target
             if mended.delivery != nil { mended.delivery = release.delivery ?? mended.delivery }
             if release.facts != nil { mended.published = release.published }
-            guard mended != releases[position] else { continue }
-            next.releases[position] = mended
-            isChanged = true
         }
-        return isChanged ? next : nil
+    }
+
+    /// The pointer with releases that are changed where they stand; `nil` if nothing changes.
+    private func changing(
+        _ now: Int64, _ change: (inout OfferedRelease) -> Void
+    ) -> ChannelPointer? {
+        var next = advanced(now: now)
+        let before = next.releases
+        for position in releases.indices { change(&next.releases[position]) }
+        return next.releases == before ? nil : next
     }
 
     /// Whether a version is offered, and others after it.
@@ -87,16 +90,11 @@ extension ChannelPointer {
 
     /// The pointer whose releases have these facts, by their manifests; `nil` if that changes nothing.
     func knowing(_ facts: [ObjectID: PublishedFacts], now: Int64) -> ChannelPointer? {
-        var next = advanced(now: now)
-        var isChanged = false
-        for position in releases.indices {
-            guard let manifest = releases[position].version?.manifest,
-                let published = facts[manifest], releases[position].published != published
-            else { continue }
-            next.releases[position].published = published
-            isChanged = true
+        changing(now) { release in
+            guard let manifest = release.version?.manifest, let published = facts[manifest]
+            else { return }
+            release.published = published
         }
-        return isChanged ? next : nil
     }
 
     /// The pointer whose releases of a manifest have that delivery, wherever they stand; `nil` if that changes
@@ -104,16 +102,9 @@ extension ChannelPointer {
     func delivering(
         _ manifest: ObjectID, by delivery: PublishedDelivery?, now: Int64
     ) -> ChannelPointer? {
-        var next = advanced(now: now)
-        var isChanged = false
-        for position in releases.indices
-        where releases[position].version?.manifest == manifest
-            && releases[position].delivery != delivery
-        {
-            next.releases[position].delivery = delivery
-            isChanged = true
+        changing(now) { release in
+            if release.version?.manifest == manifest { release.delivery = delivery }
         }
-        return isChanged ? next : nil
     }
 
     /// The pointer without a version; `nil` if it does not offer that version.

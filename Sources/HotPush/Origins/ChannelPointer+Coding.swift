@@ -78,7 +78,7 @@ extension ChannelPointer {
         }
         let sequence = try fields.integer("sequence", 1...Self.sequenceMax)
         let createdAt = try fields.integer("createdAt", 0...Self.sequenceMax)
-        let log = fields.has("log") ? try fields.integer("log", 1...Self.logMax) : nil
+        let log = try fields.integer(ifThere: "log", 1...Self.logMax)
         var releases: [OfferedRelease] = []
         let values = try fields.array("releases")
         guard values.count <= Self.releaseCountMax else {
@@ -165,7 +165,7 @@ extension OfferedRelease {
             requirements.removeAll { $0 == .knowingEpochs }
         }
         let delivery = Self.delivery(&fields, epochMax)
-        let facts = fields.has("facts") ? try fields.address("facts") : nil
+        let facts = try fields.address(ifThere: "facts")
         let factsPlace = try Self.factsPlace(&fields, place, epochMax, hasFacts: facts != nil)
         self.init(
             target, sequence: sequence, createdAt: createdAt, rollout: rollout,
@@ -208,9 +208,7 @@ extension OfferedRelease {
         _ version: inout PublishedVersion, _ fields: inout FieldReader, _ place: String,
         _ epochMax: Int64
     ) throws(PointerProblem) {
-        if fields.has("epoch") {
-            version.epoch = try fields.integer("epoch", 0...ChannelPointer.logMax)
-        }
+        version.epoch = try fields.integer(ifThere: "epoch", 0...ChannelPointer.logMax) ?? 0
         guard version.epoch <= epochMax else {
             throw .broken(
                 "\(place) has epoch \(version.epoch), and the log has at most \(epochMax) there")
@@ -224,8 +222,8 @@ extension OfferedRelease {
         _ fields: inout FieldReader, _ place: String, _ epochMax: Int64, hasFacts: Bool
     ) throws(PointerProblem) -> FactsPlace {
         var found = FactsPlace()
-        if fields.has("factsEpoch") { found.epoch = try fields.integer("factsEpoch", 0...epochMax) }
-        if fields.has("factsPlaces") { found.places = try fields.address("factsPlaces") }
+        found.epoch = try fields.integer(ifThere: "factsEpoch", 0...epochMax) ?? 0
+        found.places = try fields.address(ifThere: "factsPlaces")
         guard hasFacts || found == FactsPlace() else {
             throw .broken("\(place) says where facts stand, and has no \"facts\"")
         }

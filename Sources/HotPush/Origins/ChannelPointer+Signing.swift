@@ -49,12 +49,8 @@ extension ChannelPointer {
             }
             self.origin = origin
         }
-        if fields.has("trustVersion") {
-            trustVersion = try fields.integer("trustVersion", 2...Self.sequenceMax)
-        }
-        if fields.has("expiresAt") {
-            expiresAt = try fields.integer("expiresAt", 0...Self.sequenceMax)
-        }
+        trustVersion = try fields.integer(ifThere: "trustVersion", 2...Self.sequenceMax)
+        expiresAt = try fields.integer(ifThere: "expiresAt", 0...Self.sequenceMax)
         if fields.has("signatures") { signatures = try [PointerSignature](&fields) }
     }
 

@@ -1,4 +1,5 @@
 package import CASStore
+import StrictJSON
 
 /// What the clients of other systems need to know of a version's objects: the file `facts/<address>.json`.
 ///
@@ -19,15 +20,8 @@ package struct ContentFacts: Sendable, Hashable {
 
     /// What is known of an object; `nil` if it is none of the version's.
     package subscript(address: ObjectID) -> ObjectFacts? {
-        var range = objects[...]
-        while let middle = range.indices.isEmpty
-            ? nil : range.startIndex + range.count / 2
-        {
-            let found = objects[middle]
-            if found.address == address { return found }
-            range = found.address < address ? range[(middle + 1)...] : range[..<middle]
-        }
-        return nil
+        let place = objects.firstPosition { $0.address < address }
+        return place < objects.count && objects[place].address == address ? objects[place] : nil
     }
 }
 
@@ -67,5 +61,148 @@ package struct ObjectFacts: Sendable, Hashable {
         self.crc32 = crc32
         self.md5 = md5
         self.twin = twin
+    }
+}
+
+extension ContentFacts {
+    private static let formatVersion: Int64 = 1
+    private static let depthMax = 4
+    /// The most objects of a version that the clients of other systems can be told of.
+    package static let objectCountMax = 250_000
+    /// The largest file that is read, in bytes.
+    package static let byteCountMax = 80 << 20
+    /// The largest size that every reader of JSON keeps exact (RFC 8259, section 6).
+    private static let sizes: ClosedRange<Int64> = 0...ChannelPointer.sequenceMax
+
+    /// The bytes of the file.
+    package func serialized() -> [UInt8] {
+        JSONWriter.document { writer in
+            writer.member("castreeFacts", Self.formatVersion)
+            writer.member("objects", objects) { writer, object in
+                writer.member("address", object.address.description)
+                writer.member("bytes", object.byteCount)
+                writer.member("crc32", object.crc32)
+                writer.member("md5", object.md5)
+                if let twin = object.twin {
+                    writer.member("twin", twin.address.description)
+                    writer.member("twinBytes", twin.byteCount)
+                }
+            }
+        } + [10]
+    }
+
+    /// Reads the facts that a release names.
+    ///
+    /// - Throws: `.damagedOrigin` with what is wrong; also for other bytes than the address says, and for another spelling
+    ///   than the publisher's.
+    package init(_ bytes: [UInt8], named address: ObjectID) throws(StoreError) {
+        guard try ObjectID(of: bytes) == address else {
+            throw Self.refusal("they are not what their address says")
+        }
+        try self.init(parsing: bytes)
+    }
+
+    /// Reads facts, which may come from anywhere.
+    /// - Throws: `.damagedOrigin` with what is wrong.
+    package init(parsing bytes: [UInt8]) throws(StoreError) {
+        do throws(JSONError) {
+            self = try Self.parse(bytes)
+        } catch {
+            throw Self.refusal(error.message)
+        }
+        guard serialized() == bytes else { throw Self.refusal("their spelling is not canonical") }
+    }
+
+    private static func refusal(_ problem: String) -> StoreError {
+        let end = problem.hasSuffix(".") ? String(problem.dropLast()) : problem
+        return .damagedOrigin(
+            "the facts of a version's objects are refused: \(end); castree publish --verify makes them again"
+        )
+    }
+
+    private static func parse(_ bytes: [UInt8]) throws(JSONError) -> ContentFacts {
+        var reader = try JSONReader(
+            bytes, limits: JSONLimits(depth: depthMax, byteCount: byteCountMax))
+        var format: Int64?
+        var objects: [ObjectFacts]?
+        try reader.enterObject()
+        while let key = try reader.nextKey() {
+            switch key {
+            case "castreeFacts":
+                format = try reader.readInteger()
+                guard format == formatVersion else {
+                    throw reader.failure("They have another format than \(formatVersion)")
+                }
+            case "objects": objects = try self.objects(&reader)
+            default: throw reader.failure("They have an unknown field")
+            }
+        }
+        try reader.finish()
+        guard format != nil, let objects else {
+            throw reader.failure("They have no \"castreeFacts\" or no \"objects\"")
+        }
+        return ContentFacts(objects)
+    }
+
+    private static func objects(
+        _ reader: inout JSONReader
+    ) throws(JSONError) -> [ObjectFacts] {
+        var objects: [ObjectFacts] = []
+        try reader.enterArray()
+        while try reader.nextElement() {
+            guard objects.count < objectCountMax else {
+                throw reader.failure("They are of more than \(objectCountMax) objects")
+            }
+            let object = try self.object(&reader)
+            if let before = objects.last, before.address >= object.address {
+                throw reader.failure("An object does not come after the one before it")
+            }
+            objects.append(object)
+        }
+        return objects
+    }
+
+    private static func object(_ reader: inout JSONReader) throws(JSONError) -> ObjectFacts {
+        var (address, twin): (ObjectID?, ObjectID?)
+        var (byteCount, twinByteCount, crc32): (Int64?, Int64?, Int64?)
+        var md5: String?
+        try reader.enterObject()
+        while let key = try reader.nextKey() {
+            switch key {
+            case "address": address = ObjectID(try reader.readString())
+            case "bytes": byteCount = try reader.readInteger()
+            case "crc32": crc32 = try reader.readInteger()
+            case "md5": md5 = try reader.readString()
+            case "twin":
+                twin = ObjectID(try reader.readString())
+                guard twin != nil else { throw reader.failure("A twin has no address") }
+            case "twinBytes": twinByteCount = try reader.readInteger()
+            default: throw reader.failure("An object has an unknown field")
+            }
+        }
+        guard let address, let byteCount, sizes ~= byteCount,
+            let checksum = crc32.flatMap({ UInt32(exactly: $0) }),
+            let md5, Label(.md5, hex: md5) != nil
+        else { throw reader.failure("An object lacks its address, bytes, crc32 or md5") }
+        var object = ObjectFacts(
+            address: address, byteCount: byteCount, crc32: checksum, md5: md5, twin: nil)
+        guard twin != nil || twinByteCount != nil else { return object }
+        guard let twin, let twinByteCount, 1..<max(byteCount, 1) ~= twinByteCount else {
+            throw reader.failure("A twin has no address, or is not smaller than its object")
+        }
+        object.twin = ObjectFacts.Twin(address: twin, byteCount: twinByteCount)
+        return object
+    }
+}
+
+extension DirectoryOrigin {
+    /// The facts of a release's objects; `nil` if the origin does not hold them.
+    /// - Throws: `.damagedOrigin` if they are not what their address says.
+    package func facts(_ address: ObjectID) throws(StoreError) -> ContentFacts? {
+        let bytes = try fileSystem.derived(
+            directory, OriginLayout.facts(address), limit: ContentFacts.byteCountMax)
+        return try bytes.map { (bytes) throws(StoreError) in
+            try ContentFacts(bytes, named: address)
+        }
     }
 }

@@ -1,5 +1,4 @@
 package import CASStore
-package import VersionTree
 
 /// An origin in a directory of this machine: pointers, manifests, objects.
 ///
@@ -47,7 +46,7 @@ package final class DirectoryOrigin: Sendable {
             let directory = try fileSystem.openIfPresent(
                 root.raw, OriginLayout.channels, .directory)
         else { return [] }
-        return try OriginListing.channels(directory.raw, fileSystem)
+        return try ChannelPointer.channels(directory.raw, fileSystem)
     }
 
     /// What a channel offers; `nil` if there is no such channel.
@@ -60,16 +59,6 @@ package final class DirectoryOrigin: Sendable {
         return try ChannelPointer.read(channel, directory.raw, fileSystem)
     }
 
-    /// What all channels offer.
-    /// - Throws: as ``pointer(_:)``.
-    package func pointers() throws(StoreError) -> [ChannelName: ChannelPointer] {
-        guard
-            let directory = try fileSystem.openIfPresent(
-                root.raw, OriginLayout.channels, .directory)
-        else { return [:] }
-        return try ChannelPointer.readAll(directory.raw, fileSystem)
-    }
-
     /// The manifest's bytes; `nil` if the origin does not hold it.
     /// - Throws: `.damagedOrigin` if they do not match the address; `.tooLarge`.
     package func manifestBytes(
@@ -77,8 +66,7 @@ package final class DirectoryOrigin: Sendable {
     ) throws(StoreError) -> [UInt8]? {
         let name = OriginLayout.manifest(address, in: epoch)
         let limit = OriginLayout.manifestByteCountMax
-        let noFile = StoreError(
-            .damagedOrigin,
+        let noFile = StoreError.damagedOrigin(
             "\(printable(path))/\(name) is not a regular file; castree publish --verify mends it",
             object: address)
         let descriptor: Descriptor
@@ -98,19 +86,53 @@ package final class DirectoryOrigin: Sendable {
         }
         let bytes = try fileSystem.read(descriptor.raw, at: 0, count: Int(status.byteCount))
         guard try ObjectID(of: bytes) == address else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "the bytes of \(printable(path))/\(name) do not match its name; "
                     + "castree publish --verify mends it", object: address)
         }
         return bytes
     }
+}
 
-    /// A manifest; `nil` if the origin does not hold it.
-    /// - Throws: as ``manifestBytes(_:in:)``; `.badManifest`.
-    package func manifest(_ address: ObjectID) throws(StoreError) -> Manifest? {
-        try manifestBytes(address).map { (bytes) throws(StoreError) in
-            try Manifest(parsing: bytes)
+extension DirectoryOrigin {
+    /// What stands at a path now; `nil` if that is no regular file.
+    package func status(of path: String) throws(StoreError) -> FileStatus? {
+        guard let status = try fileSystem.status(directory, path), status.kind == .regular else {
+            return nil
+        }
+        return status
+    }
+
+    /// The bytes of a file, and what stat(2) said of it when they were read; `nil` if there is none.
+    /// - Throws: `.tooLarge` above `limit` bytes; `.io`.
+    package func file(
+        _ path: String, limit: Int
+    ) throws(StoreError) -> (bytes: [UInt8], status: FileStatus)? {
+        let file = try fileSystem.ifPresent { () throws(StoreError) in
+            try fileSystem.openBeneath(directory, path, .reading)
+        }
+        guard let file else { return nil }
+        let status = try fileSystem.status(file.raw)
+        guard status.kind == .regular else { return nil }
+        guard status.byteCount <= Int64(limit) else {
+            throw StoreError(
+                .tooLarge,
+                "\(printable(self.path))/\(path) has \(status.byteCount) bytes; at most \(limit) are read"
+            )
+        }
+        return (try fileSystem.read(file.raw, at: 0, count: Int(status.byteCount)), status)
+    }
+
+    /// Opens a file that should have the bytes of an address; `nil` if there is none.
+    package func open(
+        _ address: ObjectID, at path: String
+    ) throws(StoreError) -> ObjectReader? {
+        // `ifPresent` returns an optional already.
+        do throws(StoreError) {
+            return try ObjectReader(address, at: path, below: directory, fileSystem)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return nil
         }
     }
 }

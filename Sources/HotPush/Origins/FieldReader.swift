@@ -88,6 +88,18 @@ package struct FieldReader {
         return number
     }
 
+    /// A number that may be absent.
+    mutating func integer(
+        ifThere key: String, _ range: ClosedRange<Int64>
+    ) throws(PointerProblem) -> Int64? {
+        has(key) ? try integer(key, range) : nil
+    }
+
+    /// An address that may be absent.
+    mutating func address(ifThere key: String) throws(PointerProblem) -> ObjectID? {
+        has(key) ? try address(key) : nil
+    }
+
     package mutating func address(_ key: String) throws(PointerProblem) -> ObjectID {
         guard let address = ObjectID(try text(key)) else {
             throw .broken("\"\(key)\" of \(place) is not 64 lower-case hexadecimal digits")

@@ -21,6 +21,14 @@ extension StoreError.Code {
 }
 
 extension StoreError {
+    static func untrusted(_ problem: String) -> StoreError { StoreError(.untrusted, problem) }
+
+    static func badKey(_ problem: String) -> StoreError { StoreError(.badKey, problem) }
+
+    static func damagedOrigin(_ problem: String, object: ObjectID? = nil) -> StoreError {
+        StoreError(.damagedOrigin, problem, object: object)
+    }
+
     /// There is no such channel in an origin.
     static func noChannel(_ channel: ChannelName, in place: String) -> StoreError {
         StoreError(

@@ -15,9 +15,7 @@ package enum OriginMarker {
     static func serialized(of id: String? = nil, hasClients: Bool = false) -> [UInt8] {
         let format =
             id == nil && !hasClients ? OriginLayout.plainFormatVersion : OriginLayout.formatVersion
-        var members = [JSONValue.Member(key: "castreeOrigin", value: .integer(format))]
-        if let id { members.append(.init(key: "origin", value: .string(id))) }
-        return JSONWriter.serialize(.object(members), sortedKeys: true) + [10]
+        return JSONValue.members(["castreeOrigin": .integer(format), "origin": .text(id)]).fileBytes
     }
 
     /// The id that a marker names; `nil` for one of an origin that nobody has signed.
@@ -27,25 +25,6 @@ package enum OriginMarker {
             let id = document["origin"]?.asString, ChannelPointer.isOriginID(id)
         else { return nil }
         return id
-    }
-
-    /// The id that the marker in a directory names; `nil` for one of an origin that nobody has signed, and without any.
-    static func id(
-        of root: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> String? {
-        let bytes = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax))
-        }
-        return bytes.flatMap(id(in:))
-    }
-
-    /// Whether there is a directory that is an origin.
-    static func isThere(_ path: String, _ fileSystem: any FileSystem) throws(StoreError) -> Bool {
-        guard
-            let root = try fileSystem.openIfPresent(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
-        else { return false }
-        return try isPresent(root.raw, path, fileSystem)
     }
 
     /// Whether the directory is an origin that this castree knows.
@@ -92,7 +71,16 @@ extension OriginMarker {
     ) throws(StoreError) -> [UInt8]? {
         guard let channels = try fileSystem.openIfPresent(root, OriginLayout.channels, .directory)
         else { return nil }
-        let pointers = try ChannelPointer.readSound(channels.raw, fileSystem, needing: nil).values
+        var pointers: [ChannelPointer] = []
+        for channel in try ChannelPointer.channels(channels.raw, fileSystem) {
+            do throws(StoreError) {
+                guard let pointer = try ChannelPointer.read(channel, channels.raw, fileSystem)
+                else { continue }
+                pointers.append(pointer)
+            } catch {
+                guard error.code != .unsupportedFormat else { throw error }
+            }
+        }
         guard !pointers.isEmpty else { return nil }
         // Publishers write it before all else: whoever sees their pointers sees it afterwards.
         guard try fileSystem.status(root, OriginLayout.marker) == nil else { return nil }
@@ -114,49 +102,14 @@ extension OriginMarker {
     }
 }
 
-/// What the directories of an origin hold.
-enum OriginListing {
-    /// The channels that have a pointer, sorted.
+extension ChannelPointer {
+    /// The channels that have a pointer in `channels/`, sorted.
     static func channels(
         _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [ChannelName] {
-        // A name that means nothing is somebody else's file; so it is where manifests are listed.
+        // A name that means nothing is somebody else's file.
         try fileSystem.names(in: directory).compactMap(OriginLayout.channel(ofPointerFile:))
             .sorted()
-    }
-}
-
-extension ChannelPointer {
-    /// The pointers of all channels in `channels/`.
-    static func readAll(
-        _ directory: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> [ChannelName: ChannelPointer] {
-        var pointers: [ChannelName: ChannelPointer] = [:]
-        for channel in try OriginListing.channels(directory, fileSystem) {
-            pointers[channel] = try read(channel, directory, fileSystem)
-        }
-        return pointers
-    }
-
-    /// The pointers of all channels that can be read, for what concerns one of them alone.
-    ///
-    /// - Parameters:
-    ///   - needed: the channel whose pointer must be readable; `nil` if none must.
-    ///   - notice: gets what is wrong with each of the others, and what to do.
-    static func readSound(
-        _ directory: Int32, _ fileSystem: any FileSystem, needing needed: ChannelName?,
-        notice: (String) -> Void = { _ in }
-    ) throws(StoreError) -> [ChannelName: ChannelPointer] {
-        var pointers: [ChannelName: ChannelPointer] = [:]
-        for channel in try OriginListing.channels(directory, fileSystem) {
-            do throws(StoreError) {
-                pointers[channel] = try read(channel, directory, fileSystem)
-            } catch {
-                guard channel != needed, error.code != .unsupportedFormat else { throw error }
-                notice("channel \(channel) stays as it is: \(error.message)")
-            }
-        }
-        return pointers
     }
 
     /// The pointer of a channel in `channels/`; `nil` if there is none.

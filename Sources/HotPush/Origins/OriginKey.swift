@@ -1,5 +1,6 @@
 package import CASStore
 import Storage
+import Synchronization
 
 /// A file of an origin that never changes: what it is, and the epoch it was written in.
 package struct OriginKey: Sendable, Hashable {
@@ -44,9 +45,9 @@ package struct OriginKey: Sendable, Hashable {
     /// Below which all objects, twins or packs of an epoch stand.
     static func prefix(of kind: Kind, in epoch: Int64) -> String {
         switch kind {
-        case .twin: OriginLayout.twinsPrefix(in: epoch)
-        case .pack: OriginLayout.packsPrefix(in: epoch)
-        default: OriginLayout.objectsPrefix(in: epoch)
+        case .twin: OriginLayout.prefix(OriginLayout.twins, in: epoch)
+        case .pack: OriginLayout.prefix(OriginLayout.packs, in: epoch)
+        default: OriginLayout.prefix(OriginLayout.objects, in: epoch)
         }
     }
 
@@ -55,39 +56,29 @@ package struct OriginKey: Sendable, Hashable {
         guard let (epoch, rest) = OriginLayout.epoch(of: path) else { return nil }
         let parts = rest.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         let digits = parts.dropFirst().joined()
+        let kind: Kind
+        var address =
+            parts.count == 3 ? ObjectID(digits) : OriginLayout.address(ofManifestFile: digits)
         switch (parts.first, parts.count) {
-        case (OriginLayout.objects, 3):
-            guard let address = ObjectID(digits) else { return nil }
-            self.init(.object, address, in: epoch)
-        case (OriginLayout.packs, 3):
-            guard let address = ObjectID(digits) else { return nil }
-            self.init(.pack, address, in: epoch)
-        case (OriginLayout.twins, 3):
-            guard let address = ObjectID(digits) else { return nil }
-            self.init(.twin, address, in: epoch)
-        case (OriginLayout.facts, 2):
-            guard let address = OriginLayout.address(ofManifestFile: digits) else { return nil }
-            self.init(.facts, address, in: epoch)
+        case (OriginLayout.objects, 3): kind = .object
+        case (OriginLayout.packs, 3): kind = .pack
+        case (OriginLayout.twins, 3): kind = .twin
+        case (OriginLayout.facts, 2): kind = .facts
+        case (OriginLayout.places, 2): kind = .places
+        case (OriginLayout.deliveries, 2): kind = .delivery
         case (OriginLayout.clients, 4):
-            guard let system = ToldSystem(parts[1]), let address = ObjectID(parts[3]) else {
-                return nil
-            }
-            self.init(.document(of: system), address, in: epoch)
+            guard let system = ToldSystem(parts[1]) else { return nil }
+            (kind, address) = (.document(of: system), ObjectID(parts[3]))
         case (OriginLayout.manifests, 2):
             if let delta = OriginLayout.delta(ofFile: digits) {
-                self.init(.delta(from: delta.base), delta.manifest, in: epoch)
+                (kind, address) = (.delta(from: delta.base), delta.manifest)
             } else {
-                guard let address = OriginLayout.address(ofManifestFile: digits) else { return nil }
-                self.init(.manifest, address, in: epoch)
+                kind = .manifest
             }
-        case (OriginLayout.places, 2):
-            guard let address = OriginLayout.address(ofManifestFile: digits) else { return nil }
-            self.init(.places, address, in: epoch)
-        case (OriginLayout.deliveries, 2):
-            guard let address = OriginLayout.address(ofManifestFile: digits) else { return nil }
-            self.init(.delivery, address, in: epoch)
         default: return nil
         }
+        guard let address else { return nil }
+        self.init(kind, address, in: epoch)
         // One spelling only: what is spelled otherwise is not ours.
         guard self.path == path else { return nil }
     }
@@ -103,6 +94,8 @@ package struct PlacedFile: Sendable, Hashable {
         self.key = key
         self.byteCount = byteCount
     }
+
+    init(_ file: SizedKey) { self.init(file.key, byteCount: file.byteCount) }
 
     /// Which file.
     package var name: OriginKey { key.name }
@@ -155,9 +148,30 @@ extension OriginKey {
 }
 
 /// A file of an origin, and how many bytes it has.
-struct SizedKey: Sendable, Hashable {
-    let key: OriginKey
-    let byteCount: Int64
+package struct SizedKey: Sendable, Hashable {
+    package let key: OriginKey
+    package let byteCount: Int64
+}
+
+extension SizedKey {
+    init(_ kind: OriginKey.Kind, _ address: ObjectID, in epoch: Int64, _ byteCount: Int64) {
+        self.init(key: OriginKey(kind, address, in: epoch), byteCount: byteCount)
+    }
+}
+
+extension ObjectStorage {
+    /// The sizes of files, several asked for at once; none of what is not there.
+    func sizes(
+        of keys: [OriginKey], unless isInterrupted: @escaping @Sendable () -> Bool = { false }
+    ) throws(StoreError) -> [OriginKey: Int64] {
+        let sizes = Mutex<[OriginKey: Int64]>([:])
+        try inParallel(keys.count) { (index) throws(StoreError) in
+            if isInterrupted() { throw .publishingInterrupted }
+            guard let file = try head(keys[index].path) else { return }
+            sizes.withLock { $0[keys[index]] = file.byteCount }
+        }
+        return sizes.withLock { $0 }
+    }
 }
 
 extension Sequence<SizedKey> {

@@ -61,7 +61,6 @@ package enum OriginLayout {
     package static let work = ".publish"
     static let lock = "lock"
     static let staging = "staging"
-    static let unreferenced = "unreferenced.json"
     static let frames = "frames"
     static let sketches = "sketches"
     static let packed = "packed.json"
@@ -88,14 +87,8 @@ package enum OriginLayout {
         "\(root(epoch))\(places)/\(manifestFile(address))"
     }
 
-    /// The objects of an epoch, all of them: `[e/<epoch>/]objects/`.
-    static func objectsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(objects)/" }
-
-    /// The packs of an epoch, all of them: `[e/<epoch>/]packs/`.
-    static func packsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(packs)/" }
-
-    /// The twins of an epoch, all of them: `[e/<epoch>/]deflated/`.
-    static func twinsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(twins)/" }
+    /// All files of a kind in an epoch: `[e/<epoch>/]objects/`.
+    static func prefix(_ name: String, in epoch: Int64) -> String { "\(root(epoch))\(name)/" }
 
     /// The epoch of a path, and the rest of it; `nil` for an epoch that nobody writes.
     package static func epoch(of path: String) -> (epoch: Int64, path: String)? {
@@ -185,23 +178,17 @@ package enum OriginLayout {
     }
 
     /// The place of the file that says whose signatures count: `trust/<version>.json`.
-    package static func trust(_ version: Int64) -> String { "\(trust)/\(trustFile(version))" }
+    package static func trust(_ version: Int64) -> String { "\(trust)/\(version)\(suffix)" }
 
-    static func trustFile(_ version: Int64) -> String { "\(version)\(suffix)" }
-
-    /// The version of the trust that the name of a file in `trust/` spells; `nil` if it is none's.
-    static func trustVersion(ofFile name: String) -> Int64? {
-        guard name.hasSuffix(suffix), let version = Int64(name.dropLast(suffix.utf8.count)),
-            version > 0, trustFile(version) == name
-        else { return nil }
+    /// The version of the trust that stands at a path; `nil` if it is none's.
+    static func trustVersion(of path: String) -> Int64? {
+        let digits = path.dropFirst(trust.utf8.count + 1).dropLast(suffix.utf8.count)
+        guard let version = Int64(digits), version > 0, trust(version) == path else { return nil }
         return version
     }
 
     /// Whether a path is that of a version of the trust.
-    static func isTrust(_ path: String) -> Bool {
-        path.hasPrefix("\(trust)/")
-            && trustVersion(ofFile: String(path.dropFirst(trust.utf8.count + 1))) != nil
-    }
+    static func isTrust(_ path: String) -> Bool { trustVersion(of: path) != nil }
 
     /// The place of an entry of the log: `log/<10 digits>.json`.
     static func logEntry(_ number: Int64) -> String {
@@ -255,13 +242,13 @@ package enum OriginLayout {
     }
 
     /// What the name of a file in `manifests/` spells; `nil` if it is not a delta's.
-    static func delta(ofFile name: String) -> PublishedDelta? {
+    static func delta(ofFile name: String) -> (manifest: ObjectID, base: ObjectID)? {
         guard name.utf8.count == 64 + 6 + 64 + suffix.utf8.count, name.hasSuffix(suffix),
             let manifest = ObjectID(String(name.prefix(64))),
             let base = ObjectID(String(name.dropLast(suffix.count).suffix(64))),
             name == deltaFile(manifest, from: base)
         else { return nil }
-        return PublishedDelta(manifest: manifest, base: base)
+        return (manifest, base)
     }
 
     static func pointerFile(_ channel: ChannelName) -> String { channel.description + suffix }

@@ -54,12 +54,7 @@ struct ContentSketch: Sendable, Hashable {
     /// How many of the hashes are below a bound.
     func count(below bound: UInt64) -> Int {
         guard bound < self.bound else { return hashes.count }
-        var (low, high) = (0, hashes.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if hashes[middle] < bound { low = middle + 1 } else { high = middle }
-        }
-        return low
+        return hashes.firstPosition { $0 < bound }
     }
 
     private static func reduce(_ hashes: inout [UInt64], _ bound: inout UInt64, to limit: Int) {

@@ -34,19 +34,11 @@ final class FrameMaking: Sendable {
     func sizes(
         of limits: [FrameRecipe: Int64]
     ) throws(StoreError) -> [FrameRecipe: Int64] {
+        let sizes = try keptSizes(of: limits.keys)
+        progress.countReused(sizes.count)
         var missing: [(recipe: FrameRecipe, name: ObjectID)] = []
-        var sizes: [FrameRecipe: Int64] = [:]
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
-        defer { buffer.deallocate() }
-        for recipe in limits.keys {
-            try progress.check()
-            let name = try recipe.name()
-            if let byteCount = try frames.byteCount(of: name, buffer: buffer) {
-                sizes[recipe] = byteCount
-                progress.countReused()
-            } else {
-                missing.append((recipe, name))
-            }
+        for recipe in limits.keys where sizes[recipe] == nil {
+            missing.append((recipe, try recipe.name()))
         }
         // The longest first, so that no processor is left with one at the end.
         missing.sort {
@@ -59,7 +51,9 @@ final class FrameMaking: Sendable {
     }
 
     /// The sizes of the frames that are kept, among these; nothing is compressed.
-    func keptSizes(of recipes: [FrameRecipe]) throws(StoreError) -> [FrameRecipe: Int64] {
+    func keptSizes(
+        of recipes: some Sequence<FrameRecipe>
+    ) throws(StoreError) -> [FrameRecipe: Int64] {
         var sizes: [FrameRecipe: Int64] = [:]
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
         defer { buffer.deallocate() }

@@ -38,18 +38,13 @@ struct PackProof: Sendable {
             while let chunk = work.nextChunk() {
                 for position in chunk {
                     try proof.progress.check()
-                    try proof.check(
-                        position == 0
-                            ? [proof.manifest]
-                            : table.frames[position].objects.map {
-                                target.objects.references[Int($0)]
-                            },
-                        table.frames[position],
-                        position == 0
-                            ? proof.prefix.map { [$0] } ?? []
-                            : table.frames[position].bases.compactMap {
-                                base?.objects.references[Int($0)]
-                            }, in: file, decoder)
+                    let frame = table.frames[position]
+                    var objects = frame.objects.map { target.objects.references[Int($0)] }
+                    var bases = frame.bases.compactMap { base?.objects.references[Int($0)] }
+                    if position == 0 {
+                        (objects, bases) = ([proof.manifest], proof.prefix.map { [$0] } ?? [])
+                    }
+                    try proof.check(objects, frame, bases, in: file, decoder)
                 }
             }
         }

@@ -88,8 +88,7 @@ final class PackSource: Sendable {
 
     private func missing(_ address: ObjectID) -> StoreError {
         guard let store else {
-            return StoreError(
-                .damagedOrigin,
+            return .damagedOrigin(
                 "object \(address) is \(absence); castree publish --verify mends its version",
                 object: address)
         }

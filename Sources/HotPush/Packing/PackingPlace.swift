@@ -13,25 +13,12 @@ final class PackingPlace: Sendable {
     /// The directory of this work.
     let work: Descriptor
     private let workName: String
-    private let lock: PackingLock
+    private let lock: FileLock
 
     /// What the directory is called, for people.
     struct Name: Sendable {
         var path: String
         var owner: String
-    }
-
-    /// In the `.publish/` of an origin that is a directory.
-    /// - Parameter root: the origin.
-    convenience init(
-        in root: Int32, _ fileSystem: any FileSystem, isInterrupted: () -> Bool
-    ) throws(StoreError) {
-        // A copy of an origin may come without it.
-        try fileSystem.makeDirectoryIfAbsent(root, OriginLayout.work, mode: 0o777)
-        let publishing = try fileSystem.open(root, OriginLayout.work, .directory, mode: 0)
-        try self.init(
-            publishing, Name(path: OriginLayout.work, owner: "the origin"), fileSystem,
-            isInterrupted: isInterrupted)
     }
 
     /// - Parameters:
@@ -44,8 +31,8 @@ final class PackingPlace: Sendable {
         let file = try fileSystem.open(
             publishing.raw, OriginLayout.packingLock, .updating, mode: 0o666)
         try fileSystem.closeLock(file.raw)
-        let lock = PackingLock(file, fileSystem)
-        if try lock.take(exclusive: true) {
+        let lock = FileLock(file, fileSystem)
+        if try lock.take() {
             try Self.dropLeftovers(publishing.raw, fileSystem)
         }
         while try !lock.take(exclusive: false) {
@@ -67,7 +54,7 @@ final class PackingPlace: Sendable {
     ///
     /// What this work made is in its packs by now.
     func dropUnused(_ record: PackingRecord) throws(StoreError) {
-        guard try lock.take(exclusive: true) else { return }
+        guard try lock.take() else { return }
         try Self.drop(record, publishing.raw, fileSystem)
     }
 
@@ -75,14 +62,14 @@ final class PackingPlace: Sendable {
     static func dropUnused(
         in publishing: Int32, offered: Set<ObjectID>, _ fileSystem: any FileSystem
     ) throws(StoreError) {
-        guard let lock = try lockAlone(publishing, fileSystem) else { return }
-        defer { withExtendedLifetime(lock) {} }
-        try dropLeftovers(publishing, fileSystem)
-        var record = try PackingRecord.read(publishing, fileSystem)
-        let before = record
-        record.works = record.works.filter { offered.contains($0.key) }
-        if record != before { try record.write(publishing, aside: publishing, fileSystem) }
-        try drop(record, publishing, fileSystem)
+        try whenAlone(publishing, fileSystem) { () throws(StoreError) in
+            try dropLeftovers(publishing, fileSystem)
+            var record = try PackingRecord.read(publishing, fileSystem)
+            let before = record
+            record.works = record.works.filter { offered.contains($0.key) }
+            if record != before { try record.write(publishing, aside: publishing, fileSystem) }
+            try drop(record, publishing, fileSystem)
+        }
     }
 
     /// Removes all that packing keeps for the next release, unless somebody packs.
@@ -90,13 +77,13 @@ final class PackingPlace: Sendable {
     static func dropCaches(
         in publishing: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
-        guard let lock = try lockAlone(publishing, fileSystem) else { return false }
-        defer { withExtendedLifetime(lock) {} }
         var hasAny = false
-        for name in [OriginLayout.frames, OriginLayout.sketches]
-        where try fileSystem.status(publishing, name)?.kind == .directory {
-            try fileSystem.removeTree(publishing, name)
-            hasAny = true
+        try whenAlone(publishing, fileSystem) { () throws(StoreError) in
+            for name in [OriginLayout.frames, OriginLayout.sketches]
+            where try fileSystem.status(publishing, name)?.kind == .directory {
+                try fileSystem.removeTree(publishing, name)
+                hasAny = true
+            }
         }
         return hasAny
     }
@@ -107,22 +94,22 @@ final class PackingPlace: Sendable {
         in publishing: Int32, _ fileSystem: any FileSystem,
         stays: (String, StoreError) -> Void = { _, _ in }
     ) throws(StoreError) {
-        guard let lock = try lockAlone(publishing, fileSystem) else { return }
-        defer { withExtendedLifetime(lock) {} }
-        try dropLeftovers(publishing, fileSystem, stays)
+        try whenAlone(publishing, fileSystem) { () throws(StoreError) in
+            try dropLeftovers(publishing, fileSystem, stays)
+        }
     }
 
-    /// - Returns: `nil` if somebody packs, or nobody ever did.
-    private static func lockAlone(
-        _ publishing: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> PackingLock? {
+    /// Does something unless somebody packs, or nobody ever did.
+    private static func whenAlone(
+        _ publishing: Int32, _ fileSystem: any FileSystem, _ body: () throws(StoreError) -> Void
+    ) throws(StoreError) {
         guard
             let file = try fileSystem.openIfPresent(
                 publishing, OriginLayout.packingLock, .changing)
-        else { return nil }
-        let lock = PackingLock(file, fileSystem)
-        guard try lock.take(exclusive: true) else { return nil }
-        return lock
+        else { return }
+        let lock = FileLock(file, fileSystem)
+        defer { withExtendedLifetime(lock) {} }
+        if try lock.take() { try body() }
     }
 
     private static func dropLeftovers(

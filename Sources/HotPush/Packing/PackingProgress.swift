@@ -40,8 +40,8 @@ final class PackingProgress: Sendable {
         report(done.load(ordering: .relaxed), total > 0 ? total : expected)
     }
 
-    /// Notes that a frame need not be compressed.
-    func countReused() { reused.add(1, ordering: .relaxed) }
+    /// Notes frames that need not be compressed.
+    func countReused(_ count: Int) { reused.add(count, ordering: .relaxed) }
 
     /// Notes that a frame is done.
     func advance(by byteCount: Int64) {

@@ -34,7 +34,7 @@ struct SketchIndex: Sendable {
         var counts: [UInt32: Int] = [:]
         var start = 0
         for hash in sketch.hashes {
-            start = firstPosition(of: hash, from: start)
+            start = hashes[start...].firstPosition { $0 < hash }
             var end = start
             while end < hashes.count, hashes[end] == hash { end += 1 }
             if end - start <= Self.ownerCountMax {
@@ -61,14 +61,5 @@ struct SketchIndex: Sendable {
             }
         }
         return best?.object
-    }
-
-    private func firstPosition(of hash: UInt64, from start: Int) -> Int {
-        var (low, high) = (start, hashes.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if hashes[middle] < hash { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 }

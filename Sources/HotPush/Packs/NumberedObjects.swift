@@ -36,12 +36,8 @@ struct NumberedObjects: Sendable {
 
     /// The number of an address; `nil` if the version does not name it.
     func number(of address: ObjectID) -> UInt32? {
-        var (low, high) = (0, references.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if references[middle].address < address { low = middle + 1 } else { high = middle }
-        }
-        guard low < references.count, references[low].address == address else { return nil }
-        return UInt32(low)
+        let place = references.firstPosition { $0.address < address }
+        guard place < references.count, references[place].address == address else { return nil }
+        return UInt32(place)
     }
 }

@@ -28,13 +28,6 @@ extension OriginPruner {
         return condition == .none && isBehind ? .wereBehind : .areNew
     }
 
-    /// Brings the list of channels up to the log's: who made one may have been killed, or its write came late.
-    func listChannels(of state: OriginState) throws(StoreError) {
-        let list = try ChannelListCopy(of: state, in: storage)
-        // For people and pages alone: what is not known to be written is left to the next prune.
-        if try !list.isRight() { _ = try list.write() }
-    }
-
     /// Brings a pointer up to the log's.
     /// - Returns: whether it is; else somebody else's stays there, and devices may read it.
     func write(
@@ -48,5 +41,33 @@ extension OriginPruner {
             publisher.options.notice(error.message)
             return false
         }
+    }
+}
+
+extension OriginPruner {
+    /// So many seconds after it was begun an upload counts as left: a week, as in the rule of docs/buckets.md.
+    static let uploadAgeMax: Int64 = 7 * 86_400
+
+    /// Ends what was left of files that nobody sends any more.
+    ///
+    /// - Returns: how many there were.
+    func endUploads(isDryRun: Bool) throws(StoreError) -> Int {
+        let open: OpenUploads?
+        do throws(StoreError) {
+            open = try storage.openUploads()
+        } catch {
+            // A prune needs no such right; a rule of the origin may do the same.
+            guard error.code == .accessDenied else { throw error }
+            publisher.options.notice(
+                "uploads in parts that were left cannot be seen: \(error.message)")
+            return 0
+        }
+        guard let open else { return 0 }
+        let left = open.uploads.filter {
+            OriginKey(path: $0.key) != nil && open.answeredAt - $0.begunAt > Self.uploadAgeMax
+        }
+        guard !isDryRun else { return left.count }
+        for upload in left { try storage.abort(upload) }
+        return left.count
     }
 }

@@ -64,23 +64,21 @@ package struct OriginPruner: Sendable {
             guard let entry = next else {
                 return try sweep(survey, state, trimmedCount, isDryRun: isDryRun)
             }
-            let after = OriginState(
-                number: state.number + 1, entry: entry,
-                pointers: state.pointers.merging(entry.pointers) { $1 })
             guard !isDryRun else {
+                let after = OriginState(entry, after: state)
                 return try sweep(
                     survey, after, self.trimmedCount(state, after), isDryRun: true)
             }
-            let commit = try LogCommit(
-                entry, after.number, after: state.entry, log, publisher.pause)
-            for pointer in entry.pointers.values { try publisher.prepare(pointer, upon: state) }
-            guard try carryOut(commit, survey, state, &mayMakeRoom) else {
+            let written = try publisher.commit(entry, upon: state, log) {
+                (commit) throws(StoreError) in
+                try carryOut(commit, survey, state, &mayMakeRoom)
+            }
+            guard let after = written else {
                 try publisher.wait(behindOthers: &tryCount)
-                (state, copies) = (try publisher.state(of: log, from: after.number), .unknown)
+                state = try publisher.state(of: log, from: state.number + 1)
+                copies = .unknown
                 continue
             }
-            log.note(entry, after.number)
-            for pointer in entry.pointers.values { publisher.signed(pointer, upon: state) }
             for channel in entry.pointers.keys.sorted()
             where try !write(channel, of: after, nil, log) {
                 copies = .wereBehind
@@ -137,7 +135,7 @@ package struct OriginPruner: Sendable {
         _ survey: OriginSurvey, _ state: OriginState, _ trimmedCount: Int, isDryRun: Bool
     ) throws(StoreError) -> PruneReport {
         // Nobody uploads meanwhile what nobody needed when it was listed.
-        let lock = try storage.deletesLate ? nil : OriginLock(storage, publisher.options)
+        let lock = try OriginLock(storage, publisher.options)
         defer { withExtendedLifetime(lock) {} }
         let state =
             lock == nil ? state : try publisher.state(of: survey.log, from: state.number)
@@ -149,8 +147,7 @@ package struct OriginPruner: Sendable {
         var some = survey.scratch
         for file in survey.unneeded(beside: live) {
             guard file.key.epoch <= state.entry.garbageEpochMax(in: storage) else {
-                report.waiting.count += 1
-                report.waiting.byteCount += file.byteCount
+                report.waiting.add(file.byteCount)
                 continue
             }
             some.append((file.key.path, file.byteCount))
@@ -158,7 +155,8 @@ package struct OriginPruner: Sendable {
         }
         while !some.isEmpty { try sweep(&some, &report, isDryRun: isDryRun) }
         if !isDryRun {
-            try listChannels(of: state)
+            // Who made a channel may have been killed, or its write came late.
+            try ChannelListCopy(of: state, in: storage).bringUp()
             try storage.barrier()
             // Derived; the next one tries again.
             if let work = storage.work, work.isWritable, let place = try? work.openIfPresent() {
@@ -182,8 +180,7 @@ package struct OriginPruner: Sendable {
         let some = files.prefix(Self.deletedCount)
         let spared = isDryRun ? [] : try delete(some.map(\.path), &report)
         for (path, byteCount) in some where !spared.contains(path) {
-            report.garbage.count += 1
-            report.garbage.byteCount += byteCount
+            report.garbage.add(byteCount)
         }
         files.removeFirst(some.count)
     }
@@ -216,11 +213,11 @@ public struct PruneReport: Sendable {
     /// How many releases no pointer lists any more.
     package var trimmedCount = 0
     /// Files that were, or would be, deleted; their bytes.
-    package var garbage = (count: 0, byteCount: Int64(0))
+    package var garbage = FileFigures()
     /// How many files were, or would be, deleted.
     public var fileCount: Int { garbage.count }
     /// Files that no release has, and that wait for a later prune.
-    package var waiting = (count: 0, byteCount: Int64(0))
+    package var waiting = FileFigures()
     /// Files that the store refused to delete.
     package var refusedCount = 0
     /// Files of which nobody knows whether they are deleted: no answer came.

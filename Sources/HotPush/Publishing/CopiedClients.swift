@@ -18,15 +18,11 @@ struct CopiedClients {
         in storage: any ObjectStorage, passingOver passOver: ((String) -> Void)? = nil
     ) throws(StoreError) {
         var keys: [String] = []
-        try storage.listAll(OriginLayout.clients + "/") { (page) throws(StoreError) in
-            keys += page.files.map(\.key)
-            return true
-        }
+        try storage.forEachFile(below: OriginLayout.clients + "/") { keys.append($0.key) }
         for key in keys {
-            guard let copy = ClientCopy(path: key) else { continue }
-            let request = ReadRequest(byteCountMax: Int64(HistoryFile.byteCountMax))
-            let (outcome, bytes) = try storage.bytes(key, request)
-            guard case .found = outcome else { continue }
+            guard let copy = ClientCopy(path: key),
+                let bytes = try storage.contents(key, limit: HistoryFile.byteCountMax)
+            else { continue }
             guard try add(bytes, copy) else {
                 if let passOver {
                     passOver(
@@ -35,8 +31,7 @@ struct CopiedClients {
                     )
                     continue
                 }
-                throw StoreError(
-                    .damagedOrigin,
+                throw .damagedOrigin(
                     "\(key) in \(storage.place) is not as castree writes it; put back what stood there, or delete it"
                 )
             }

@@ -26,22 +26,18 @@ public struct OriginCommit: Sendable {
     /// What it took.
     package var figures = StorageFigures()
 
+    /// - Parameter before: what the channel offered before.
     func with(
         _ upload: ReleaseUpload, _ facts: FactsUpload, _ packs: PackUpload,
-        _ packing: ReleasePacking
+        _ packing: ReleasePacking, upon before: ChannelPointer?
     ) -> OriginCommit {
         var commit = self
-        var plan = PublishPlan(
-            version: upload.version, objects: upload.sent.sorted { $0.address < $1.address },
-            reusedObjectCount: upload.objectCount - upload.sent.count,
-            reusedByteCount: upload.byteCount - upload.sent.reduce(0) { $0 + $1.byteCount },
-            writesManifest: upload.hasSentManifest, packing: packs.report ?? packing.nothing,
-            pointer: pointer,
-            writesPointer: !isUnchanged)
-        plan.facts = facts.placed
-        commit.plan = plan
-        commit.packing = plan.packing
+        commit.packing = packs.report ?? packing.nothing
         commit.fetched = packing.fetched
+        commit.plan = PublishPlan(
+            packing.work.version, sending: upload.sent.sorted { $0.address < $1.address },
+            of: upload, writesManifest: upload.hasSentManifest, packing: commit.packing,
+            facts: facts.placed, pointer: pointer, before: before, writesPointer: !isUnchanged)
         return commit
     }
 }

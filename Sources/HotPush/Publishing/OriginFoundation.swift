@@ -27,9 +27,9 @@ struct OriginFoundation {
     ) throws(StoreError) -> OriginState {
         let marked = try checkMarker()
         // Publishers of older castrees keep others out.
-        let lock = try storage.listsAll ? OriginLock(storage, publisher.options) : nil
+        let lock = try OriginLock(storage, publisher.options)
         defer { withExtendedLifetime(lock) {} }
-        if storage.listsAll, let state = try log.state(from: 0) { return state }
+        if storage.isLocal, let state = try log.state(from: 0) { return state }
         let condition: LogEntry.PointerCondition
         let standing: Standing
         do throws(StoreError) {
@@ -72,7 +72,7 @@ struct OriginFoundation {
         let traces = try OriginTraces(of: storage)
         guard let loss = traces.loss(namedBy: seen.pointer?.log) else { return traces }
         // What a log named its entry is looked for later.
-        let isOlder = storage.listsAll && seen.pointer?.log == nil
+        let isOlder = storage.isLocal && seen.pointer?.log == nil
         guard publisher.options.takesOver || isOlder, traces.mayBeTakenOver else { throw loss }
         return traces
     }
@@ -96,9 +96,9 @@ struct OriginFoundation {
     /// - Throws: `.badOrigin`; `.unsupportedFormat`.
     @discardableResult
     func checkMarker() throws(StoreError) -> String? {
-        let (marker, bytes) = try storage.bytes(
-            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
-        guard case .found = marker else { return nil }
+        guard
+            let bytes = try storage.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
+        else { return nil }
         try OriginMarker.check(bytes, of: storage.place)
         return OriginMarker.id(in: bytes)
     }
@@ -127,14 +127,9 @@ struct OriginFoundation {
         _ entry: LogEntry, _ marked: String?
     ) throws(StoreError) -> OriginState? {
         let signed = entry.pointers.values.first { $0.isSigned }
-        let marker = OriginMarker.serialized(
-            of: signed?.origin ?? marked, hasClients: !entry.clients.isEmpty)
-        let written = try storage.put(OriginLayout.marker, try StorageBody(marker), .pointer)
-        if case .unknown(let why) = written {
-            throw StoreError(
-                why.refusal ?? .network,
-                "no answer came to \(OriginLayout.marker) in \(storage.place): \(why)")
-        }
+        try storage.write(
+            marker: OriginMarker.serialized(
+                of: signed?.origin ?? marked, hasClients: !entry.clients.isEmpty))
         if try LogCommit(entry, 1, log, publisher.pause).carryOut() {
             log.note(entry, 1)
             let count = entry.pointers.count
@@ -209,13 +204,9 @@ struct OriginFoundation {
     private func pointers(of names: [ChannelName]) throws(StoreError) -> [ChannelPointer] {
         var pointers: [ChannelPointer] = []
         for name in names {
-            let (outcome, bytes) = try storage.bytes(
-                OriginLayout.pointer(name),
-                ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax)))
-            guard case .found = outcome else { continue }
-            let pointer = try ChannelPointer(parsing: bytes, of: name)
+            guard let pointer = try storage.pointer(of: name) else { continue }
             // An older castree's origin goes on as it was, whatever it has lost.
-            if !storage.listsAll { try check(pointer) }
+            if !storage.isLocal { try check(pointer) }
             pointers.append(pointer)
         }
         return pointers
@@ -226,8 +217,7 @@ struct OriginFoundation {
         for version in pointer.releases.compactMap(\.version) {
             let key = OriginLayout.manifest(version.manifest, in: version.epoch)
             guard try storage.head(key) != nil else {
-                throw StoreError(
-                    .damagedOrigin,
+                throw .damagedOrigin(
                     "channel \(pointer.channel) in \(storage.place) offers version \(version.name), and \(key) is not "
                         + "there; copy the directory origin again, or delete that pointer")
             }
@@ -240,25 +230,14 @@ struct OriginFoundation {
         of release: LiveRelease, in channel: ChannelName
     ) throws(StoreError) {
         guard let delivery = release.delivery else { return }
-        let key = OriginKey(.delivery, delivery.address, in: delivery.epoch)
-        let request = ReadRequest(byteCountMax: Delivery.byteCountMax)
-        let (outcome, bytes) = try storage.bytes(key.path, request)
-        var packs: [OriginKey: Int64] = [:]
-        if case .found = outcome {
-            let document = try PackBases.harmless { () throws(StoreError) in
-                try Delivery(bytes, named: delivery, of: release.version)
-            }
-            for pack in document?.packs ?? [] {
-                packs[OriginKey(.pack, pack.address, in: delivery.epoch)] = pack.byteCount
-            }
-            if document != nil,
-                try StandingFiles(in: storage, publisher.options).missing(of: packs).isEmpty
-            {
-                return
-            }
+        let document = try storage.delivery(delivery, of: release.version)
+        let packs = document?.packs.map {
+            SizedKey(.pack, $0.address, in: delivery.epoch, $0.byteCount)
         }
-        throw StoreError(
-            .damagedOrigin,
+        if let packs, try StandingFiles(in: storage, publisher.options).missing(of: packs).isEmpty {
+            return
+        }
+        throw .damagedOrigin(
             "channel \(channel) in \(storage.place) offers packs of version \(release.version.name), and they are "
                 + "not all there; copy \(OriginLayout.packs)/ and \(OriginLayout.deliveries)/ of the directory again"
         )
@@ -327,5 +306,22 @@ struct StoreProbe {
             }
         }
         return .none
+    }
+}
+
+extension ObjectStorage {
+    /// What says that an origin stands there; whatever stood there goes.
+    func write(marker: [UInt8]) throws(StoreError) {
+        let written = try put(OriginLayout.marker, StorageBody(marker), .pointer)
+        guard case .unknown(let why) = written else { return }
+        throw StoreError(
+            why.refusal ?? .network, "no answer came to \(OriginLayout.marker) in \(place): \(why)")
+    }
+
+    /// A channel's pointer as devices see it; `nil` if there is none.
+    func pointer(of channel: ChannelName) throws(StoreError) -> ChannelPointer? {
+        try contents(OriginLayout.pointer(channel), limit: ChannelPointer.byteCountMax).map {
+            (bytes) throws(StoreError) in try ChannelPointer(parsing: bytes, of: channel)
+        }
     }
 }

@@ -21,9 +21,8 @@ extension OriginPublisher {
         var state = state
         for channel in try sealing.unfinished(at: place, upon: state.pointers).map(\.channel)
         where only == nil || only == channel {
-            let seen = try PointerCopy(channel, in: storage).read()
             state = try committing(
-                to: channel, seen, upon: state, log, isSealed: true, isFinishing: true
+                to: channel, upon: state, log, isSealed: true, isFinishing: true
             ) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
                 // Somebody else may have done it meanwhile, or have gone on.

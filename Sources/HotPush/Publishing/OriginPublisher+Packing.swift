@@ -14,32 +14,32 @@ extension OriginPublisher {
     ) throws(StoreError) -> OriginCommit {
         let pin = try Publisher.pin(name, of: versions)
         defer { withExtendedLifetime(pin) {} }
-        let (manifest, version) = try Publisher.describe(name, of: versions, ReleaseOffer())
         let log = makeLog()
+        let publication = try publication(
+            name, of: versions, as: ReleaseOffer(channel: channel), log)
+        let manifest = publication.version.manifest
         let seen = try PointerCopy(channel, in: storage).read()
         let state = try open(seen, log)
-        try checkOffered(version, in: channel, state)
+        try checkOffered(publication.version, in: channel, state)
         try checkSigning(channel, upon: state, log)
-        let packing = ReleasePacking(
-            manifest, version, of: versions, to: storage, channel, options)
+        let packing = ReleasePacking(publication)
         guard let prepared = try packing.prepare(in: state) else {
             var commit = try finish(channel, seen, state, log, isUnchanged: true)
             commit.packing = packing.nothing
             return commit
         }
-        let lock = try OriginLock(sharing: storage, options)
+        let lock = try OriginLock(storage, options, .sharing)
         defer { withExtendedLifetime(lock) {} }
-        let packs = PackUpload(
-            packing, prepared, SeenFiles(in: storage), UploadWatch(log, now: now))
+        let packs = PackUpload(packing, prepared)
         var isWithdrawn = false
         let (done, after) = try committing(to: channel, seen, upon: state, log) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
-            func isOffered() -> Bool { state.pointers[channel]?.offers(version.manifest) == true }
+            func isOffered() -> Bool { state.pointers[channel]?.offers(manifest) == true }
             let delivery = isOffered() ? try packs.place(in: &state) : nil
             isWithdrawn = !isOffered()
             if isWithdrawn { return nil }
             return state.pointers[channel]?
-                .delivering(version.manifest, by: delivery, now: now()).map { ($0, .pack) }
+                .delivering(manifest, by: delivery, now: now()).map { ($0, .pack) }
         }
         // The packs are offered; whatever is not noted is made again.
         if !isWithdrawn { try? packs.note(after) }
@@ -56,12 +56,12 @@ extension OriginPublisher {
     package func planPacks(
         _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
     ) throws(StoreError) -> PackReport? {
-        let (manifest, version) = try Publisher.describe(name, of: versions, ReleaseOffer())
-        let state = try open(PointerCopy(channel, in: storage).read(), makeLog())
-        try checkOffered(version, in: channel, state)
-        return try ReleasePacking(
-            manifest, version, of: versions, to: storage, channel, options
-        ).plan(in: state)
+        let log = makeLog()
+        let publication = try publication(
+            name, of: versions, as: ReleaseOffer(channel: channel), log)
+        let state = try open(PointerCopy(channel, in: storage).read(), log)
+        try checkOffered(publication.version, in: channel, state)
+        return try ReleasePacking(publication).plan(in: state)
     }
 
     private func checkOffered(

@@ -53,10 +53,8 @@ extension OriginPublisher: SigningPlace {
     }
 
     func markedID() throws(StoreError) -> String? {
-        let request = ReadRequest(byteCountMax: OriginMarker.byteCountMax)
-        let (outcome, bytes) = try storage.bytes(OriginLayout.marker, request)
-        guard case .found = outcome else { return nil }
-        return OriginMarker.id(in: bytes)
+        try storage.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
+            .flatMap(OriginMarker.id)
     }
 
     /// Remembers what was signed, and copies the id of an origin that was not signed before into its marker.
@@ -145,8 +143,7 @@ extension OriginPublisher: SigningPlace {
         var commits: [OriginCommit] = []
         for channel in channels {
             let newest = try self.state(of: log, from: state.number)
-            let seen = try PointerCopy(channel, in: storage).read()
-            let (commit, _) = try committing(to: channel, seen, upon: newest, log) {
+            let (commit, _) = try committing(to: channel, upon: newest, log) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
                 state.pointers[channel].map { ($0.renewed(now: now()), .resign) }
             }
@@ -171,8 +168,7 @@ extension OriginPublisher: SigningPlace {
         var commits: [OriginCommit] = []
         for channel in step.channels {
             let newest = try self.state(of: log, from: state.number)
-            let seen = try PointerCopy(channel, in: storage).read()
-            let (commit, _) = try committing(to: channel, seen, upon: newest, log, isSealed: true) {
+            let (commit, _) = try committing(to: channel, upon: newest, log, isSealed: true) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
                 // Somebody else may have done it meanwhile.
                 guard state.pointers[channel]?.trustVersion != step.file.version else { return nil }
@@ -195,10 +191,9 @@ extension OriginPublisher: SigningPlace {
     }
 
     func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
-        let request = ReadRequest(byteCountMax: Int64(TrustFile.byteCountMax))
-        let (outcome, bytes) = try storage.bytes(OriginLayout.trust(version), request)
-        guard case .found = outcome else { return nil }
-        return try TrustFile(parsing: bytes, version: version)
+        try storage.contents(OriginLayout.trust(version), limit: TrustFile.byteCountMax).map {
+            (bytes) throws(StoreError) in try TrustFile(parsing: bytes, version: version)
+        }
     }
 
     /// Writes a version of the trust, before any pointer names it; one that is there stays.
@@ -214,8 +209,7 @@ extension OriginPublisher: SigningPlace {
             case .conditionFailed, .conflict:
                 guard let there = try trust(file.version) else { break }
                 guard there == file else {
-                    throw StoreError(
-                        .untrusted,
+                    throw .untrusted(
                         "\(key) is in \(storage.place) already, and is another one: somebody else has changed the keys; "
                             + "look at it, then repeat the command")
                 }

@@ -56,7 +56,7 @@ extension OriginPublisher {
             try checkSigning(channel, upon: state, log)
         }
         if !channels.isEmpty, state.entry.clients.isEmpty { try markToldClients() }
-        let lock = try OriginLock(sharing: storage, options)
+        let lock = try OriginLock(storage, options, .sharing)
         defer { withExtendedLifetime(lock) {} }
         let source = ReleaseSource(SeenFiles(in: storage), versions)
         let making = TwinMaking(versions, storage, options)
@@ -140,7 +140,7 @@ extension OriginPublisher {
         let files = source.files(of: release)
         let manifest = try files.manifest()
         var standing: [ObjectID: Int64] = [:]
-        for (object, epoch) in try files.objects() { standing[object.address] = epoch }
+        for object in try files.objects() { standing[object.key.address] = object.key.epoch }
         return try FactsUpload(
             manifest, release.version, for: channel, making, source, watch, options
         ).place(in: &state, standing: standing)
@@ -148,11 +148,6 @@ extension OriginPublisher {
 
     /// Notes in the marker that clients of other systems update from the origin.
     func markToldClients() throws(StoreError) {
-        let marker = OriginMarker.serialized(of: try markedID(), hasClients: true)
-        let outcome = try storage.put(OriginLayout.marker, StorageBody(marker), .pointer)
-        guard case .unknown(let why) = outcome else { return }
-        throw StoreError(
-            why.refusal ?? .network,
-            "no answer came to \(OriginLayout.marker) in \(storage.place): \(why)")
+        try storage.write(marker: OriginMarker.serialized(of: try markedID(), hasClients: true))
     }
 }

@@ -76,9 +76,9 @@ package struct OriginPublisher: Sendable {
     ) throws(StoreError) -> OriginCommit {
         let pin = try Publisher.pin(name, of: versions)
         defer { withExtendedLifetime(pin) {} }
-        let (manifest, version) = try Publisher.describe(
-            name, of: versions, offer, options.limits)
         let log = makeLog()
+        let publication = try publication(name, of: versions, as: offer, log, options.limits)
+        let version = publication.version
         let seen = try PointerCopy(offer.channel, in: storage).read()
         let state = try openOrCreate(seen, log)
         if state.pointers[offer.channel] == nil, !state.pointers.isEmpty {
@@ -87,25 +87,23 @@ package struct OriginPublisher: Sendable {
         }
         try Publisher.checkName(version, state.pointers)
         try checkSigning(offer.channel, upon: state, log)
-        let packing = ReleasePacking(
-            manifest, version, of: versions, to: storage, offer.channel, options)
+        let packing = ReleasePacking(publication)
         if options.verifiesObjects, options.packs.moment == .never {
             try packing.checkKept(in: state)
         }
         let prepared =
             options.packs.moment == .before ? try packing.prepareIfRoom(in: state) : nil
-        let lock = try OriginLock(sharing: storage, options)
+        let lock = try OriginLock(storage, options, .sharing)
         defer { withExtendedLifetime(lock) {} }
-        let (files, watch) = (SeenFiles(in: storage), UploadWatch(log, now: now))
-        let packs = PackUpload(packing, prepared, files, watch)
-        let upload = ReleaseUpload(
-            manifest, version, for: offer.channel, of: versions, files, watch, options)
-        let source = ReleaseSource(files, versions)
+        let packs = PackUpload(packing, prepared)
+        let upload = ReleaseUpload(publication)
+        let source = ReleaseSource(publication.seen, versions)
         let making = TwinMaking(versions, storage, options)
         let facts = try FactsUpload(
-            manifest, version, for: offer.channel, making, source, watch, options)
+            publication.manifest, version, for: offer.channel, making, source, publication.watch,
+            options)
         var upon: ChannelPointer?
-        var (commit, after) = try committing(to: offer.channel, seen, upon: state, log, source) {
+        let (commit, after) = try committing(to: offer.channel, seen, upon: state, log, source) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             try Publisher.checkName(version, state.pointers)
             let release = try place(offer, upload, packs, facts, log, source, in: &state)
@@ -122,10 +120,7 @@ package struct OriginPublisher: Sendable {
         making.close()
         // The release is offered; whatever is not noted is made again.
         try? packs.note(after)
-        commit = commit.with(upload, facts, packs, packing)
-        commit.plan?.before = upon
-        commit.plan?.head = upon?.releases.first?.sequence
-        return commit
+        return commit.with(upload, facts, packs, packing, upon: upon)
     }
 
     /// The pointer with a release at its head, or where it stands if it is older and only verified; `nil` if nothing changes.
@@ -228,7 +223,7 @@ package struct OriginPublisher: Sendable {
         let traces = try OriginTraces(of: storage)
         // Somebody may just have made it.
         if let state = try log.state(from: 0) { return state }
-        if storage.listsAll, seen.pointer?.log == nil, !traces.channels.isEmpty {
+        if storage.isLocal, seen.pointer?.log == nil, !traces.channels.isEmpty {
             return try OriginFoundation(self, log).lay(seen, isUrgent: isUrgent)
         }
         throw traces.absence(namedBy: seen.pointer?.log)
@@ -257,17 +252,19 @@ package struct OriginPublisher: Sendable {
     /// systems are told.
     ///
     /// - Parameters:
+    ///   - seen: the channel's pointer as devices see it; `nil` to read it.
     ///   - source: what is known of files for these clients already.
     ///   - isSealed: whether `change` has signed it already.
     ///   - isFinishing: whether this is what an earlier command has signed.
     ///   - change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
     func committing(
-        to channel: ChannelName, _ seen: PointerCopy.Seen, upon state: OriginState,
+        to channel: ChannelName, _ seen: PointerCopy.Seen? = nil, upon state: OriginState,
         _ log: OriginLog, _ source: ReleaseSource? = nil, isSealed: Bool = false,
         isFinishing: Bool = false,
         _ change: (inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
     ) throws(StoreError) -> (commit: OriginCommit, state: OriginState) {
         let source = source ?? ReleaseSource(SeenFiles(in: storage))
+        let seen = if let seen { seen } else { try PointerCopy(channel, in: storage).read() }
         var state = isFinishing ? state : try finishing(channel, upon: state, log)
         var tryCount = 0
         while true {
@@ -309,20 +306,22 @@ package struct OriginPublisher: Sendable {
     /// Tries to write the entry that follows a state.
     /// - Returns: what the origin is then; `nil` if somebody else was faster.
     func commit(
-        _ entry: LogEntry, upon state: OriginState, _ log: OriginLog
+        _ entry: LogEntry, upon state: OriginState, _ log: OriginLog,
+        by carryOut: (LogCommit) throws(StoreError) -> Bool = { (commit) throws(StoreError) in
+            try commit.carryOut()
+        }
     ) throws(StoreError) -> OriginState? {
-        let number = state.number + 1
         for pointer in entry.pointers.values {
             try LogCommit.checkRoom(for: pointer, upon: state, log)
         }
-        let commit = try LogCommit(entry, number, after: state.entry, log, pause)
+        let commit = try LogCommit(entry, state.number + 1, after: state.entry, log, pause)
         for pointer in entry.pointers.values { try prepare(pointer, upon: state) }
-        guard try commit.carryOut() else { return nil }
-        if !entry.rows.isEmpty || !entry.configurations.isEmpty { log.note(entry, number) }
+        guard try carryOut(commit) else { return nil }
+        if entry.kind == .prune || !entry.rows.isEmpty || !entry.configurations.isEmpty {
+            log.note(entry, state.number + 1)
+        }
         for pointer in entry.pointers.values { signed(pointer, upon: state) }
-        return OriginState(
-            number: number, entry: entry,
-            pointers: state.pointers.merging(entry.pointers) { $1 })
+        return OriginState(entry, after: state)
     }
 
     /// Waits because somebody else was faster.
@@ -344,8 +343,7 @@ package struct OriginPublisher: Sendable {
     /// - Throws: what is wrong with more than its room and its place.
     private func listChannels(of state: OriginState) throws(StoreError) {
         do throws(StoreError) {
-            let list = try ChannelListCopy(of: state, in: storage)
-            if try !list.isRight() { _ = try list.write() }
+            try ChannelListCopy(of: state, in: storage).bringUp()
         } catch {
             guard error.code == .outOfSpace || error.isOfPlace else { throw error }
             options.notice(
@@ -371,8 +369,30 @@ package struct OriginPublisher: Sendable {
             // The commit stands; devices see it with the next command.
             commit.pointerProblem = error
         }
-        if storage.readsFreely { try listChannels(of: state) }
+        if storage.isLocal { try listChannels(of: state) }
         commit.figures = storage.figures
         return commit
+    }
+
+    /// Says what to do where there is no room, and of a release that is published what the channel offers.
+    ///
+    /// A system call's own advice is about stores.
+    func advising<R>(
+        on channel: ChannelName? = nil, _ version: String = "", _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            // Whoever has asked for room in vain says so itself.
+            guard error.code == .outOfSpace, error.cause != nil, let work = storage.work else {
+                throw error
+            }
+            let failure = error.message.prefix { $0 != ";" }
+            let offers = channel.map { "channel \($0) offers what it did before; " } ?? ""
+            throw StoreError(
+                .outOfSpace,
+                "\(failure); \(offers)make room in \(printable(work.place)) (castree prune deletes what no channel "
+                    + "offers), then repeat the command", cause: error.cause)
+        }
     }
 }

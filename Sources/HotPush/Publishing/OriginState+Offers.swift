@@ -13,9 +13,24 @@ extension OriginState {
     }
 
     /// What other channels offer, the newest first.
-    func releases(besides channel: ChannelName) -> [OfferedRelease] {
+    private func releases(besides channel: ChannelName) -> [OfferedRelease] {
         pointers.filter { $0.key != channel }.sorted { $0.key < $1.key }.flatMap(\.value.releases)
             .sorted { ($0.createdAt, $0.sequence) > ($1.createdAt, $1.sequence) }
+    }
+
+    /// What a channel offers, then all others, each the newest first.
+    func releases(first channel: ChannelName) -> [OfferedRelease] {
+        (pointers[channel]?.releases ?? []) + releases(besides: channel)
+    }
+
+    /// The newest releases of a channel, then those of all others, each that differs once: these few have nearly all.
+    func newest(
+        first channel: ChannelName, each address: (LiveRelease) -> ObjectID?
+    ) -> [LiveRelease] {
+        var seen: Set<ObjectID> = []
+        let live = releases(first: channel).compactMap(LiveRelease.init)
+        let different = live.filter { address($0).map { seen.insert($0).inserted } ?? false }
+        return Array(different.prefix(4))
     }
 
     /// The deliveries that all pointers name.
@@ -29,5 +44,25 @@ extension OriginState {
     ) -> ReleaseFiles? {
         pointers.values.flatMap(\.liveReleases).first { $0.version.manifest == manifest }
             .map { ReleaseFiles($0, storage, versions) }
+    }
+
+    /// What an origin is whose publishers write no log: what its pointers say.
+    ///
+    /// - Parameter damaged: gets a channel whose pointer cannot be read.
+    init(
+        standingIn storage: any ObjectStorage, damaged: (ChannelName) -> Void = { _ in }
+    ) throws(StoreError) {
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for channel in try OriginTraces(of: storage).channels {
+            let seen = try PointerCopy(channel, in: storage).read()
+            if let pointer = seen.pointer {
+                pointers[channel] = pointer
+            } else if seen.tag != nil {
+                damaged(channel)
+            }
+        }
+        let entry = LogEntry(
+            kind: .create, createdAt: 0, author: try LogEntry.drawAuthor(), keptFrom: 0)
+        self.init(number: 0, entry: entry, pointers: pointers)
     }
 }

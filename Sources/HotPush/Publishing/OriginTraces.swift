@@ -24,10 +24,7 @@ struct OriginTraces {
         for file in all.files { note(file.key) }
         guard all.next != nil else { return }
         channels = []
-        try storage.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
-            for file in page.files { note(file.key) }
-            return true
-        }
+        try storage.forEachFile(below: OriginLayout.channels + "/") { note($0.key) }
         var after: String?
         for _ in 0..<Self.epochCountMax {
             let request = ListRequest(
@@ -63,30 +60,26 @@ struct OriginTraces {
     /// - Parameter entry: the one that a pointer there names.
     func loss(namedBy entry: Int64?) -> StoreError? {
         if let laterEntry {
-            return StoreError(
-                .damagedOrigin,
+            return .damagedOrigin(
                 "the log in \(place) has lost its first entry, and \(laterEntry) is there: \(restore)"
             )
         }
         if epochMax > 0 { return loss(with: epochMax) }
         let takeOver = "castree publish --take-over (docs/buckets.md)"
         if let entry {
-            return StoreError(
-                .damagedOrigin,
+            return .damagedOrigin(
                 "the log in \(place) is gone, and a pointer names its entry \(entry): \(restore), or, if there is "
                     + "none, take over what is left: \(takeOver)")
         }
         guard let channel = channels.first else { return nil }
-        return StoreError(
-            .damagedOrigin,
+        return .damagedOrigin(
             "\(OriginLayout.pointer(channel)) stands in \(place), and no log: a directory was copied there, "
                 + "which is to be taken over: \(takeOver); or the log is gone: \(restore)")
     }
 
     /// Why no log may be begun where files stand, or are offered, in a later epoch than the first.
     func loss(with epoch: Int64) -> StoreError {
-        StoreError(
-            .damagedOrigin,
+        .damagedOrigin(
             "the log in \(place) is gone, and files stand in epoch \(epoch): \(restore), or, if there is none, pull what "
                 + "is offered and publish it to another prefix (docs/buckets.md)")
     }

@@ -1,4 +1,5 @@
 package import CASStore
+import Storage
 package import VersionTree
 
 // What is published of a store.
@@ -60,24 +61,37 @@ extension Publisher {
     ) throws(StoreError) {
         let name = version.name.description
         for pointer in pointers.values.sorted(by: { $0.channel < $1.channel }) {
-            for known in pointer.releases.compactMap(\.version) {
+            let offered = pointer.releases.compactMap(\.version)
+                .map { WithdrawnVersion(name: $0.name, content: $0.content) }
+            for (known, isOffered) in offered.map({ ($0, true) })
+                + pointer.withdrawn.map({ ($0, false) })
+            {
                 let other = known.name.description
-                guard other.lowercased() == name.lowercased() else { continue }
-                if other == name, known.content == version.content { continue }
+                guard other.lowercased() == name.lowercased(),
+                    other != name || known.content != version.content
+                else { continue }
                 throw StoreError(
                     .versionExists,
-                    "channel \(pointer.channel) offers a version \(other) with other content; "
-                        + "choose another name: devices that have it would refuse this one")
-            }
-            for known in pointer.withdrawn {
-                let other = known.name.description
-                guard other.lowercased() == name.lowercased() else { continue }
-                if other == name, known.content == version.content { continue }
-                throw StoreError(
-                    .versionExists,
-                    "a version \(other) with other content was withdrawn from channel \(pointer.channel), and devices that "
-                        + "have it would refuse this one; choose another name")
+                    isOffered
+                        ? "channel \(pointer.channel) offers a version \(other) with other content; "
+                            + "choose another name: devices that have it would refuse this one"
+                        : "a version \(other) with other content was withdrawn from channel \(pointer.channel), and devices "
+                            + "that have it would refuse this one; choose another name")
             }
         }
+    }
+}
+
+extension OriginPublisher {
+    /// What is published of a store.
+    /// - Throws: as ``publish(_:of:as:)`` for a version that cannot be published.
+    func publication(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer,
+        _ log: OriginLog, _ limits: DeviceLimits? = nil
+    ) throws(StoreError) -> Publication {
+        let (manifest, version) = try Publisher.describe(name, of: versions, offer, limits)
+        return Publication(
+            manifest: manifest, version: version, channel: offer.channel, versions: versions,
+            seen: SeenFiles(in: storage), watch: UploadWatch(log, now: now), options: options)
     }
 }

@@ -99,36 +99,6 @@ public struct Publisher: Sendable {
     ) throws(StoreError) -> ChannelPointer {
         try engine().withdraw(version, from: channel, toEmbedded: toEmbedded).seen().pointer
     }
-
-    /// Makes the packs of a version that a channel offers, and offers them: see ``OriginPublisher/pack(_:of:in:)``.
-    /// - Returns: what was made; `nil` if the release has its packs already.
-    @discardableResult
-    package func pack(
-        _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
-    ) throws(StoreError) -> PackReport? {
-        try engine().pack(name, of: versions, in: channel).seen().packing
-    }
-
-    /// What packing would make; `nil` if there is nothing to do.
-    package func planPacks(
-        _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
-    ) throws(StoreError) -> PackReport? {
-        try draft().planPacks(name, of: versions, in: channel)
-    }
-
-    /// Signs the pointers of channels anew: see ``OriginPublisher/resign(_:)``.
-    @discardableResult
-    package func resign(_ only: ChannelName? = nil) throws(StoreError) -> [ChannelPointer] {
-        try engine().resign(only).map { (commit) throws(StoreError) in try commit.seen().pointer }
-    }
-
-    /// Says whose signatures count from now on: see ``OriginPublisher/rotate(_:)``.
-    @discardableResult
-    package func rotate(_ rotation: TrustRotation) throws(StoreError) -> TrustRotation.Step {
-        let (step, commits) = try engine().rotate(rotation)
-        for commit in commits { _ = try commit.seen() }
-        return step
-    }
 }
 
 extension OriginCommit {

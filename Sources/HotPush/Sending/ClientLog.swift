@@ -167,10 +167,10 @@ package final class ClientLog {
     ) throws(StoreError) -> Bool {
         let storage = source.storage
         // No prune takes what a history names.
-        guard options.verifiesObjects || storage.readsFreely else { return true }
+        guard options.looks(in: storage) else { return true }
         let key = OriginKey(.document(of: system), address, in: epoch)
         guard try storage.head(key.path)?.byteCount == byteCount else { return false }
-        guard storage.readsFreely else { return true }
+        guard storage.isLocal else { return true }
         let request = ReadRequest(byteCountMax: byteCount)
         return try ObjectID(of: storage.bytes(key.path, request).bytes) == address
     }

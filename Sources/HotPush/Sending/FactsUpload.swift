@@ -15,7 +15,7 @@ final class FactsUpload {
     private var seen: SeenFiles { source.seen }
     private let watch: UploadWatch
     private let options: PublisherOptions
-    private var isLooking: Bool { options.verifiesObjects || seen.storage.readsFreely }
+    private var isLooking: Bool { options.looks(in: seen.storage) }
     private var listed: Set<Int64> = []
     /// The facts that were placed, and the twins that were sent for them; `nil` if none were.
     private(set) var placed: PlannedFacts?
@@ -67,8 +67,7 @@ final class FactsUpload {
         in state: OriginState, standing: [ObjectID: Int64] = [:]
     ) throws(StoreError) -> Plan {
         if let plan = try self.standing(in: state) { return plan }
-        let known = try StandingFacts(
-            of: objects, in: state, for: channel, source, options)
+        let known = try known(in: state)
         let others = objects.filter { known.objects[$0.address] == nil }
         try making.make(others, standing: standing)
         var plan = try Plan(
@@ -77,13 +76,14 @@ final class FactsUpload {
         let epoch = state.entry.epoch
         let twins = plan.facts.twins
         let unknown = twins.filter {
-            known.epoch(of: $0.address) == nil && !known.missing.contains($0.address)
+            known.epochs[$0.address] == nil && !known.missing.contains($0.address)
         }
         try seen.look(
-            for: unknown.map { ($0.address, $0.byteCount) }, .twin, upon: epoch, besides: &listed)
+            for: unknown.map { Reference(address: $0.address, byteCount: $0.byteCount) }, .twin,
+            upon: epoch, besides: &listed)
         let made = Set(others.compactMap { making.made[$0.address]?.twin?.address })
         for twin in twins {
-            let standing = made.contains(twin.address) ? nil : known.epoch(of: twin.address)
+            let standing = made.contains(twin.address) ? nil : known.epochs[twin.address]
             let place = standing ?? seen.epoch(of: .twin, twin.address, upon: epoch)
             plan.epochs.append(place ?? epoch)
             if place == nil { plan.lacking.append(twin) }
@@ -104,10 +104,7 @@ final class FactsUpload {
             if let standing = plan.standing { return standing }
             let epoch = state.entry.epoch
             try making.send(
-                plan.lacking.map {
-                    SizedKey(
-                        key: OriginKey(.twin, $0.address, in: epoch), byteCount: $0.byteCount)
-                }, seen)
+                plan.lacking.map { SizedKey(.twin, $0.address, in: epoch, $0.byteCount) }, seen)
             for twin in plan.lacking { sent.add(twin.byteCount) }
             placed?.twins = sent
             if let newer = try watch.state(ahead: state) {
@@ -121,12 +118,7 @@ final class FactsUpload {
     private func sendDocuments(_ plan: Plan, _ epoch: Int64) throws(StoreError) -> PublishedFacts {
         let facts = StorageBody(plan.facts.serialized(), address: plan.address)
         var published = PublishedFacts(address: plan.address, place: .init(epoch: epoch))
-        let places = Places(plan.epochs)
-        if places.areNeeded(in: epoch) {
-            let body = try StorageBody(places.serialized())
-            try seen.send(body, OriginKey(.places, body.address, in: epoch))
-            published.place.places = body.address
-        }
+        published.place.places = try seen.send(Places(plan.epochs), in: epoch)
         try seen.send(facts, OriginKey(.facts, facts.address, in: epoch))
         source.note(plan.facts, published)
         return published
@@ -148,11 +140,41 @@ final class FactsUpload {
 
     private func stands(_ release: LiveRelease) throws(StoreError) -> Bool {
         guard let twins = try source.twins(of: release) else { return false }
-        return try StandingFiles(in: seen.storage, options).have(
-            twins.map { twin, epoch in
-                SizedKey(
-                    key: OriginKey(.twin, twin.address, in: epoch), byteCount: twin.byteCount)
-            })
+        return try StandingFiles(in: seen.storage, options).missing(of: twins).isEmpty
+    }
+
+    /// What releases know of the objects: by object, where twins stand, and which of these are not what they should be.
+    private typealias Known = (
+        objects: [ObjectID: ObjectFacts], epochs: [ObjectID: Int64], missing: Set<ObjectID>
+    )
+
+    /// - Throws: what reading throws. What is damaged is not known.
+    private func known(in state: OriginState) throws(StoreError) -> Known {
+        var known: Known = ([:], [:], [])
+        for release in state.newest(first: channel, each: { $0.facts?.address })
+        where known.objects.count < objects.count {
+            guard let facts = try source.facts(of: release),
+                let twins = try source.twins(of: release)
+            else { continue }
+            for twin in twins where known.epochs[twin.key.address] == nil {
+                known.epochs[twin.key.address] = twin.key.epoch
+            }
+            for object in objects where known.objects[object.address] == nil {
+                guard let found = facts[object.address], found.byteCount == object.byteCount
+                else { continue }
+                known.objects[object.address] = found
+            }
+        }
+        guard isLooking else { return known }
+        let twins = Set(known.objects.values.compactMap(\.twin)).map {
+            SizedKey(.twin, $0.address, in: known.epochs[$0.address] ?? 0, $0.byteCount)
+        }
+        let missing = try StandingFiles(in: seen.storage, options).missing(of: twins)
+        known.missing = missing
+        known.objects = known.objects.filter { object in
+            object.value.twin.map { !missing.contains($0.address) } ?? true
+        }
+        return known
     }
 }
 

@@ -56,10 +56,10 @@ package struct PackReport: Sendable, Hashable {
 
     /// What is planned: contents that have little in common turn out not to be worth a pack.
     /// - Parameter bases: the contents from which packs lack.
-    init(planned target: PackedContent, _ need: PackNeed?, from bases: [PackedContent]) {
-        keptPackCount = need?.packs.count ?? 0
-        refusals = need?.refused.map(Refusal.init) ?? []
-        if need?.needsWhole ?? true { packs = [Pack(objects: target.objects.references)] }
+    init(planned target: PackedContent, _ need: PackNeed, from bases: [PackedContent]) {
+        keptPackCount = need.offered.packs.count
+        refusals = need.refused.map(Refusal.init)
+        if need.needsWhole { packs = [Pack(objects: target.objects.references)] }
         for base in bases {
             let lacking = target.objects.references.filter {
                 base.objects.number(of: $0.address) == nil
@@ -73,20 +73,20 @@ package struct PackReport: Sendable, Hashable {
     /// What is said where nothing is to be made; `nil` if nothing was refused either.
     init?(nothingFor need: PackNeed) {
         guard !need.refused.isEmpty else { return nil }
-        keptPackCount = need.packs.count
+        keptPackCount = need.offered.packs.count
         refusals = need.refused.map(Refusal.init)
     }
 
     /// What was made.
     /// - Parameter lacking: the contents from which packs were to be made, now or at an earlier attempt.
     init(
-        _ made: [StagedPack], keeping keptPackCount: Int, from bases: PackBases,
-        lacking: [PackBases.Base], _ frameCounts: (reused: Int, made: Int)
+        _ made: [StagedPack], keeping keptPackCount: Int, from bases: [PackBase],
+        lacking: [PackBase], _ frameCounts: (reused: Int, made: Int)
     ) {
         self.keptPackCount = keptPackCount
         let packed = Set(made.compactMap(\.pack.base))
         refusals = lacking.filter { !packed.contains($0.content) }.map(Refusal.init)
-        let names = Dictionary(bases.all.map { ($0.content, $0.version) }) { first, _ in first }
+        let names = Dictionary(bases.map { ($0.content, $0.version) }) { first, _ in first }
         packs = made.map(\.pack).map { pack in
             Pack(
                 version: pack.base.flatMap { names[$0] }, base: pack.base,
@@ -98,7 +98,7 @@ package struct PackReport: Sendable, Hashable {
 }
 
 extension PackReport.Refusal {
-    fileprivate init(_ base: PackBases.Base) {
+    fileprivate init(_ base: PackBase) {
         self.init(version: base.version, content: base.content)
     }
 }

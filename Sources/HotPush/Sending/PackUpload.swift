@@ -10,8 +10,7 @@ import VersionTree
 final class PackUpload {
     private let packing: ReleasePacking
     private let prepared: PreparedPacks?
-    private let seen: SeenFiles
-    private let watch: UploadWatch
+    private var seen: SeenFiles { packing.work.seen }
     /// The delivery that was brought in last.
     private var draft: DeliveryDraft?
     /// Kept packs that turned out to be gone.
@@ -22,14 +21,9 @@ final class PackUpload {
     private static let listedByteCountMin: Int64 = 1 << 20
 
     /// - Parameter prepared: `nil` if no packs are made.
-    init(
-        _ packing: ReleasePacking, _ prepared: PreparedPacks?, _ seen: SeenFiles,
-        _ watch: UploadWatch
-    ) {
+    init(_ packing: ReleasePacking, _ prepared: PreparedPacks?) {
         self.packing = packing
         self.prepared = prepared
-        self.seen = seen
-        self.watch = watch
     }
 
     /// What was brought in; `nil` if nothing was to be made.
@@ -40,27 +34,21 @@ final class PackUpload {
     /// - Parameter state: replaced by the newest one if the upload took so long that packs for it are of no use.
     /// - Returns: the delivery that the release may name; `nil` if it has none.
     func place(in state: inout OriginState) throws(StoreError) -> PublishedDelivery? {
-        guard let prepared else {
-            return state.delivery(of: packing.version.manifest, in: packing.channel)
-        }
+        let (version, channel) = (packing.work.version, packing.work.channel)
+        guard let prepared else { return state.delivery(of: version.manifest, in: channel) }
         while true {
             var offered = try packing.offered(in: state)
-            offered?.state.packs.removeAll { lost.contains($0.address) }
+            offered?.packs.packs.removeAll { lost.contains($0.address) }
             let draft = try DeliveryDraft(
-                prepared, fitting: packing.bases(in: state),
-                listed: state.pointers[packing.channel]?.contents ?? [], offered: offered?.state)
+                prepared, of: version.manifest, fitting: packing.bases(in: state),
+                listed: state.pointers[channel]?.contents ?? [], offered: offered?.packs)
             self.draft = draft
             if stands(draft, offered?.delivery, prepared.need) { return offered?.delivery }
             let epoch = try epoch(for: draft, offered?.delivery, upon: state.entry.epoch)
-            let copied = draft.kept.filter {
-                offered?.delivery.epoch != epoch
-                    && !seen.contains(OriginKey(.pack, $0.address, in: epoch))
-            }
-            guard try copy(copied, from: offered?.delivery.epoch, to: epoch, prepared) else {
-                continue
-            }
-            try send(draft.packs, prepared, epoch)
-            if let newer = try watch.state(ahead: state) {
+            guard try copy(draft.kept, from: offered?.delivery.epoch, to: epoch, prepared.place)
+            else { continue }
+            try send(draft.packs, prepared.place, epoch)
+            if let newer = try packing.work.watch.state(ahead: state) {
                 state = newer
                 continue
             }
@@ -76,60 +64,64 @@ final class PackUpload {
         _ draft: DeliveryDraft, _ offered: PublishedDelivery?, _ need: PackNeed
     ) -> Bool {
         if draft.packs.isEmpty && draft.kept.isEmpty { return true }
-        let damaged = Set(need.damaged.map(\.address))
+        let damaged = Set(need.offered.damaged.map(\.address))
         return offered?.address == draft.address
             && !draft.packs.contains { damaged.contains($0.pack.address) }
     }
 
-    /// Notes what the delivery was made from; what is lost here is only made again.
+    /// Notes what the delivery was made from, and drops what no delivery of the origin needs; what is lost here is only
+    /// made again.
     func note(_ state: OriginState) throws(StoreError) {
         guard let draft, let prepared else { return }
-        try prepared.note(draft.address, offered: state.deliveries)
+        let (place, need) = (prepared.place, prepared.need)
+        let offered = state.deliveries.union([draft.address])
+        var record = try PackingRecord.read(place.publishing.raw, place.fileSystem)
+        record.works = record.works.filter { offered.contains($0.key) }
+        record.works[draft.address] = PackingRecord.Work(
+            content: packing.work.version.content,
+            bases: Set(need.bases.map(\.content)).union(need.offered.work?.bases ?? []),
+            frames: prepared.result.frames.union(need.offered.work?.frames ?? []))
+        try record.write(place.publishing.raw, aside: place.work.raw, place.fileSystem)
+        try place.dropUnused(record)
     }
 
     /// The usable epoch under which the fewest bytes are to be sent.
     private func epoch(
         for draft: DeliveryDraft, _ standing: PublishedDelivery?, upon newest: Int64
     ) throws(StoreError) -> Int64 {
+        let packs = draft.packs.map(\.pack)
         func lacking(_ epoch: Int64) -> Int64 {
-            var byteCount: Int64 = 0
-            for pack in draft.packs.map(\.pack)
-            where !seen.contains(OriginKey(.pack, pack.address, in: epoch)) {
-                byteCount += pack.byteCount
+            func byteCount(_ packs: [Delivery.Pack]) -> Int64 {
+                packs.filter { !seen.contains(OriginKey(.pack, $0.address, in: epoch)) }
+                    .reduce(0) { $0 + $1.byteCount }
             }
-            guard standing?.epoch != epoch else { return byteCount }
-            for pack in draft.kept
-            where !seen.contains(OriginKey(.pack, pack.address, in: epoch)) {
-                byteCount += 2 * pack.byteCount
-            }
-            return byteCount
+            return byteCount(packs) + (standing?.epoch == epoch ? 0 : 2 * byteCount(draft.kept))
         }
         let candidates = SeenFiles.usableEpochs(upon: newest)
         let best = candidates.min { lacking($0) < lacking($1) } ?? newest
         guard lacking(best) >= Self.listedByteCountMin, listed.insert(best).inserted else {
             return best
         }
-        var sizes: [ObjectID: Int64] = [:]
-        for pack in draft.packs.map(\.pack) + draft.kept { sizes[pack.address] = pack.byteCount }
+        let wanted = (packs + draft.kept).map {
+            Reference(address: $0.address, byteCount: $0.byteCount)
+        }
         var pageCount = 1
         try seen.list(
-            OriginKey.prefix(of: .pack, in: best), .pack, sizes, pageCount: &pageCount)
+            OriginKey.prefix(of: .pack, in: best), .pack, wanted, pageCount: &pageCount)
         return best
     }
 
     // MARK: Sending
 
     private func send(
-        _ packs: [StagedPack], _ prepared: PreparedPacks, _ epoch: Int64
+        _ packs: [StagedPack], _ place: PackingPlace, _ epoch: Int64
     ) throws(StoreError) {
         let staged = Dictionary(packs.map { ($0.pack.address, $0.name) }) { first, _ in first }
-        let lacking = packs.map {
-            SizedKey(
-                key: OriginKey(.pack, $0.pack.address, in: epoch), byteCount: $0.pack.byteCount)
+        let lacking = packs.map(\.pack).map {
+            SizedKey(.pack, $0.address, in: epoch, $0.byteCount)
         }.filter { !seen.contains($0.key) }
-        let place = prepared.place
-        try FileSending(of: lacking.byteCount, seen, packing.options).run(lacking) {
-            (file) throws(StoreError) in
+        let sending = FileSending(of: lacking.byteCount, seen, packing.work.options)
+        try sending.run(lacking) { (file) throws(StoreError) in
             try place.fileSystem.open(
                 place.work.raw, staged[file.key.address] ?? "", .reading, mode: 0)
         }
@@ -138,26 +130,96 @@ final class PackUpload {
     /// Brings kept packs from an epoch that may not be used any more into another one.
     /// - Returns: whether all were there.
     private func copy(
-        _ packs: [Delivery.Pack], from old: Int64?, to new: Int64, _ prepared: PreparedPacks
+        _ packs: [Delivery.Pack], from old: Int64?, to new: Int64, _ place: PackingPlace
     ) throws(StoreError) -> Bool {
-        guard let old else { return true }
-        let place = prepared.place
+        guard let old, old != new else { return true }
         for pack in packs {
-            if packing.options.isInterrupted() { throw .publishingInterrupted }
+            let key = OriginKey(.pack, pack.address, in: new)
+            if seen.contains(key) { continue }
+            if packing.work.options.isInterrupted() { throw .publishingInterrupted }
             let name = "kept-\(pack.address)"
-            let key = OriginKey(.pack, pack.address, in: old)
-            let download = ObjectDownload(key, pack.byteCount, seen.storage)
-            guard try download.run(to: place.work.raw, name, place.fileSystem) else {
+            let kept = SizedKey(.pack, pack.address, in: old, pack.byteCount)
+            guard try seen.storage.download(kept, to: place.work.raw, name, place.fileSystem)
+            else {
                 // Packs only save: the release does without it.
                 lost.insert(pack.address)
                 return false
             }
             let file = try place.fileSystem.open(place.work.raw, name, .reading, mode: 0)
-            let body = StorageBody(
-                file: file.raw, byteCount: pack.byteCount, address: pack.address)
-            try seen.send(body, OriginKey(.pack, pack.address, in: new))
+            try seen.send(
+                StorageBody(file: file.raw, byteCount: pack.byteCount, address: pack.address), key)
             try place.fileSystem.remove(place.work.raw, name, directory: false)
         }
         return true
+    }
+}
+
+/// The delivery that a release gets: packs that were made for it, and those that it has and keeps.
+///
+/// A value: what fits by now, decided before anything is written.
+struct DeliveryDraft: Sendable {
+    /// The packs that were made and fit.
+    let packs: [StagedPack]
+    /// Those that the release has and keeps.
+    let kept: [Delivery.Pack]
+    /// The document.
+    let bytes: [UInt8]
+    /// Its address.
+    let address: ObjectID
+    /// What is published.
+    let report: PackReport
+
+    /// - Parameters:
+    ///   - manifest: that to which the packs lead.
+    ///   - bases: the contents that are wanted by now; packs made from others are dropped.
+    ///   - listed: the contents that the channel offers by now.
+    ///   - offered: what the release has by now: somebody may have made packs of it meanwhile, and they stay.
+    init(
+        _ prepared: PreparedPacks, of manifest: ObjectID, fitting bases: [PackBase],
+        listed: Set<ObjectID>, offered: OfferedPacks?
+    ) throws(StoreError) {
+        let contents = Set(bases.map(\.content))
+        let packs = prepared.result.packs.filter { pack in
+            pack.pack.base.map(contents.contains) ?? true
+        }
+        let made = Set(packs.map(\.pack.base))
+        let damaged = Set(prepared.need.offered.damaged.map(\.address))
+        let standing = offered?.packs.filter {
+            !made.contains($0.base) && !damaged.contains($0.address)
+        }
+        let all = Self.fitting(
+            (standing ?? []) + packs.map(\.pack), wanted: contents, listed: listed)
+        let document = Delivery(manifest: manifest, packs: all)
+        self.packs = packs
+        let new = Set(packs.map(\.pack.address))
+        kept = all.filter { !new.contains($0.address) }
+        bytes = document.serialized()
+        address = try ObjectID(of: bytes)
+        report = PackReport(
+            packs, keeping: all.count - packs.count, from: bases,
+            lacking: prepared.need.lacking + prepared.need.refused, prepared.frameCounts)
+    }
+
+    /// As many packs as a delivery may name: first go those from contents that nobody lists or asks for.
+    static func fitting(
+        _ packs: [Delivery.Pack], wanted: Set<ObjectID>, listed: Set<ObjectID>
+    ) -> [Delivery.Pack] {
+        guard packs.count > Delivery.packCountMax else { return packs }
+        func isWanted(_ pack: Delivery.Pack) -> Bool { pack.base.map(wanted.contains) ?? true }
+        func isListed(_ pack: Delivery.Pack) -> Bool { pack.base.map(listed.contains) ?? true }
+        let others = packs.filter { !isWanted($0) }
+        let ordered =
+            packs.filter(isWanted) + others.filter(isListed) + others.filter { !isListed($0) }
+        return Array(ordered.prefix(Delivery.packCountMax))
+    }
+}
+
+extension ChannelPointer {
+    /// The contents that it offers.
+    var contents: Set<ObjectID> { Set(releases.compactMap(\.version?.content)) }
+
+    /// Whether it offers the version with that manifest.
+    func offers(_ manifest: ObjectID) -> Bool {
+        releases.contains { $0.version?.manifest == manifest }
     }
 }

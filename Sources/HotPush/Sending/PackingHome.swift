@@ -5,9 +5,10 @@ import VersionTree
 /// Where packs and twins of an origin are made: the directory for such work that the origin has, or else one of the store for
 /// each origin, whose deliveries decide what is of use.
 struct PackingHome {
-    private let versions: VersionStore?
-    private let storage: any ObjectStorage
-    private let options: PublisherOptions
+    let versions: VersionStore?
+    let storage: any ObjectStorage
+    let options: PublisherOptions
+
     var fileSystem: any FileSystem {
         if let work = storage.work { return work.fileSystem }
         return versions.map { UnsharedFileSystem(base: $0.store.fileSystem) } ?? POSIXFileSystem()
@@ -20,27 +21,20 @@ struct PackingHome {
         return (printable(versions?.store.path ?? ""), "castree gc deletes what no version has")
     }
 
-    init(_ versions: VersionStore?, _ storage: any ObjectStorage, _ options: PublisherOptions) {
-        self.versions = versions
-        self.storage = storage
-        self.options = options
-    }
-
     /// Opens the place, and makes it if it is not there.
-    /// - Throws: `.io` if something else stands there; `.readOnly`, `.permission`, `.outOfSpace`, `.interrupted`.
+    /// - Throws: `.io` if something else stands there; `.noStore`; `.readOnly`, `.permission`, `.outOfSpace`, `.interrupted`.
     func openPlace() throws(StoreError) -> PackingPlace {
         if let work = storage.work {
             return try PackingPlace(
                 work.open(), PackingPlace.Name(path: work.name, owner: "the origin"),
                 work.fileSystem, isInterrupted: options.isInterrupted)
         }
-        let versions = try store
         do throws(StoreError) {
             return try PackingPlace(
                 makeDirectory(), PackingPlace.Name(path: try directoryPath(), owner: "the store"),
                 fileSystem, isInterrupted: options.isInterrupted)
         } catch {
-            guard error.code == .io else { throw error }
+            guard error.code == .io, let versions else { throw error }
             let place = "\(versions.store.path)/\(StoreLayout.packing)"
             throw StoreError(
                 .io,
@@ -49,19 +43,14 @@ struct PackingHome {
         }
     }
 
-    private var store: VersionStore {
-        get throws(StoreError) {
-            if let versions { return versions }
+    func makeDirectory() throws(StoreError) -> Descriptor {
+        if let work = storage.work { return try work.open() }
+        guard let versions else {
             throw StoreError(
                 .noStore,
                 "what the channels offer is compressed for its clients in a store: castree init makes one"
             )
         }
-    }
-
-    func makeDirectory() throws(StoreError) -> Descriptor {
-        if let work = storage.work { return try work.open() }
-        let versions = try store
         let root = versions.store.directories.root.raw
         let path = try directoryPath()
         try fileSystem.makeDirectoryIfAbsent(root, StoreLayout.packing)
@@ -71,27 +60,66 @@ struct PackingHome {
         return try fileSystem.open(root, path, .directory, mode: 0)
     }
 
+    private func openIfPresent() throws(StoreError) -> Descriptor? {
+        if let work = storage.work { return try work.openIfPresent() }
+        guard let root = versions?.store.directories.root.raw else { return nil }
+        return try fileSystem.openIfPresent(root, directoryPath(), .directory)
+    }
+
     /// What the deliveries of the origin were made from; `nil` if nothing says it.
     func record() throws(StoreError) -> PackingRecord? {
         let fileSystem = fileSystem
-        if let work = storage.work {
-            return try fileSystem.cached { () throws(StoreError) -> PackingRecord? in
-                guard let directory = try work.openIfPresent() else { return nil }
-                return try PackingRecord.read(directory.raw, fileSystem)
-            }
-        }
-        guard let root = versions?.store.directories.root.raw else { return nil }
-        let path = try directoryPath()
         return try fileSystem.cached { () throws(StoreError) -> PackingRecord? in
-            guard let directory = try fileSystem.openIfPresent(root, path, .directory) else {
-                return nil
-            }
+            guard let directory = try openIfPresent() else { return nil }
             return try PackingRecord.read(directory.raw, fileSystem)
         }
     }
 
     private func directoryPath() throws(StoreError) -> String {
         StoreLayout.packingPath(try ObjectID(of: Array(storage.place.utf8)))
+    }
+
+    /// Fetches objects of the origin into a place; what cannot be had is merely not there.
+    ///
+    /// - Parameter what: what they are, for people.
+    /// - Returns: a directory laid out as `objects/` of an origin; `nil` if there was nothing to fetch.
+    func fetch(
+        _ objects: [SizedKey], into place: PackingPlace, saying what: String
+    ) throws(StoreError) -> OpenedDirectory? {
+        guard !objects.isEmpty else { return nil }
+        options.notice(
+            "fetching \(counted(objects.count, "object")), \(sizeText(objects.byteCount)): \(what)")
+        let (storage, options, fileSystem) = (storage, options, place.fileSystem)
+        let name = OriginLayout.objects
+        try fileSystem.makeDirectoryIfAbsent(place.work.raw, name, mode: 0o755)
+        guard let directory = try OpenedDirectory.open(place.work.raw, name, fileSystem) else {
+            return nil
+        }
+        try storage.inParallel(objects.count) { (index) throws(StoreError) in
+            if options.isInterrupted() { throw .publishingInterrupted }
+            let path = StoreLayout.objectPath(objects[index].key.address)
+            try fileSystem.makeDirectoryIfAbsent(directory.raw, String(path.prefix(2)))
+            _ = try storage.download(objects[index], to: directory.raw, path, fileSystem)
+        }
+        return directory
+    }
+}
+
+extension ObjectStorage {
+    /// Writes a file to a disk, and holds it against its address.
+    /// - Returns: whether it is there; otherwise the origin does not have it, or has other bytes.
+    func download(
+        _ wanted: SizedKey, to directory: Int32, _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool {
+        let file = try fileSystem.open(directory, path, .creating, mode: 0o644)
+        let found = try ReleaseFiles.ifSound { () throws(StoreError) in
+            try address(of: wanted.key.path, limit: wanted.byteCount) {
+                (piece) throws(StoreError) in try fileSystem.write(file.raw, piece)
+            }
+        }
+        if found == wanted.key.address { return true }
+        try fileSystem.remove(directory, path, directory: false)
+        return false
     }
 }
 

@@ -80,29 +80,32 @@ public struct PublishPlan: Sendable, Hashable {
     /// The bytes of the objects to be written.
     public var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
 
+    private static func blocks(of byteCount: Int64) -> Int64 { (byteCount + 4_095) / 4_096 * 4_096 }
+
     /// So many bytes stay free for directories.
     static let reservedByteCount: Int64 = 1 << 20
-
-    /// The free space that writing needs, in bytes: whole blocks.
-    package var spaceNeeded: Int64 {
-        let block: Int64 = 4096
-        var bytes: Int64 = 0
-        for object in objects { bytes += (object.byteCount + block - 1) / block * block }
-        // The twins are on the disk already.
-        if let facts, facts.writesFile { bytes += Int64(facts.facts.objects.count) * 300 }
-        if writesManifest { bytes += version.manifestByteCount + block }
-        return bytes
-    }
 }
 
 extension PublishPlan {
+    init(
+        _ version: PublishedVersion, sending objects: [Reference], of upload: ReleaseUpload,
+        writesManifest: Bool, packing: PackReport?, facts: PlannedFacts?, pointer: ChannelPointer,
+        before: ChannelPointer?, writesPointer: Bool
+    ) {
+        self.init(
+            version: version, objects: objects,
+            reusedObjectCount: upload.objects.count - objects.count,
+            reusedByteCount: upload.byteCount - objects.reduce(0) { $0 + $1.byteCount },
+            writesManifest: writesManifest, packing: packing, facts: facts, pointer: pointer,
+            before: before, head: before?.releases.first?.sequence, writesPointer: writesPointer)
+    }
+
     /// - Throws: `.outOfSpace` unless objects and documents of so many bytes fit, and some more for directories.
     static func checkRoom(
         for files: [Int64], in storage: any ObjectStorage
     ) throws(StoreError) {
         guard let work = storage.work, !files.isEmpty else { return }
-        let block: Int64 = 4_096
-        let needed = files.reduce(Int64(0)) { $0.addingClamped(($1 + block - 1) / block * block) }
+        let needed = files.reduce(Int64(0)) { $0.addingClamped(blocks(of: $1)) }
         let available = try work.freeByteCount()
         guard available < needed.addingClamped(reservedByteCount) else { return }
         throw StoreError(

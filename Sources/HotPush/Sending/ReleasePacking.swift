@@ -2,35 +2,44 @@ import CASStore
 import Storage
 import VersionTree
 
-/// Makes the packs of a release, in the store's own directory: nobody can lock a bucket.
+/// Packs that are made and have no name in the origin yet; the directory in which they are goes with the value.
+struct PreparedPacks: Sendable {
+    /// What was made.
+    let result: Packer.Result
+    /// What was wanted, and what there was.
+    let need: PackNeed
+    /// Where they are.
+    let place: PackingPlace
+    /// How many frames were there already, and how many were compressed.
+    let frameCounts: (reused: Int, made: Int)
+}
+
+/// Makes the packs of a release.
 ///
 /// Belongs to one thread.
 final class ReleasePacking {
-    let storage: any ObjectStorage
-    let version: PublishedVersion
-    let versions: VersionStore
-    let options: PublisherOptions
-    let channel: ChannelName
-    private let manifest: Manifest
-    /// What deliveries have, by their addresses.
-    private var known: [ObjectID: OfferedDelivery.State?] = [:]
+    let work: Publication
+    /// What there is of deliveries, by their addresses.
+    private var known: [ObjectID: OfferedPacks?] = [:]
     /// What was fetched to make packs from it: how many objects, and their bytes.
     private(set) var fetched = (count: 0, byteCount: Int64(0))
     /// What is said where nothing is to be made; `nil` if nothing was refused either.
     private(set) var nothing: PackReport?
-    private var home: PackingHome { PackingHome(versions, storage, options) }
-    private var fileSystem: any FileSystem { home.fileSystem }
+    private let home: PackingHome
+    private var storage: any ObjectStorage { work.storage }
+    private var versions: VersionStore { work.versions }
+    private var version: PublishedVersion { work.version }
+    private var options: PublisherOptions { work.options }
 
-    init(
-        _ manifest: Manifest, _ version: PublishedVersion, of versions: VersionStore,
-        to storage: any ObjectStorage, _ channel: ChannelName, _ options: PublisherOptions
-    ) {
-        self.storage = storage
-        self.version = version
-        self.versions = versions
-        self.options = options
-        self.channel = channel
-        self.manifest = manifest
+    init(_ work: Publication) {
+        self.work = work
+        home = PackingHome(
+            versions: work.versions, storage: work.storage, options: work.options)
+    }
+
+    private var target: PackedContent {
+        PackedContent(
+            version: version.name.description, content: version.content, work.manifest)
     }
 
     /// What making packs would give; `nil` if there is nothing to do.
@@ -38,7 +47,9 @@ final class ReleasePacking {
     /// Makes nothing.
     func plan(in state: OriginState) throws(StoreError) -> PackReport? {
         let need = try need(in: state)
-        return need.isMet ? PackReport(nothingFor: need) : try preparation(need, state).planned
+        return need.isMet
+            ? PackReport(nothingFor: need)
+            : PackReport(planned: target, need, from: try contents(of: need, in: state))
     }
 
     /// Makes the packs that the release lacks.
@@ -52,10 +63,8 @@ final class ReleasePacking {
         do throws(StoreError) {
             return try prepare(need, in: state)
         } catch {
-            if error.code == .outOfSpace {
-                // Report the first error; the next publisher drops it, too.
-                try? dropUnused(in: state)
-            }
+            // Report the first error; the next publisher drops it, too.
+            if error.code == .outOfSpace { try? dropUnused(in: state) }
             throw error
         }
     }
@@ -64,31 +73,69 @@ final class ReleasePacking {
     private func dropUnused(in state: OriginState) throws(StoreError) {
         let directory = try home.makeDirectory()
         try PackingPlace.dropUnused(
-            in: directory.raw, offered: state.deliveries, fileSystem)
+            in: directory.raw, offered: state.deliveries, home.fileSystem)
     }
 
     private func prepare(
         _ need: PackNeed, in state: OriginState
     ) throws(StoreError) -> PreparedPacks {
-        let preparation = try preparation(need, state)
+        let contents = try contents(of: need, in: state)
+        let planned = PackReport(planned: target, need, from: contents)
         let place = try home.openPlace()
-        let fetching =
-            options.packs.fetchesBases || storage.readsFreely
-            ? try BaseFetching(need.lacking, in: state, storage, versions, options) : nil
-        try preparation.checkSpace(
-            in: place.publishing.raw, home.disk.path, home.disk.remedy,
-            fetching: fetching?.byteCount ?? 0,
-            fileSystem)
-        var absence = "not in the store; --fetch-bases fetches it"
-        var objects: OpenedDirectory?
-        if let fetching {
-            absence = "neither in the store nor in the origin"
-            objects = try fetching.run(into: place)
-            fetched = (fetching.objects.count, fetching.byteCount)
-        }
+        let fetches = options.packs.fetchesBases || storage.isLocal
+        let wanted = fetches ? try objects(of: need.lacking, in: state) : []
+        try checkSpace(planned.spaceNeeded.addingClamped(wanted.byteCount), in: place)
+        let objects = try home.fetch(
+            wanted, into: place, saying: "of older versions, to make packs from them")
+        fetched = (wanted.count, wanted.byteCount)
         let source = PackSource(
-            versions.store, origin: objects, fileSystem, absence: absence)
-        return try preparation.run(in: place, source: source)
+            versions.store, origin: objects, home.fileSystem,
+            absence: fetches
+                ? "neither in the store nor in the origin"
+                : "not in the store; --fetch-bases fetches it")
+        return try pack(need, contents, planned, in: place, source)
+    }
+
+    /// - Throws: `.outOfSpace` unless there is about enough room.
+    private func checkSpace(_ needed: Int64, in place: PackingPlace) throws(StoreError) {
+        let available = try home.fileSystem.freeSpace(place.publishing.raw).available
+        guard available < needed else { return }
+        throw StoreError(
+            .outOfSpace,
+            "not enough free space in \(home.disk.path) to make packs: about \(sizeText(needed)) are needed, "
+                + "\(sizeText(available)) are free; \(home.disk.remedy)")
+    }
+
+    /// - Throws: `.interrupted`; `.missingObject`, `.damagedObject`; what reading and writing throws.
+    private func pack(
+        _ need: PackNeed, _ contents: [PackedContent], _ planned: PackReport,
+        in place: PackingPlace, _ source: PackSource
+    ) throws(StoreError) -> PreparedPacks {
+        let report = options.progress
+        let progress = PackingProgress(
+            expected: planned.packs.reduce(0) { $0.addingClamped($1.contentByteCount) },
+            isInterrupted: options.isInterrupted
+        ) { done, total in
+            report(PublishProgress(bytes: done, bytesTotal: total, step: .packing))
+        }
+        progress.tick()
+        let packer = Packer(
+            place: place, source: source, options: options.packs, progress: progress,
+            notice: options.notice)
+        do throws(StoreError) {
+            let result = try packer.pack(
+                target, manifest: work.manifest.serialized(), whole: need.needsWhole,
+                from: contents)
+            return PreparedPacks(
+                result: result, need: need, place: place, frameCounts: progress.frameCounts)
+        } catch {
+            guard error.code == .outOfSpace else { throw error }
+            let available = try place.fileSystem.freeSpace(place.publishing.raw).available
+            throw StoreError(
+                .outOfSpace,
+                "\(error.message); packs need about \(sizeText(planned.spaceNeeded)), \(sizeText(available)) are free",
+                cause: error.cause)
+        }
     }
 
     /// The same where packs may as well be left out: there is no room for them, or the store cannot be written to.
@@ -96,27 +143,95 @@ final class ReleasePacking {
         // Where it is, without the endpoint.
         let origin = String(storage.place.prefix { $0 != " " })
         return try options.withRoom(
-            for: version, in: origin, channel, besides: [.readOnly, .permission, .io]
+            for: version, in: origin, work.channel, besides: [.readOnly, .permission, .io]
         ) { () throws(StoreError) in try prepare(in: state) }
     }
 
-    private func preparation(
-        _ need: PackNeed, _ state: OriginState
-    ) throws(StoreError) -> PackPreparation {
-        let contents = try PackBases.load(need.lacking, versions, options.notice) {
-            (address) throws(StoreError) in
-            try state.files(of: address, storage, versions)?.manifest()
+    // MARK: The contents from which packs lead
+
+    /// What devices may have now: the contents that the channel offered last, newest first, others' if these are too few,
+    /// then those of the store's versions.
+    func bases(in state: OriginState) throws(StoreError) -> [PackBase] {
+        var bases: [PackBase] = []
+        var seen: Set<ObjectID> = [version.content]
+        for known in state.releases(first: work.channel).compactMap(\.version)
+        where bases.count < options.packs.contentCount && seen.insert(known.content).inserted {
+            bases.append(
+                PackBase(
+                    version: known.name.description, content: known.content,
+                    manifest: known.manifest))
         }
-        return PackPreparation(manifest, version, need, from: contents, options)
+        for name in options.packs.baseVersions {
+            let content = try versions.registeredManifest(of: name).contentAddress()
+            guard seen.insert(content).inserted else { continue }
+            bases.append(PackBase(version: name, content: content, manifest: nil))
+        }
+        return bases
+    }
+
+    /// The contents from which packs are to be made; one whose manifest is lost is left out.
+    private func contents(
+        of need: PackNeed, in state: OriginState
+    ) throws(StoreError) -> [PackedContent] {
+        var contents: [PackedContent] = []
+        for base in need.lacking {
+            guard let manifest = try manifest(of: base, in: state) else { continue }
+            contents.append(PackedContent(version: base.version, content: base.content, manifest))
+        }
+        return contents
+    }
+
+    /// The manifest of a base, the origin's or else the store's; `nil` if both are lost.
+    private func manifest(
+        of base: PackBase, in state: OriginState
+    ) throws(StoreError) -> Manifest? {
+        guard let address = base.manifest else {
+            return try versions.registeredManifest(of: base.version)
+        }
+        var problem = "its manifest is not in the origin"
+        do throws(StoreError) {
+            if let found = try state.files(of: address, storage, versions)?.manifest() {
+                return found
+            }
+        } catch {
+            guard ReleaseFiles.isHarmless(error) else { throw error }
+            problem = error.message
+        }
+        let own = try versions.manifest(address, of: base.content)
+        options.notice(
+            own == nil
+                ? "no pack is made from version \(base.version): \(problem)"
+                : "the pack from version \(base.version) is made with the store's manifest: \(problem)"
+        )
+        return own
+    }
+
+    /// What the origin has of contents, and the store lacks, sorted.
+    private func objects(
+        of bases: [PackBase], in state: OriginState
+    ) throws(StoreError) -> [SizedKey] {
+        var wanted: [ObjectID: SizedKey] = [:]
+        for base in bases {
+            guard let manifest = base.manifest,
+                let files = state.files(of: manifest, storage, versions)
+            else { continue }
+            let found = try ReleaseFiles.ifSound { () throws(StoreError) in try files.objects() }
+            for object in found ?? [] where object.byteCount <= options.packs.prefixedByteCountMax {
+                guard try versions.store.objects.open(object.key.address) == nil else { continue }
+                wanted[object.key.address] = object
+            }
+        }
+        return wanted.values.sorted { $0.key.address < $1.key.address }
     }
 
     // MARK: What there is
 
     /// Says which packs of a release that keeps them are missing or damaged, where none are made.
     func checkKept(in state: OriginState) throws(StoreError) {
-        guard let delivery = state.delivery(of: version.manifest, in: channel) else { return }
+        guard let delivery = state.delivery(of: version.manifest, in: work.channel) else { return }
         let remedy =
-            "castree pack \(version.name) \(printable(storage.place)) --channel \(channel) --verify makes again what is wrong"
+            "castree pack \(version.name) \(printable(storage.place)) --channel \(work.channel) --verify makes again what "
+            + "is wrong"
         guard let there = try read(delivery) else {
             return options.notice(
                 "the delivery of version \(version.name) is missing or damaged; \(remedy)")
@@ -128,69 +243,88 @@ final class ReleasePacking {
                 + remedy)
     }
 
-    /// The contents from which packs are wanted.
-    func bases(in state: OriginState) throws(StoreError) -> PackBases {
-        try PackBases(
-            state.pointers[channel], others: state.releases(besides: channel), of: version,
-            options.packs, versions)
-    }
-
     private func need(in state: OriginState) throws(StoreError) -> PackNeed {
         let bases = try bases(in: state)
-        let offered =
-            if let noted = try noted(bases, state) { noted } else {
-                try self.offered(in: state)?.state
-            }
-        let need = PackNeed(bases, offered)
+        let noted = try noted(bases, state)
+        let need = PackNeed(bases, noted == nil ? try offered(in: state)?.packs : noted)
         for base in need.refused { options.notice(Packer.uselessNotice(base.version)) }
         return need
     }
 
     /// What this store has noted of the release's delivery, if that tells that nothing lacks: it is not read then.
     private func noted(
-        _ bases: PackBases, _ state: OriginState
-    ) throws(StoreError) -> OfferedDelivery.State? {
+        _ bases: [PackBase], _ state: OriginState
+    ) throws(StoreError) -> OfferedPacks? {
         // Of a base that was asked for by name it is said whether it gave a pack.
-        guard !options.verifiesObjects, !storage.readsFreely, options.packs.baseVersions.isEmpty,
-            let delivery = state.delivery(of: version.manifest, in: channel),
-            let work = try home.record()?.works[delivery.address],
-            bases.contents.isSubset(of: work.bases)
+        guard !options.looks(in: storage), options.packs.baseVersions.isEmpty,
+            let delivery = state.delivery(of: version.manifest, in: work.channel),
+            let made = try home.record()?.works[delivery.address],
+            bases.allSatisfy({ made.bases.contains($0.content) })
         else { return nil }
-        return OfferedDelivery.State(work: work)
+        return OfferedPacks(work: made)
     }
 
     /// The delivery that the release has, and what there is of it; `nil` if it has none, or that cannot be read.
     func offered(
         in state: OriginState
-    ) throws(StoreError) -> (delivery: PublishedDelivery, state: OfferedDelivery.State)? {
-        guard let delivery = state.delivery(of: version.manifest, in: channel) else { return nil }
+    ) throws(StoreError) -> (delivery: PublishedDelivery, packs: OfferedPacks)? {
+        guard let delivery = state.delivery(of: version.manifest, in: work.channel) else {
+            return nil
+        }
         if known[delivery.address] == nil { known[delivery.address] = try read(delivery) }
         return (known[delivery.address] ?? nil).map { (delivery, $0) }
     }
 
-    private func read(
-        _ delivery: PublishedDelivery
-    ) throws(StoreError) -> OfferedDelivery.State? {
-        let document = try PackBases.harmless { () throws(StoreError) -> Delivery? in
+    private func read(_ delivery: PublishedDelivery) throws(StoreError) -> OfferedPacks? {
+        guard let document = try storage.delivery(delivery, of: version) else { return nil }
+        var offered = OfferedPacks(packs: document.packs)
+        if options.looks(in: storage) {
+            let missing = try StandingFiles(in: storage, options).missing(
+                of: document.packs.map {
+                    SizedKey(.pack, $0.address, in: delivery.epoch, $0.byteCount)
+                })
+            offered.damaged = document.packs.filter { missing.contains($0.address) }
+            offered.packs.removeAll { missing.contains($0.address) }
+        }
+        offered.work = try home.record()?.works[delivery.address]
+        return offered
+    }
+}
+
+extension ObjectStorage {
+    /// The document of a delivery; `nil` if it is not there, or damaged.
+    func delivery(
+        _ delivery: PublishedDelivery, of version: PublishedVersion
+    ) throws(StoreError) -> Delivery? {
+        try ReleaseFiles.ifSound { () throws(StoreError) in
             let key = OriginKey(.delivery, delivery.address, in: delivery.epoch)
-            let request = ReadRequest(byteCountMax: Delivery.byteCountMax)
-            let (outcome, bytes) = try storage.bytes(key.path, request)
-            guard case .found = outcome else { return nil }
-            return try Delivery(bytes, named: delivery, of: version)
-        }
-        guard let document else { return nil }
-        var state = OfferedDelivery.State(packs: document.packs)
-        if options.verifiesObjects || storage.readsFreely {
-            var wanted: [OriginKey: Int64] = [:]
-            for pack in document.packs {
-                wanted[OriginKey(.pack, pack.address, in: delivery.epoch)] = pack.byteCount
+            return try contents(key.path, limit: Delivery.byteCountMax).map {
+                (bytes) throws(StoreError) in try Delivery(bytes, named: delivery, of: version)
             }
-            let missing = Set(
-                try StandingFiles(in: storage, options).missing(of: wanted).map(\.address))
-            state.damaged = document.packs.filter { missing.contains($0.address) }
-            state.packs.removeAll { missing.contains($0.address) }
         }
-        state.work = try home.record()?.works[delivery.address]
-        return state
+    }
+}
+
+extension PublisherOptions {
+    /// Packs only save: where there is no room for them, the release does without.
+    func withRoom<R>(
+        for version: PublishedVersion, in origin: String, _ channel: ChannelName,
+        besides others: [StoreError.Code] = [], _ body: () throws(StoreError) -> R?
+    ) throws(StoreError) -> R? {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            guard error.code == .outOfSpace || others.contains(error.code) else { throw error }
+            let remedy =
+                switch error.code {
+                case .outOfSpace: "make room, then"
+                case .readOnly, .permission: "make the store's directory writable, then"
+                default: "then"
+                }
+            notice(
+                "no packs are made of version \(version.name): \(error.message); \(remedy) run "
+                    + "castree pack \(version.name) \(origin) --channel \(channel)")
+            return nil
+        }
     }
 }

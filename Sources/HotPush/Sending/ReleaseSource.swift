@@ -40,10 +40,8 @@ final class ReleaseSource {
         return found
     }
 
-    /// The twins of a release and their epochs; `nil` as above.
-    func twins(
-        of release: LiveRelease
-    ) throws(StoreError) -> [(twin: ObjectFacts.Twin, epoch: Int64)]? {
+    /// The twins of a release where they stand; `nil` as above.
+    func twins(of release: LiveRelease) throws(StoreError) -> [SizedKey]? {
         guard let published = release.facts, let facts = try facts(of: release) else { return nil }
         return try Self.unlessBad { () throws(StoreError) in
             try files(of: release).twins(of: facts, published)
@@ -122,7 +120,7 @@ package final class ReleaseContent {
         }
         if objectEpochs == nil, let release {
             let objects = try source.files(of: release).objects()
-            objectEpochs = Dictionary(objects.map { ($0.object.address, $0.epoch) }) { $1 }
+            objectEpochs = Dictionary(objects.map { ($0.key.address, $0.key.epoch) }) { $1 }
         }
         return try fetch(
             OriginKey(.object, address, in: objectEpochs?[address] ?? 0), range, byteCount)
@@ -137,7 +135,7 @@ package final class ReleaseContent {
         }
         if twinEpochs == nil, let release {
             let twins = try source.twins(of: release) ?? []
-            twinEpochs = Dictionary(twins.map { ($0.twin.address, $0.epoch) }) { $1 }
+            twinEpochs = Dictionary(twins.map { ($0.key.address, $0.key.epoch) }) { $1 }
         }
         return try fetch(
             OriginKey(.twin, address, in: twinEpochs?[address] ?? 0), range, byteCount)

@@ -8,34 +8,34 @@ import VersionTree
 /// two newest epochs and this upload has seen it there (docs/buckets.md, rule U). So after each lost race it is decided
 /// anew. Belongs to one thread.
 final class ReleaseUpload {
-    private let manifest: Manifest
-    let version: PublishedVersion
-    private let versions: VersionStore
-    private let options: PublisherOptions
-    private let layout: ReleaseLayout
-    private let seen: SeenFiles
-    private let watch: UploadWatch
+    private let work: Publication
+    let objects: [Reference]
     /// The objects that were sent.
     private(set) var sent: [Reference] = []
     /// Whether the manifest was sent.
     private(set) var hasSentManifest = false
-    /// How many objects the version has, and their bytes.
-    var objectCount: Int { layout.objects.count }
-    var byteCount: Int64 { layout.objects.reduce(0) { $0 + $1.byteCount } }
+    /// The bytes of all objects.
+    var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
+    private var listed: Set<Int64> = []
+    /// The largest file of places; tests lower it.
+    var placesByteCountMax = Places.byteCountMax
+    private var version: PublishedVersion { work.version }
+    private var seen: SeenFiles { work.seen }
+    private var storage: any ObjectStorage { work.storage }
 
-    init(
-        _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
-        of versions: VersionStore, _ seen: SeenFiles, _ watch: UploadWatch,
-        _ options: PublisherOptions
-    ) {
-        self.manifest = manifest
-        self.version = version
-        self.versions = versions
-        self.seen = seen
-        self.watch = watch
-        self.options = options
-        layout = ReleaseLayout(
-            manifest, version, for: channel, of: versions, seen, options)
+    init(_ work: Publication) {
+        self.work = work
+        objects = Array(work.manifest.references)
+    }
+
+    /// Where the files stand for a commit upon a state.
+    struct Plan {
+        /// The version where it stands already, all of it.
+        var standing: PublishedVersion?
+        /// For each object, in ascending order, the epoch in which it stands, or will.
+        var epochs: [Int64] = []
+        /// The objects that are to be sent, under the newest epoch.
+        var lacking: [Reference] = []
     }
 
     /// Brings in what may not be used as it stands, for a commit upon a state.
@@ -45,11 +45,10 @@ final class ReleaseUpload {
     /// - Throws: `.damagedObject`, `.missingObject`; what the storage refuses; `.network` if no answer came to a file.
     func place(in state: inout OriginState) throws(StoreError) -> PublishedVersion {
         while true {
-            let plan = try layout.plan(in: state)
+            let plan = try plan(in: state)
             if let standing = plan.standing { return standing }
             try PublishPlan.checkRoom(
-                for: plan.lacking.map(\.byteCount) + [version.manifestByteCount],
-                in: seen.storage)
+                for: plan.lacking.map(\.byteCount) + [version.manifestByteCount], in: storage)
             if let newer = try send(plan.lacking, for: state) {
                 state = newer
                 continue
@@ -59,51 +58,134 @@ final class ReleaseUpload {
     }
 
     private func sendDocuments(
-        _ plan: ReleaseLayout.Plan, _ epoch: Int64
+        _ plan: Plan, _ epoch: Int64
     ) throws(StoreError) -> PublishedVersion {
         var standing = version
         standing.epoch = epoch
-        let places = Places(plan.epochs)
-        if places.areNeeded(in: epoch) {
-            let body = try StorageBody(places.serialized())
-            try seen.send(body, OriginKey(.places, body.address, in: epoch))
-            standing.places = body.address
-        }
+        standing.places = try seen.send(Places(plan.epochs), in: epoch)
         let key = OriginKey(.manifest, version.manifest, in: epoch)
         if !seen.contains(key) {
-            let body = try StorageBody(manifest.serialized(), address: version.manifest)
+            let body = try StorageBody(work.manifest.serialized(), address: version.manifest)
             try seen.send(body, key)
             hasSentManifest = true
         }
         return standing
     }
 
-    // MARK: Sending
-
     /// Sends objects under the newest epoch of a state.
     /// - Returns: a newer state if these objects are of no use any more; `nil` if all are there.
     private func send(
         _ lacking: [Reference], for state: OriginState
     ) throws(StoreError) -> OriginState? {
-        let store = versions.store
-        let epoch = state.entry.epoch
+        let store = work.versions.store
         var unsent = lacking.map {
-            SizedKey(
-                key: OriginKey(.object, $0.address, in: epoch), byteCount: $0.byteCount)
+            SizedKey(.object, $0.address, in: state.entry.epoch, $0.byteCount)
         }
-        let sending = FileSending(of: unsent[...].byteCount, seen, options)
+        let sending = FileSending(of: unsent.byteCount, seen, work.options)
         while !unsent.isEmpty {
-            let stored = try sending.run(unsent, isDue: watch.isDue) { (file) throws(StoreError) in
+            let stored = try sending.run(unsent, isDue: work.watch.isDue) {
+                (file) throws(StoreError) in
                 guard let object = try store.objects.open(file.key.address) else {
                     throw store.missingObject(file.key.address)
                 }
                 return object
             }
             sent += stored.map { Reference(address: $0.key.address, byteCount: $0.byteCount) }
-            let there = Set(stored)
-            unsent.removeAll(where: there.contains)
-            if let newer = try watch.state(ahead: state) { return newer }
+            unsent.removeAll(where: Set(stored).contains)
+            if let newer = try work.watch.state(ahead: state) { return newer }
         }
         return nil
+    }
+
+    // MARK: Planning
+
+    /// Decides where the files stand for a commit upon a state; sends nothing.
+    /// - Throws: what reading throws.
+    func plan(in state: OriginState) throws(StoreError) -> Plan {
+        let isLooking = work.options.looks(in: storage)
+        // The same files are offered already.
+        for release in state.pointers.values.flatMap(\.liveReleases)
+        where release.version.manifest == version.manifest {
+            if isLooking, try !stands(release) { continue }
+            var standing = version
+            (standing.epoch, standing.places) = (release.version.epoch, release.version.places)
+            return Plan(standing: standing)
+        }
+        let epoch = state.entry.epoch
+        var epochs = try standing(in: state)
+        let wrong = isLooking ? try drop(missingFrom: &epochs) : []
+        let unknown = objects.filter {
+            epochs[$0.address] == nil && !wrong.contains($0.address)
+        }
+        try seen.look(for: unknown, .object, upon: epoch, besides: &listed)
+        for object in objects where epochs[object.address] == nil {
+            epochs[object.address] = seen.epoch(of: .object, object.address, upon: epoch)
+        }
+        let inOrder = Places(objects.map { epochs[$0.address] ?? epoch })
+            .bounded(by: placesByteCountMax, newest: epoch)
+        var plan = Plan()
+        for (number, object) in objects.enumerated() {
+            let place = inOrder.epoch(of: number)
+            plan.epochs.append(place)
+            if epochs[object.address] != place,
+                !seen.contains(OriginKey(.object, object.address, in: place))
+            {
+                plan.lacking.append(object)
+            }
+        }
+        return plan
+    }
+
+    /// The epochs of those objects that the newest releases on offer have: they may be used as they are.
+    private func standing(in state: OriginState) throws(StoreError) -> [ObjectID: Int64] {
+        var lacking = Set(objects.map(\.address))
+        var epochs: [ObjectID: Int64] = [:]
+        for release in state.newest(first: work.channel, each: { $0.version.manifest })
+        where !lacking.isEmpty {
+            for object in try objects(of: release) ?? []
+            where lacking.remove(object.key.address) != nil {
+                epochs[object.key.address] = object.key.epoch
+            }
+        }
+        return epochs
+    }
+
+    /// The objects of a release where they stand; `nil` if that cannot be read, which only costs sending them.
+    private func objects(of release: LiveRelease) throws(StoreError) -> [SizedKey]? {
+        try ReleaseFiles.ifSound { () throws(StoreError) in
+            try ReleaseFiles(release, storage, work.versions).objects()
+        }
+    }
+
+    /// Whether all files of a release stand there.
+    private func stands(_ release: LiveRelease) throws(StoreError) -> Bool {
+        let manifest = SizedKey(
+            .manifest, version.manifest, in: release.version.epoch, version.manifestByteCount)
+        guard var files = try objects(of: release), files.count == objects.count else {
+            return false
+        }
+        if storage.isLocal {
+            let found = try ReleaseFiles.ifSound { () throws(StoreError) in
+                try storage.contents(manifest.key.path, limit: manifest.byteCount)
+            }
+            guard let found, try ObjectID(of: found) == version.manifest else { return false }
+        } else {
+            files.append(manifest)
+        }
+        return try StandingFiles(in: storage, work.options).missing(of: files).isEmpty
+    }
+
+    /// - Returns: those that are not there, or not what they should be.
+    private func drop(
+        missingFrom epochs: inout [ObjectID: Int64]
+    ) throws(StoreError) -> Set<ObjectID> {
+        let wanted = objects.compactMap { object in
+            epochs[object.address].map {
+                SizedKey(.object, object.address, in: $0, object.byteCount)
+            }
+        }.filter { !seen.contains($0.key) }
+        let missing = try StandingFiles(in: storage, work.options).missing(of: wanted)
+        for address in missing { epochs[address] = nil }
+        return missing
     }
 }

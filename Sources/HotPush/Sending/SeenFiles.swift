@@ -1,6 +1,5 @@
 import CASStore
 import Storage
-import Synchronization
 
 /// The files that a command has seen in an origin: they were acknowledged, or listed.
 ///
@@ -30,65 +29,46 @@ final class SeenFiles {
 
     /// Asks what stands there of many files that are to be sent, so that an upload that was interrupted goes on.
     ///
-    /// It takes at most a hundredth of the requests that sending takes; a few files are sent without asking.
+    /// It takes at most a hundredth of the requests that sending takes, or none that costs anything; a few files are sent
+    /// without asking.
     /// - Parameter listed: the epochs that were asked for already.
     func look(
-        for wanted: [SizedFile], _ kind: OriginKey.Kind, upon epoch: Int64,
+        for wanted: [Reference], _ kind: OriginKey.Kind, upon epoch: Int64,
         besides listed: inout Set<Int64>
     ) throws(StoreError) {
-        if storage.readsFreely { return try look(for: wanted, kind, upon: epoch) }
-        guard wanted.count > Self.listedCountMin else { return }
-        var sizes: [ObjectID: Int64] = [:]
-        for file in wanted { sizes[file.address] = file.byteCount }
+        guard storage.isLocal || wanted.count > Self.listedCountMin else { return }
         var pageCount = max(1, wanted.count / 100)
-        for candidate in Self.usableEpochs(upon: epoch)
-        where pageCount > 0 && listed.insert(candidate).inserted {
-            let prefix = OriginKey.prefix(of: kind, in: candidate)
-            try list(prefix, kind, sizes, pageCount: &pageCount)
-        }
-    }
-
-    private func look(
-        for wanted: [SizedFile], _ kind: OriginKey.Kind, upon epoch: Int64
-    ) throws(StoreError) {
-        let storage = storage
         for candidate in Self.usableEpochs(upon: epoch) {
             let prefix = OriginKey.prefix(of: kind, in: candidate)
-            // Most are of an origin that has none of the kind, or of few files.
-            guard try !storage.list(ListRequest(prefix: prefix, countMax: 1)).files.isEmpty else {
-                continue
-            }
-            let found = Mutex<[OriginKey]>([])
-            try storage.inParallel(wanted.count) { (index) throws(StoreError) in
-                let key = OriginKey(kind, wanted[index].address, in: candidate)
-                guard try storage.head(key.path)?.byteCount == wanted[index].byteCount else {
-                    return
+            if storage.isLocal {
+                // Most are of an origin that has none of the kind, or of few files.
+                guard try !storage.list(ListRequest(prefix: prefix, countMax: 1)).files.isEmpty
+                else { continue }
+                let sizes = try storage.sizes(
+                    of: wanted.map { OriginKey(kind, $0.address, in: candidate) })
+                for file in wanted {
+                    let key = OriginKey(kind, file.address, in: candidate)
+                    if sizes[key] == file.byteCount { keys.insert(key) }
                 }
-                found.withLock { $0.append(key) }
+            } else if pageCount > 0, listed.insert(candidate).inserted {
+                try list(prefix, kind, wanted, pageCount: &pageCount)
             }
-            note(found.withLock { $0 })
         }
     }
-
-    /// A file, wherever it stands.
-    typealias SizedFile = (address: ObjectID, byteCount: Int64)
 
     /// From so many files on, the storage is asked what it has before they are sent.
     private static let listedCountMin = 64
 
     /// Notes what a listing shows, as far as it is wanted.
-    /// - Parameters:
-    ///   - sizes: what is wanted, and how many bytes it has.
-    ///   - pageCount: the pages that may be asked for; less those that were.
+    /// - Parameter pageCount: the pages that may be asked for; less those that were.
     func list(
-        _ prefix: String, _ kind: OriginKey.Kind, _ sizes: [ObjectID: Int64],
-        pageCount: inout Int
+        _ prefix: String, _ kind: OriginKey.Kind, _ wanted: [Reference], pageCount: inout Int
     ) throws(StoreError) {
-        guard pageCount > 0 else { return }
+        let wanted = Set(wanted)
         try storage.listAll(prefix) { (page) throws(StoreError) in
             for file in page.files {
                 guard let key = OriginKey(path: file.key), key.kind == kind,
-                    sizes[key.address] == file.byteCount
+                    wanted.contains(Reference(address: key.address, byteCount: file.byteCount))
                 else { continue }
                 keys.insert(key)
             }
@@ -101,19 +81,21 @@ final class SeenFiles {
     /// - Throws: what the storage refuses; `.network` if no answer came.
     func send(_ body: StorageBody, _ key: OriginKey) throws(StoreError) {
         guard !keys.contains(key) else { return }
-        try Self.send(body, key, to: storage)
+        do throws(StoreError) {
+            try Self.check(storage.put(key.path, body, key.fields), of: key, in: storage)
+        } catch {
+            throw Self.beforeCommit(error)
+        }
         keys.insert(key)
     }
 
-    /// Sends a file, on any thread.
-    static func send(
-        _ body: StorageBody, _ key: OriginKey, to storage: any ObjectStorage
-    ) throws(StoreError) {
-        do throws(StoreError) {
-            try check(storage.put(key.path, body, key.fields), of: key, in: storage)
-        } catch {
-            throw beforeCommit(error)
-        }
+    /// Sends what says where files stand, if a release of that epoch needs it.
+    /// - Returns: its address; `nil` if all stand in the epoch.
+    func send(_ places: Places, in epoch: Int64) throws(StoreError) -> ObjectID? {
+        guard places.areNeeded(in: epoch) else { return nil }
+        let body = try StorageBody(places.serialized())
+        try send(body, OriginKey(.places, body.address, in: epoch))
+        return body.address
     }
 
     /// What keeps a file from being sent before a commit: whoever interrupts it is told what devices see.

@@ -17,74 +17,50 @@ struct StandingFiles {
         self.options = options
     }
 
-    /// Whether all of them are there.
-    func have(_ files: [SizedKey]) throws(StoreError) -> Bool {
-        var wanted: [OriginKey: Int64] = [:]
-        for file in files { wanted[file.key] = file.byteCount }
-        return try missing(of: wanted).isEmpty
-    }
-
-    /// Those that are not there, or not what they should be.
-    func missing(of wanted: [OriginKey: Int64]) throws(StoreError) -> Set<OriginKey> {
-        options.verifiesObjects && storage.readsFreely
+    /// Those that are not there, or not what they should be, by their addresses.
+    func missing(of wanted: [SizedKey]) throws(StoreError) -> Set<ObjectID> {
+        options.verifiesObjects && storage.isLocal
             ? try wrong(of: wanted) : try absent(of: wanted)
     }
 
-    private func wrong(of wanted: [OriginKey: Int64]) throws(StoreError) -> Set<OriginKey> {
-        let all = wanted.sorted { $0.key.path < $1.key.path }
-        let progress = CheckingProgress(
-            options, total: all.reduce(0) { $0.addingClamped($1.value) })
+    private func wrong(of wanted: [SizedKey]) throws(StoreError) -> Set<ObjectID> {
+        let progress = ByteProgress(options, .checking, total: wanted.byteCount)
+        progress.advance(by: 0)
         let (storage, options) = (storage, options)
-        let wrong = Mutex<Set<OriginKey>>([])
-        try storage.inParallel(all.count) { (index) throws(StoreError) in
-            let (key, byteCount) = all[index]
-            guard try storage.head(key.path)?.byteCount == byteCount else {
-                progress.skip(byteCount)
-                wrong.withLock { _ = $0.insert(key) }
-                return
+        let wrong = Mutex<Set<ObjectID>>([])
+        try storage.inParallel(wanted.count) { (index) throws(StoreError) in
+            let (key, byteCount) = (wanted[index].key, wanted[index].byteCount)
+            var found: ObjectID?
+            if try storage.head(key.path)?.byteCount == byteCount {
+                found = try storage.address(of: key.path, limit: byteCount) {
+                    (piece) throws(StoreError) in
+                    if options.isInterrupted() { throw .publishingInterrupted }
+                    progress.advance(by: Int64(piece.count))
+                }
+            } else {
+                progress.advance(by: byteCount)
             }
-            var digester = try Digester(.sha256)
-            let request = ReadRequest(byteCountMax: byteCount)
-            _ = try storage.get(key.path, request) { (piece) throws(StoreError) in
-                if options.isInterrupted() { throw .publishingInterrupted }
-                digester.update(piece)
-                progress.skip(Int64(piece.count))
-            }
-            if digester.finish({ ObjectID(unchecked: $0) }) != key.address {
-                wrong.withLock { _ = $0.insert(key) }
-            }
+            if found != key.address { wrong.withLock { _ = $0.insert(key.address) } }
         }
         return wrong.withLock { $0 }
     }
 
-    private func absent(of wanted: [OriginKey: Int64]) throws(StoreError) -> Set<OriginKey> {
-        var unseen = wanted
+    private func absent(of wanted: [SizedKey]) throws(StoreError) -> Set<ObjectID> {
+        var unseen = Set(wanted)
         if wanted.count > Self.askedCountMax {
             // Of what is no twin, all but a few are objects.
-            let places = wanted.keys.map {
-                OriginKey.prefix(of: $0.kind == .twin ? .twin : .object, in: $0.epoch)
+            let places = wanted.map {
+                OriginKey.prefix(of: $0.key.kind == .twin ? .twin : .object, in: $0.key.epoch)
             }
             for place in Set(places).sorted() {
-                try storage.listAll(place) {
-                    (page) throws(StoreError) in
-                    for file in page.files {
-                        guard let key = OriginKey(path: file.key), unseen[key] == file.byteCount
-                        else { continue }
-                        unseen[key] = nil
-                    }
-                    return true
+                try storage.forEachFile(below: place) { (file) throws(StoreError) in
+                    guard let key = OriginKey(path: file.key) else { return }
+                    unseen.remove(SizedKey(key: key, byteCount: file.byteCount))
                 }
             }
         }
         // A listing may show late what is there.
-        let asked = unseen.sorted { $0.key.path < $1.key.path }
-        let storage = storage
-        let missing = Mutex<Set<OriginKey>>([])
-        try storage.inParallel(asked.count) { (index) throws(StoreError) in
-            let (key, byteCount) = asked[index]
-            if try storage.head(key.path)?.byteCount == byteCount { return }
-            missing.withLock { _ = $0.insert(key) }
-        }
-        return missing.withLock { $0 }
+        let sizes = try storage.sizes(of: unseen.map(\.key).sorted { $0.path < $1.path })
+        return Set(unseen.filter { sizes[$0.key] != $0.byteCount }.map(\.key.address))
     }
 }

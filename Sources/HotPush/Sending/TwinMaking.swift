@@ -1,6 +1,7 @@
 import Archives
 import CASStore
 import Storage
+import Synchronization
 import VersionTree
 
 /// Makes facts of objects and their twins on this machine, for an origin; each once.
@@ -15,8 +16,8 @@ final class TwinMaking {
     private var place: PackingPlace?
     /// What was made, by object.
     private(set) var made: [ObjectID: ObjectFacts] = [:]
-    /// The object that each twin was made from.
-    private var owners: [ObjectID: ObjectID] = [:]
+    /// The name of the file of each twin, in the directory of the work.
+    private var names: [ObjectID: String] = [:]
 
     /// - Parameter keepsTwins: whether they are to be sent; otherwise nothing is left anywhere.
     init(
@@ -40,25 +41,25 @@ final class TwinMaking {
     ) throws(StoreError) {
         let lacking = objects.filter { made[$0.address] == nil }
         guard !lacking.isEmpty else { return }
-        let home = PackingHome(versions, storage, options)
+        let home = PackingHome(versions: versions, storage: storage, options: options)
         if place == nil, keepsTwins { place = try home.openPlace() }
-        let fetched = try fetch(lacking, standing)
-        let source = PackSource(
-            versions?.store, origin: fetched, home.fileSystem,
-            absence: "neither in the store nor in the origin")
-        let new = try FactsMaking(
-            source, in: place?.work.raw, home.fileSystem, options,
-            byteCount: lacking.reduce(0) { $0.addingClamped($1.byteCount) }
-        ).run(lacking)
-        for object in new {
+        let fetched = try fetch(lacking, standing, home)
+        let source = PackSource(versions?.store, origin: fetched, home.fileSystem)
+        let making = FactsMaking(
+            source: source, work: place?.work.raw, fileSystem: home.fileSystem, options: options,
+            progress: ByteProgress(
+                options, .deflating, total: lacking.reduce(0) { $0.addingClamped($1.byteCount) }))
+        for object in try making.run(lacking) {
             made[object.address] = object
-            if let twin = object.twin { owners[twin.address] = object.address }
+            if let twin = object.twin {
+                names[twin.address] = FactsMaking.twinName(of: object.address)
+            }
         }
         withExtendedLifetime(fetched) {}
     }
 
     private func fetch(
-        _ objects: [Reference], _ standing: [ObjectID: Int64]
+        _ objects: [Reference], _ standing: [ObjectID: Int64], _ home: PackingHome
     ) throws(StoreError) -> OpenedDirectory? {
         guard let place, !standing.isEmpty else { return nil }
         var wanted: [SizedKey] = []
@@ -66,30 +67,19 @@ final class TwinMaking {
             guard let epoch = standing[object.address],
                 try versions?.store.objects.open(object.address) == nil
             else { continue }
-            wanted.append(
-                SizedKey(
-                    key: OriginKey(.object, object.address, in: epoch),
-                    byteCount: object.byteCount))
+            wanted.append(SizedKey(.object, object.address, in: epoch, object.byteCount))
         }
-        return try BaseFetching(wanted, storage, options).run(
-            into: place, saying: "what the store here lacks")
-    }
-
-    /// Opens the file of a twin that was made.
-    static func open(
-        _ twin: ObjectID, in place: PackingPlace, _ owners: [ObjectID: ObjectID]
-    ) throws(StoreError) -> Descriptor {
-        let name = FactsMaking.twinName(of: owners[twin] ?? twin)
-        return try place.fileSystem.open(place.work.raw, name, .reading, mode: 0)
+        return try home.fetch(wanted, into: place, saying: "what the store here lacks")
     }
 
     /// Sends twins that were made.
     func send(_ twins: [SizedKey], _ seen: SeenFiles) throws(StoreError) {
         guard let place, !twins.isEmpty else { return }
-        let owners = owners
+        let names = names
         try FileSending(of: twins.byteCount, seen, options).run(twins) {
             (wanted) throws(StoreError) in
-            try Self.open(wanted.key.address, in: place, owners)
+            try place.fileSystem.open(
+                place.work.raw, names[wanted.key.address] ?? "", .reading, mode: 0)
         }
     }
 
@@ -110,5 +100,120 @@ final class TwinMaking {
         }
         _ = try deflater.finish { (bytes) throws(StoreError) in twin += bytes }
         return twin
+    }
+}
+
+/// Makes facts of objects, with their twins: on all processors, in the same memory however large an object is.
+private struct FactsMaking: Sendable {
+    /// What has the objects.
+    let source: PackSource
+    /// The directory in which twins are left; `nil` to keep none.
+    let work: Int32?
+    let fileSystem: any FileSystem
+    let options: PublisherOptions
+    let progress: ByteProgress
+
+    /// What the file with a twin is called until it gets its name.
+    static func twinName(of object: ObjectID) -> String { "twin-\(object)" }
+
+    /// The facts of objects, in no particular order.
+    /// - Throws: `.missingObject`, `.damagedObject`, `.mismatch`; `.interrupted`; what reading and writing throws.
+    func run(_ objects: [Reference]) throws(StoreError) -> [ObjectFacts] {
+        let made = Mutex<[ObjectFacts]>([])
+        let making = self
+        try Parallel.run(workers: Parallel.workerCount, count: objects.count, chunk: 4) {
+            (chunks) throws(StoreError) in
+            let worker = try Worker()
+            while let chunk = chunks.nextChunk() {
+                var facts: [ObjectFacts] = []
+                for position in chunk {
+                    facts.append(try making.facts(of: objects[position], worker))
+                }
+                made.withLock { $0 += facts }
+            }
+        }
+        return made.withLock { $0 }
+    }
+
+    /// What one thread works with.
+    private final class Worker {
+        let deflater: Deflater
+        var checker: ObjectChecker
+        var crc32: Digester
+        var md5: Digester
+        var twin: Digester
+
+        init() throws(StoreError) {
+            deflater = try Deflater()
+            checker = try ObjectChecker()
+            crc32 = try Digester(.crc32)
+            md5 = try Digester(.md5)
+            twin = try Digester(.sha256)
+        }
+
+        /// Forgets an object that was left half-way.
+        func reset() {
+            deflater.reset()
+            crc32.reset()
+            md5.reset()
+            twin.reset()
+        }
+    }
+
+    private func facts(
+        of object: Reference, _ worker: Worker
+    ) throws(StoreError) -> ObjectFacts {
+        let name = Self.twinName(of: object.address)
+        var found: ObjectFacts
+        if let work {
+            let file = try fileSystem.open(work, name, .creating, mode: 0o666)
+            found = try read(object, worker, into: file.raw)
+        } else {
+            found = try read(object, worker, into: nil)
+        }
+        guard found.address == object.address else {
+            throw StoreError(
+                .damagedObject,
+                "the bytes of object \(object.address) do not match its address; "
+                    + "run castree fsck --repair, add the content again, then publish",
+                object: object.address)
+        }
+        if let twin = found.twin, twin.byteCount >= object.byteCount {
+            found.twin = nil
+            if let work { try fileSystem.removeIfPresent(work, name) }
+        }
+        return found
+    }
+
+    /// - Returns: also a twin that is not smaller.
+    private func read(
+        _ object: Reference, _ worker: Worker, into file: Int32?
+    ) throws(StoreError) -> ObjectFacts {
+        worker.reset()
+        let keep = { (piece: UnsafeRawBufferPointer) throws(StoreError) in
+            worker.twin.update(piece)
+            if let file { try fileSystem.write(file, piece) }
+        }
+        let buffer = worker.checker.buffer
+        do throws(StoreError) {
+            try source.forEachPiece(of: object, buffer: buffer) { (piece) throws(StoreError) in
+                if options.isInterrupted() { throw .publishingInterrupted }
+                worker.checker.update(piece)
+                worker.crc32.update(piece)
+                worker.md5.update(piece)
+                try worker.deflater.add(piece, keep)
+                progress.advance(by: Int64(piece.count))
+            }
+        } catch {
+            _ = worker.checker.finish()
+            throw error
+        }
+        let byteCount = try worker.deflater.finish(keep)
+        return ObjectFacts(
+            address: worker.checker.finish().address, byteCount: object.byteCount,
+            crc32: worker.crc32.finish { $0.reduce(0) { $0 << 8 | UInt32($1) } },
+            md5: worker.md5.finish { Hex.string(Array($0)) },
+            twin: ObjectFacts.Twin(
+                address: worker.twin.finish { ObjectID(unchecked: $0) }, byteCount: byteCount))
     }
 }

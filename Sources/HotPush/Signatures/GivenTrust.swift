@@ -18,12 +18,11 @@ package struct GivenTrust: Sendable, Hashable {
         _ keys: [String], threshold: Int, origin: String, version: Int64? = nil
     ) throws(StoreError) {
         if let version, !TrustFile.versions.contains(version) {
-            throw StoreError(
-                .badKey, "\(version) is no version of an origin's trust: the first keys are 1")
+            throw .badKey(
+                "\(version) is no version of an origin's trust: the first keys are 1")
         }
         guard ChannelPointer.isOriginID(origin) else {
-            throw StoreError(
-                .badKey,
+            throw .badKey(
                 "the id of an origin has 32 lower-case hexadecimal digits; origin.json has it, and castree trust list on a "
                     + "device that trusts the origin")
         }

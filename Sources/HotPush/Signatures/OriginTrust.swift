@@ -71,8 +71,7 @@ package final class OriginTrust: Sendable {
     }
 
     private static func refusal(of pointer: ChannelPointer, _ objection: String) -> StoreError {
-        StoreError(
-            .untrusted,
+        .untrusted(
             "the pointer of channel \(pointer.channel) is refused: \(objection); nobody is answered from it"
         )
     }
@@ -84,8 +83,7 @@ extension DirectoryOrigin {
     package func trustFile(_ version: Int64) throws(StoreError) -> TrustFile {
         let path = OriginLayout.trust(version)
         guard let file = try file(path, limit: TrustFile.byteCountMax) else {
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "the origin's keys have changed, and \(printable(self.path))/\(path), which would prove it, is missing"
             )
         }

@@ -17,8 +17,7 @@ extension PointerSealing {
         if adopts {
             file = try newest(of: base.origin, in: origin)
             if !allowsFewer, let claimed = base.trustVersion, claimed > file?.version ?? 1 {
-                throw StoreError(
-                    .untrusted,
+                throw .untrusted(
                     "what is to be adopted in \(origin.place) names version \(claimed) of the trust, and "
                         + "\(OriginLayout.trust(claimed)), or one before it, is not there: put it back; if a stranger has "
                         + "named it, say --unsigned, too")

@@ -29,9 +29,9 @@ extension PointerSealing {
         guard !adopts else { return [] }
         var found: [ChannelName: ChannelPointer] = [:]
         for memory in signers.compactMap(\.memory) {
-            for channel in try memory.unfinishedChannels(at: place) {
-                guard let pointer = try memory.unfinished(channel, at: place),
-                    let origin = pointer.origin,
+            for pointer in try memory.unfinished(at: place) {
+                let channel = pointer.channel
+                guard let origin = pointer.origin,
                     pointer.sequence > found[channel]?.sequence ?? -1
                 else { continue }
                 let last = try memory.sequence(of: channel, in: origin)
@@ -64,8 +64,7 @@ extension PointerSealing {
 
     /// The error for such a pointer if not all of its keys sign now.
     static func cannotFinish(_ pointer: ChannelPointer, at place: String) -> StoreError {
-        StoreError(
-            .untrusted,
+        .untrusted(
             "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that "
                 + "signed it was cut short, and it cannot be finished, since not all of "
                 + "\(pointer.signatures.map(\.key).joined(separator: ", ")) sign now; look at what is offered (castree "
@@ -126,8 +125,7 @@ extension PointerSealing {
             else { continue }
             let elsewhere = try signer.memory?.place(of: before.channel, in: origin)
             let there = elsewhere.flatMap { $0 == place ? nil : $0 }
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "channel \(before.channel) of \(place) offers sequence \(before.sequence), and key \(signer.key.id) has "
                     + "signed \(last)"
                     + (there.map {

@@ -41,7 +41,8 @@ package struct PointerSealing: Sendable {
     /// - Throws: `.badKey` if nobody signs.
     func requireSigner() throws(StoreError) {
         guard !isSigning else { return try validate() }
-        throw StoreError(.badKey, "nobody signs: name a key by --sign-key or --sign-command")
+        throw .badKey(
+            "nobody signs: name a key by --sign-key or --sign-command")
     }
 
     /// What a pointer takes over from those that are there.
@@ -88,7 +89,12 @@ package struct PointerSealing: Sendable {
         let base = try base(of: pointer.channel, upon: pointers, origin)
         if adopts {
             notice(Self.adoption(of: before, pointer.channel, base.origin))
-            if let before { noteDropped(before, notice) }
+            let unknown = before.map(unknownKeys) ?? []
+            if !unknown.isEmpty {
+                notice(
+                    "dropping from channel \(pointer.channel) what is signed as key \(unknown.joined(separator: ", ")), which is "
+                        + "not known here")
+            }
         }
         (sealed.origin, sealed.trustVersion) = (base.origin, base.trustVersion)
         let used = try raise(&sealed, in: base.origin)
@@ -176,8 +182,7 @@ package struct PointerSealing: Sendable {
     ) throws(StoreError) {
         guard let before, before.isSigned, !allowsFewer else { return }
         let keys = before.signatures.map(\.key).joined(separator: ", ")
-        throw StoreError(
-            .untrusted,
+        throw .untrusted(
             "channel \(before.channel) of \(place) is signed by key \(keys): devices would refuse what is not; sign "
                 + "with --sign-key, or say --unsigned")
     }
@@ -200,7 +205,11 @@ package struct PointerSealing: Sendable {
             if !allowsFewer { try checkCount(before, place) }
             if let known = before.origin {
                 if !adopts, self.origin == nil { try checkOrigin(known, of: pointers, place) }
-                return try base(before, as: known, place)
+                guard self.origin == nil || self.origin == known || adopts else {
+                    throw Self.foreign(known, place)
+                }
+                if !adopts { try checkSequence(of: before, place) }
+                return Base(origin: self.origin ?? known, trustVersion: before.trustVersion)
             }
         }
         return try base(besides: channel, pointers, origin)
@@ -212,14 +221,12 @@ package struct PointerSealing: Sendable {
         let unknown = unknownKeys(of: before)
         let known = before.signatures.count - unknown.count
         guard known <= signers.count else {
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "channel \(before.channel) of \(place) is signed by \(known == 1 ? "1 key" : "\(known) keys"), and \(signers.count) would sign now: "
                     + "devices may ask for all of them; name the others, too, or say --unsigned")
         }
         guard !adopts else { return }
-        throw StoreError(
-            .untrusted,
+        throw .untrusted(
             "channel \(before.channel) of \(place) has also a signature that names key "
                 + "\(unknown.joined(separator: ", ")), and nobody here can tell whether it is one: if devices ask for that "
                 + "key, let it sign, too; if somebody has added it, --adopt drops it")
@@ -236,24 +243,9 @@ package struct PointerSealing: Sendable {
         }.map(\.key)
     }
 
-    private func noteDropped(_ before: ChannelPointer, _ notice: (String) -> Void) {
-        let unknown = unknownKeys(of: before)
-        guard !unknown.isEmpty else { return }
-        notice(
-            "dropping from channel \(before.channel) what is signed as key \(unknown.joined(separator: ", ")), which is not "
-                + "known here")
-    }
-
-    private func base(
-        _ before: ChannelPointer, as known: String, _ place: String
-    ) throws(StoreError) -> Base {
-        guard origin == nil || origin == known || adopts else {
-            throw StoreError(
-                .untrusted, "\(place) is the origin \(known), not that of --origin-id")
-        }
-        let origin = origin ?? known
-        if !adopts { try checkSequence(of: before, place) }
-        return Base(origin: origin, trustVersion: before.trustVersion)
+    private static func foreign(_ origin: String, _ place: String) -> StoreError {
+        .untrusted(
+            "\(place) is the origin \(origin), not that of --origin-id")
     }
 
     /// What a channel that has no signed pointer takes over from others.
@@ -267,14 +259,12 @@ package struct PointerSealing: Sendable {
         let vouched = others.filter { required.judge($0).objection == nil }
         let ids = Set((adopts && vouched.isEmpty ? others : vouched).compactMap(\.origin))
         guard ids.count == 1 || others.isEmpty || origin != nil else {
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "the channels of \(place) do not say together which origin it is, signed by the keys that are trusted "
                     + "here; look at them, then use --adopt or --origin-id")
         }
         if let origin, let known = ids.first, known != origin, !vouched.isEmpty {
-            throw StoreError(
-                .untrusted, "\(place) is the origin \(known), not that of --origin-id")
+            throw Self.foreign(known, place)
         }
         let trustVersion = vouched.compactMap(\.trustVersion).max()
         if let id = ids.first, origin == nil, !adopts { try checkOrigin(id, of: pointers, place) }
@@ -293,8 +283,7 @@ package struct PointerSealing: Sendable {
                 let which =
                     there.flatMap { $0 == place ? nil : " in \($0), and it is not in \(place)" }
                     ?? ", which is not in \(place) any more"
-                throw StoreError(
-                    .untrusted,
+                throw .untrusted(
                     "key \(signer.key.id) has signed sequence \(last) of channel \(channel)\(which): if it is to begin "
                         + "anew, say --adopt")
             }
@@ -308,14 +297,12 @@ package struct PointerSealing: Sendable {
     ) throws(StoreError) {
         let others = pointers.values.compactMap(\.origin).filter { $0 != id }
         guard others.isEmpty else {
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "the channels of \(place) belong to different origins (\(id), \(others[0])): somebody has copied a pointer "
                     + "of another one here; look at them, then say --origin-id")
         }
         guard let known = try remembered(place), known != id else { return }
-        throw StoreError(
-            .untrusted,
+        throw .untrusted(
             "\(place) says that it is the origin \(id), and what was signed there before belongs to \(known): somebody has "
                 + "copied a pointer of another origin here; look at it, then say --origin-id")
     }
@@ -332,8 +319,7 @@ package struct PointerSealing: Sendable {
     private func lost(_ there: some SigningPlace) throws(StoreError) -> String? {
         guard let marked = try there.markedID() else { return nil }
         guard adopts else {
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "\(there.place) says that it is the origin \(marked), and none of its pointers is signed any more; if that is "
                     + "right, say --origin-id \(marked), else --origin-id with the one that devices remember"
             )

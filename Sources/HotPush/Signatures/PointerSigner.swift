@@ -42,8 +42,7 @@ extension [any PointerSigner] {
         for signer in self {
             let signature = try signer.sign(bytes)
             guard signer.key.verifies(signature, of: bytes) else {
-                throw StoreError(
-                    .badKey,
+                throw .badKey(
                     "what should sign by key \(signer.key.id) has made a signature that does not verify by it: is it "
                         + "the right key?")
             }

@@ -76,23 +76,14 @@ package struct SignedSequences: Sendable {
         try all().places[place]
     }
 
-    /// The pointer of a channel that was signed to be written at a place, and of which nobody knows whether it was; `nil`
-    /// without any.
+    /// The pointers that were signed to be written at a place, and of which nobody knows whether they were; sorted by channel.
     /// - Throws: as ``sequence(of:in:)``.
-    func unfinished(
-        _ channel: ChannelName, at place: String
-    ) throws(StoreError) -> ChannelPointer? {
+    func unfinished(at place: String) throws(StoreError) -> [ChannelPointer] {
         let memory = try all()
-        guard let origin = memory.places[place],
-            let known = memory.unfinished[Self.name(channel, origin)], known.place == place
-        else { return nil }
-        return known.pointer
-    }
-
-    /// The channels of which ``unfinished(_:at:)`` has a pointer; sorted.
-    /// - Throws: as ``sequence(of:in:)``.
-    func unfinishedChannels(at place: String) throws(StoreError) -> [ChannelName] {
-        try all().unfinished.values.filter { $0.place == place }.map(\.pointer.channel).sorted()
+        guard let origin = memory.places[place] else { return [] }
+        return memory.unfinished.filter { name, known in
+            known.place == place && name == Self.name(known.pointer.channel, origin)
+        }.map(\.value.pointer).sorted { $0.channel < $1.channel }
     }
 
     /// Notes that a pointer is signed and about to be written, durably.
@@ -132,9 +123,11 @@ package struct SignedSequences: Sendable {
         let directory = try fileSystem.openDirectory(holding: path)
         let owners = try fileSystem.owners(of: directory.raw, path)
         // Not the directory itself: whoever may read that could hold its lock.
-        let lock = try owners.open(directory.raw, key + Self.lockSuffix, .updating, mode: 0o600)
+        let lock = FileLock(
+            try owners.open(directory.raw, key + Self.lockSuffix, .updating, mode: 0o600), owners)
+        defer { withExtendedLifetime(lock) {} }
         let deadline = SuspendingClock.now + patience
-        while try !owners.lock(lock.raw, exclusive: true) {
+        while try !lock.take() {
             guard SuspendingClock.now < deadline else {
                 throw StoreError(
                     .busy,
@@ -143,12 +136,11 @@ package struct SignedSequences: Sendable {
             }
             pause(milliseconds: 5)
         }
-        defer { owners.unlock(lock.raw) }
         var memory = try all()
         body(&memory, Self.name(pointer.channel, origin), origin)
         try owners.replaceFile(
             directory.raw, owners.fileName(in: path),
-            with: JSONWriter.serialize(memory.document, sortedKeys: true) + [10], mode: 0o600,
+            with: memory.document.fileBytes, mode: 0o600,
             token: "new", durably: true)
     }
 
@@ -156,11 +148,22 @@ package struct SignedSequences: Sendable {
         var place: String
         var pointer: ChannelPointer
 
+        init(place: String, pointer: ChannelPointer) {
+            (self.place, self.pointer) = (place, pointer)
+        }
+
+        init?(_ value: JSONValue) {
+            // Why it is no pointer does not matter: the file is damaged.
+            guard let place = value["place"]?.asString, let pointer = value["pointer"],
+                let name = pointer["channel"]?.asString.flatMap({ try? ChannelName($0) }),
+                let known = try? ChannelPointer(
+                    parsing: JSONWriter.serialize(pointer, sortedKeys: true) + [10], of: name)
+            else { return nil }
+            self.init(place: place, pointer: known)
+        }
+
         var document: JSONValue {
-            .object([
-                .init(key: "place", value: .string(place)),
-                .init(key: "pointer", value: pointer.document),
-            ])
+            .members(["place": .string(place), "pointer": pointer.document])
         }
     }
 
@@ -176,22 +179,13 @@ package struct SignedSequences: Sendable {
         var unfinished: [String: Unfinished] = [:]
 
         var document: JSONValue {
-            func object(_ numbers: [String: Int64]) -> JSONValue {
-                .object(numbers.map { .init(key: $0.key, value: .integer($0.value)) })
-            }
-            func object(_ texts: [String: String]) -> JSONValue {
-                .object(texts.map { .init(key: $0.key, value: .string($0.value)) })
-            }
             let unwritten = used.filter { $0.value > sequences[$0.key] ?? 0 }
-            return .object([
-                .init(key: "castreeSigned", value: .integer(formatVersion)),
-                .init(key: "places", value: object(places)),
-                .init(key: "sequences", value: object(sequences)),
-                .init(key: "signedAt", value: object(signedAt)),
-                .init(
-                    key: "unfinished",
-                    value: .object(unfinished.map { .init(key: $0.key, value: $0.value.document) })),
-                .init(key: "used", value: object(unwritten)),
+            return .members([
+                "castreeSigned": .integer(formatVersion), "places": .texts(places),
+                "sequences": .named(sequences) { .integer($0) } ?? .object([]),
+                "signedAt": .texts(signedAt),
+                "unfinished": .named(unfinished) { $0.document } ?? .object([]),
+                "used": .named(unwritten) { .integer($0) } ?? .object([]),
             ])
         }
     }
@@ -224,43 +218,28 @@ package struct SignedSequences: Sendable {
         // Whatever is wrong with it, the remedy is the same.
         let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 32))
         guard document?["castreeSigned"]?.asInt64 == Self.formatVersion,
-            let members = document?["sequences"]?.asObject,
-            let origins = document?["places"]?.asObject
+            document?["sequences"]?.asObject != nil, document?["places"]?.asObject != nil
         else { throw damaged(file) }
-        var memory = Memory()
-        for member in members {
-            guard let sequence = member.value.asInt64 else { throw damaged(file) }
-            memory.sequences[member.key] = sequence
+        // Files of earlier versions lack some.
+        func members<Value>(
+            _ key: String, _ read: (JSONValue) -> Value?
+        ) throws(StoreError) -> [String: Value] {
+            var members: [String: Value] = [:]
+            for member in document?[key]?.asObject ?? [] {
+                guard let value = read(member.value) else { throw damaged(file) }
+                members[member.key] = value
+            }
+            return members
         }
-        // Files of earlier versions have none.
-        for member in document?["used"]?.asObject ?? [] {
-            guard let sequence = member.value.asInt64 else { throw damaged(file) }
-            memory.used[member.key] = sequence
-        }
-        for member in origins {
-            guard let origin = member.value.asString else { throw damaged(file) }
-            memory.places[member.key] = origin
-        }
-        for member in document?["signedAt"]?.asObject ?? [] {
-            guard let place = member.value.asString else { throw damaged(file) }
-            memory.signedAt[member.key] = place
-        }
-        for member in document?["unfinished"]?.asObject ?? [] {
-            // Why it is no pointer does not matter, either.
-            guard let place = member.value["place"]?.asString,
-                let value = member.value["pointer"],
-                let name = value["channel"]?.asString.flatMap({ try? ChannelName($0) }),
-                let pointer = try? ChannelPointer(
-                    parsing: JSONWriter.serialize(value, sortedKeys: true) + [10], of: name)
-            else { throw damaged(file) }
-            memory.unfinished[member.key] = Unfinished(place: place, pointer: pointer)
-        }
-        return memory
+        return Memory(
+            sequences: try members("sequences", \.asInt64), used: try members("used", \.asInt64),
+            places: try members("places", \.asString),
+            signedAt: try members("signedAt", \.asString),
+            unfinished: try members("unfinished", Unfinished.init))
     }
 
     private func damaged(_ file: String) -> StoreError {
-        StoreError(
-            .badKey,
+        .badKey(
             "\(printable(file)), which says what the key has signed last, is damaged; look at what the channels "
                 + "offer (castree channels), then delete it")
     }

@@ -56,8 +56,7 @@ package struct TrustRotation: Sendable {
             try rotation.checkOwn(file)
             let lagging = rotation.pointers.filter { $0.trustVersion != version }
             guard !lagging.isEmpty else {
-                throw StoreError(
-                    .badKey,
+                throw .badKey(
                     "version \(version) of the trust of \(place) has these keys already: nothing changes"
                 )
             }
@@ -93,8 +92,7 @@ package struct TrustRotation: Sendable {
         let missing = keys.threshold - (keys.keys.count - absent.count)
         guard missing > 0 else { return }
         let names = absent.map(\.id).joined(separator: ", ")
-        throw StoreError(
-            .untrusted,
+        throw .untrusted(
             "nothing is rotated: \(keys.threshold) of the keys \(which) must sign a rotation, and "
                 + "\(keys.threshold - missing) would; name the files of \(missing) more of them by --sign-key: \(names)"
         )
@@ -108,15 +106,18 @@ package struct TrustRotation: Sendable {
 
     private func changed(_ previous: TrustedKeys) throws(StoreError) -> TrustedKeys {
         for id in removed where !previous.keys.contains(where: { $0.id == id }) {
-            throw StoreError(.badKey, "key \(id) is to be removed, and does not count")
+            throw .badKey(
+                "key \(id) is to be removed, and does not count")
         }
         for key in added where previous.keys.contains(key) {
-            throw StoreError(.badKey, "key \(key.id) is to be added, and counts already")
+            throw .badKey(
+                "key \(key.id) is to be added, and counts already")
         }
         let keys = previous.keys.filter { !removed.contains($0.id) } + added
         let changed = try TrustedKeys(keys, threshold: threshold ?? previous.threshold)
         guard changed != previous else {
-            throw StoreError(.badKey, "a rotation needs --add, --remove or --threshold")
+            throw .badKey(
+                "a rotation needs --add, --remove or --threshold")
         }
         return changed
     }
@@ -146,8 +147,7 @@ private struct Rotation {
         signing = known
         let keys = sealing.trusted.isEmpty ? known : sealing.trusted
         guard !keys.isEmpty else {
-            throw StoreError(
-                .badKey,
+            throw .badKey(
                 "no key of the version before signs the new one: name it by --sign-key, too")
         }
         old = try TrustedKeys(keys, threshold: keys.count)
@@ -159,8 +159,7 @@ private struct Rotation {
         var origins: Set<String> = []
         for pointer in self.pointers {
             guard pointer.isSigned, let origin = pointer.origin else {
-                throw StoreError(
-                    .untrusted,
+                throw .untrusted(
                     "channel \(pointer.channel) of \(place) is not signed; \(Self.advice(pointer))"
                 )
             }
@@ -192,15 +191,13 @@ private struct Rotation {
             return try TrustedKeys(keys, threshold: max(signing.count, 1))
         }
         guard let file = try read(version), file.origin == origin else {
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "\(OriginLayout.trust(version)) is not in \(place), and its pointers name it: put it back"
             )
         }
         // Somebody else could name a key of his own in it.
         guard old.signers(of: file.signedBytes, file.signatures).count == old.keys.count else {
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "\(OriginLayout.trust(version)) in \(place) is not signed by the keys that are trusted here; name by --trust "
                     + "who signed it")
         }
@@ -228,8 +225,7 @@ private struct Rotation {
             : "no key that is known here has signed it, but "
                 + "\(file.signatures.map(\.key).joined(separator: ", ")); if none of these was ever yours, it is a "
                 + "stranger's, and no device follows it; else a rotation was cut short"
-        return StoreError(
-            .untrusted,
+        return .untrusted(
             "\(OriginLayout.trust(file.version)) is in \(place) already, and says that \(keys.threshold) of "
                 + "\(keys.keys.map(\.id).joined(separator: ", ")) must sign: \(whose): repeat it as it was, which "
                 + "finishes it, and rotate again if other keys are wanted; the file must stay, since whoever has a copy "
@@ -242,8 +238,7 @@ private struct Rotation {
         guard file.origin == origin,
             own.signers(of: file.signedBytes, file.signatures).count == own.threshold
         else {
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "\(OriginLayout.trust(file.version)) in \(place) is not signed by all keys that sign now: an interrupted "
                     + "rotation is repeated as it was")
         }
@@ -253,8 +248,7 @@ private struct Rotation {
     func checkVouched(_ pointers: [ChannelPointer]) throws(StoreError) {
         for pointer in pointers {
             if let objection = old.judge(pointer).objection {
-                throw StoreError(
-                    .untrusted,
+                throw .untrusted(
                     "channel \(pointer.channel) of \(place) is not signed by the keys of the version before, so it is not "
                         + "signed anew: \(objection); if a key of yours has signed it, name that key by --trust; else "
                         + Self.advice(pointer))
@@ -270,8 +264,7 @@ private struct Rotation {
         var sealing = sealing
         sealing.signers = sealing.signers.filter { file.trusted.keys.contains($0.key) }
         guard sealing.signers.count >= file.trusted.threshold else {
-            throw StoreError(
-                .badKey,
+            throw .badKey(
                 "\(sealing.signers.count) of the new keys sign, and devices will ask for \(file.trusted.threshold): name "
                     + "more of them by --sign-key")
         }

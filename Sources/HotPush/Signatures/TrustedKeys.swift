@@ -12,8 +12,7 @@ package struct TrustedKeys: Sendable, Hashable {
     package init(_ keys: [VerificationKey], threshold: Int = 1) throws(StoreError) {
         let sorted = keys.sorted { $0.id < $1.id }
         guard 1...PointerSignature.countMax ~= sorted.count else {
-            throw StoreError(
-                .badKey,
+            throw .badKey(
                 "\(sorted.count) keys cannot be trusted: name 1 to \(PointerSignature.countMax)")
         }
         for (one, other) in zip(sorted, sorted.dropFirst()) where one.id == other.id {
@@ -25,8 +24,7 @@ package struct TrustedKeys: Sendable, Hashable {
             )
         }
         guard 1...sorted.count ~= threshold else {
-            throw StoreError(
-                .badKey,
+            throw .badKey(
                 "\(threshold) signatures are asked for, and \(sorted.count == 1 ? "1 key is" : "\(sorted.count) keys are") "
                     + "trusted: ask for 1 to \(sorted.count)")
         }

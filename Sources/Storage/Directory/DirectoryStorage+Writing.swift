@@ -88,6 +88,7 @@ extension DirectoryStorage {
         tell(name, aside)
         return true
     }
+
     /// Writes a file whose bytes come one after the other, whatever stands there.
     ///
     /// - Parameters:
@@ -212,13 +213,13 @@ extension DirectoryStorage {
     /// Lets `fill` write a file, and holds the bytes that it had digested against their address.
     private func stage(
         _ address: ObjectID, as staged: Staged, isDurable: Bool, isTagged: Bool = true,
-        _ fill: (_ file: Int32, _ digest: StreamDigest) throws(StoreError) -> Void
+        _ fill: (_ file: Int32, _ digest: inout Digester) throws(StoreError) -> Void
     ) throws(StoreError) -> FileStatus {
         let file = try fileSystem.open(staged.directory, staged.name, .creating, mode: 0o666)
         try fileSystem.share(file.raw, rights)
-        let digest = StreamDigest(try Digester(.sha256))
-        try fill(file.raw, digest)
-        guard digest.finish() == address else {
+        var digest = try Digester(.sha256)
+        try fill(file.raw, &digest)
+        guard digest.finish({ ObjectID(unchecked: $0) }) == address else {
             throw StoreError.damaged(address)
         }
         if isTagged { try tag(staged, address) }
@@ -265,27 +266,14 @@ extension DirectoryStorage {
     /// Lets one process after the other replace files that are there, each for a few calls.
     ///
     /// - Returns: `nil` if somebody has held the turn for a second: whoever was stopped in the middle keeps nobody waiting.
-    private func takeTurn() throws(StoreError) -> Turn? {
+    private func takeTurn() throws(StoreError) -> FileLock? {
         let aside = try makeDirectory(scratch, in: root.raw)
-        let lock = try openTurn(in: aside.raw)
+        let lock = FileLock(try openTurn(in: aside.raw), fileSystem)
         for wait in 0..<50 {
-            if try fileSystem.lock(lock.raw, exclusive: true) { return Turn(lock, fileSystem) }
+            if try lock.take() { return lock }
             pause(milliseconds: Int32(min(wait, 30)))
         }
         return nil
-    }
-
-    private final class Turn {
-        private let file: Descriptor
-        private let fileSystem: any FileSystem
-
-        init(_ file: consuming Descriptor, _ fileSystem: any FileSystem) {
-            self.file = file
-            self.fileSystem = fileSystem
-        }
-
-        // A program that is just starting has the file open, too, and would hold the lock until it execs.
-        deinit { fileSystem.unlock(file.raw) }
     }
 
     private static let turn = "turn"
@@ -339,14 +327,4 @@ extension DirectoryStorage {
                     + "command", cause: error.cause)
         }
     }
-}
-
-/// Belongs to one thread.
-private final class StreamDigest {
-    private var digester: Digester
-
-    init(_ digester: consuming Digester) { self.digester = digester }
-
-    func update(_ bytes: UnsafeRawBufferPointer) { digester.update(bytes) }
-    func finish() -> ObjectID { digester.finish { ObjectID(unchecked: $0) } }
 }

@@ -99,9 +99,7 @@ package final class DirectoryStorage: ObjectStorage {
         return printable(known.hasPrefix("/") ? known : place)
     }
     package var knownTags: TagSpelling? { .quoted }
-    package var listsAll: Bool { true }
-    package var deletesLate: Bool { false }
-    package var readsFreely: Bool { true }
+    package var isLocal: Bool { true }
     package var work: WorkDirectory? {
         WorkDirectory(scratch, in: root.raw, place, of: self, fileSystem)
     }

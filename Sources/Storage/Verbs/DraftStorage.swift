@@ -22,9 +22,7 @@ package final class DraftStorage: ObjectStorage {
     package var parallelCount: Int { base?.parallelCount ?? 1 }
     package var figures: StorageFigures { base?.figures ?? StorageFigures() }
     package var knownTags: TagSpelling? { base?.knownTags ?? .quoted }
-    package var listsAll: Bool { base?.listsAll ?? true }
-    package var deletesLate: Bool { base?.deletesLate ?? false }
-    package var readsFreely: Bool { base?.readsFreely ?? true }
+    package var isLocal: Bool { base?.isLocal ?? true }
     package var readableWork: WorkDirectory? { base?.readableWork }
 
     package var work: WorkDirectory? {

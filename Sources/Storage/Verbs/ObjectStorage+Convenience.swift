@@ -14,6 +14,40 @@ extension ObjectStorage {
         return (outcome, bytes)
     }
 
+    /// The bytes of a file that is small enough for the memory; nil if there is none.
+    /// - Throws: also `.tooLarge` beyond `limit` bytes.
+    package func contents(
+        _ key: String, limit: some BinaryInteger
+    ) throws(StoreError) -> [UInt8]? {
+        let (outcome, bytes) = try bytes(key, ReadRequest(byteCountMax: Int64(limit)))
+        if case .found = outcome { return bytes }
+        return nil
+    }
+
+    /// The address of a file's bytes; nil if there is none.
+    /// - Parameter take: gets the bytes, piece by piece.
+    package func address(
+        of key: String, limit: Int64, _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) -> ObjectID? {
+        var digester = try Digester(.sha256)
+        let outcome = try get(key, ReadRequest(byteCountMax: limit)) { (piece) throws(StoreError) in
+            digester.update(piece)
+            try take(piece)
+        }
+        guard case .found = outcome else { return nil }
+        return digester.finish { ObjectID(unchecked: $0) }
+    }
+
+    /// Calls `body` with each file below a prefix, in the order of keys.
+    package func forEachFile(
+        below prefix: String, _ body: (ListedFile) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try listAll(prefix) { (page) throws(StoreError) in
+            for file in page.files { try body(file) }
+            return true
+        }
+    }
+
     /// All keys below a prefix, page by page, until `take` returns `false`.
     ///
     /// - Parameters:

@@ -37,14 +37,9 @@ package protocol ObjectStorage: Sendable {
     /// How tags go along, where all conditions are known to hold; nil if whoever relies on them tries them first.
     var knownTags: TagSpelling? { get }
 
-    /// Whether a listing shows all that is there: what it does not show was never written, or has gone.
-    var listsAll: Bool { get }
-
-    /// Whether a deletion may come true long after it was asked for, and meet what was written since.
-    var deletesLate: Bool { get }
-
-    /// Whether reading costs no request: who verifies reads bytes there, and looks at sizes elsewhere.
-    var readsFreely: Bool { get }
+    /// Whether it is a disk of this machine: reading costs no request, a listing shows all that is there, and a deletion never
+    /// comes true late, when something was written there since.
+    var isLocal: Bool { get }
 
     /// Where files can be made before they are written; nil if the storage is elsewhere.
     var work: WorkDirectory? { get }
@@ -133,9 +128,7 @@ package protocol ObjectStorage: Sendable {
 extension ObjectStorage {
     package var identity: String { place }
     package var knownTags: TagSpelling? { nil }
-    package var listsAll: Bool { false }
-    package var deletesLate: Bool { true }
-    package var readsFreely: Bool { false }
+    package var isLocal: Bool { false }
     package var work: WorkDirectory? { nil }
     package var readableWork: WorkDirectory? { work }
     package func barrier() {}

@@ -139,7 +139,7 @@ package struct OpenUploads: Sendable, Hashable {
 }
 
 /// How a deletion ended.
-package struct DeleteOutcome: Sendable, Hashable {
+package struct DeleteOutcome: Sendable {
     /// How many the store says are gone.
     package var deletedCount = 0
     /// Keys that it refused to delete, and its code (`AccessDenied`).
@@ -149,18 +149,4 @@ package struct DeleteOutcome: Sendable, Hashable {
 
     /// Nothing done.
     package init() {}
-
-    package static func == (left: DeleteOutcome, right: DeleteOutcome) -> Bool {
-        left.deletedCount == right.deletedCount && left.unknownCount == right.unknownCount
-            && left.refused.elementsEqual(right.refused, by: ==)
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(deletedCount)
-        hasher.combine(unknownCount)
-        for (key, code) in refused {
-            hasher.combine(key)
-            hasher.combine(code)
-        }
-    }
 }

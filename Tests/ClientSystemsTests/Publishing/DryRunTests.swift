@@ -44,7 +44,7 @@ import VersionTree
         let version = try require(live.offer.version)
         let facts = try require(live.release.facts)
         let content = ClientContent(
-            manifest: try require(try reader.manifest(version.manifest)),
+            manifest: try Manifest(parsing: require(try reader.manifestBytes(version.manifest))),
             facts: try require(try reader.facts(facts)))
         let archive = try place.bytes(of: content.zipped)
         try expect(ObjectID(of: archive), equals: live.offer.archive?.sha256)

@@ -235,11 +235,9 @@ import VersionTree
         _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         let state = try require(try OriginLog(world.bucket()).state(from: 0))
         expect(state.entry.epoch > 0)
-        let (manifest, version) = try Publisher.describe(
-            "5", of: world.versions, ReleaseOffer())
-        let layout = ReleaseLayout(
-            manifest, version, for: .stable, of: world.versions, SeenFiles(in: world.bucket()),
-            PublisherOptions())
+        let layout = ReleaseUpload(
+            try world.publisher().publication(
+                "5", of: world.versions, as: ReleaseOffer(), OriginLog(world.bucket())))
         // One object is on offer, in an older epoch.
         let free = try layout.plan(in: state)
         expect(free.lacking.count == 2 && Set(free.epochs) == [0, state.entry.epoch])

@@ -1,4 +1,27 @@
 import CASStore
+import Storage
+import VersionTree
+
+/// A version on its way into a channel: what all need who have a part in that.
+///
+/// Belongs to one thread.
+struct Publication {
+    let manifest: Manifest
+    let version: PublishedVersion
+    let channel: ChannelName
+    let versions: VersionStore
+    /// The files that were seen in the origin.
+    let seen: SeenFiles
+    let watch: UploadWatch
+    let options: PublisherOptions
+
+    var storage: any ObjectStorage { seen.storage }
+}
+
+extension PublisherOptions {
+    /// Whether files are looked for that the log says are there: on a disk that costs nothing.
+    func looks(in storage: any ObjectStorage) -> Bool { verifiesObjects || storage.isLocal }
+}
 
 /// Looks at the end of the log now and then while files are sent, which may take hours.
 ///

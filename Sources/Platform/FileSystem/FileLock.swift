@@ -1,23 +1,23 @@
-import CASStore
-
-/// The lock of those who pack, which ends with the value.
+/// A file that can be locked (flock(2)); a lock ends with the value.
 ///
 /// It is released, not only closed: a program that another thread is just starting has everything open that this
 /// process has, until it execs (fork(2)), and would hold the lock so long.
-struct PackingLock: ~Copyable {
+package final class FileLock: Sendable {
     private let file: Descriptor
     private let fileSystem: any FileSystem
 
-    /// - Parameter file: that which all who pack in one place lock.
-    init(_ file: consuming Descriptor, _ fileSystem: any FileSystem) {
+    package init(_ file: consuming Descriptor, _ fileSystem: any FileSystem) {
         self.file = file
         self.fileSystem = fileSystem
     }
 
     deinit { fileSystem.unlock(file.raw) }
 
+    /// The open file.
+    package var raw: Int32 { file.raw }
+
     /// - Returns: whether it was to be had; if not, nothing is held any more.
-    borrowing func take(exclusive: Bool) throws(StoreError) -> Bool {
+    package func take(exclusive: Bool = true) throws(StoreError) -> Bool {
         try fileSystem.lock(file.raw, exclusive: exclusive)
     }
 }
