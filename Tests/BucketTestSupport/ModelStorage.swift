@@ -28,7 +28,7 @@ package final class ModelStorage: ObjectStorage {
         self.schedule = schedule
     }
 
-    package var place: String { "s3://model/origin" }
+    package var place: String { store.place }
     package var parallelCount: Int { 1 }
     package var figures: StorageFigures { counts.withLock { $0 } }
 

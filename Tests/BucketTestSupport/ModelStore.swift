@@ -39,16 +39,22 @@ package final class ModelStore: Sendable {
     private let state: Mutex<State>
     package let clock: ServerClock
 
-    package init(_ dialect: ModelDialect = ModelDialect(), clock: ServerClock = ServerClock()) {
+    /// What messages call it.
+    package let place: String
+
+    package init(
+        _ dialect: ModelDialect = ModelDialect(), clock: ServerClock = ServerClock(),
+        place: String = "s3://model/origin"
+    ) {
         state = Mutex(State(dialect: dialect))
-        self.clock = clock
+        (self.clock, self.place) = (clock, place)
     }
 
     /// A store of its own with the files that another one has, at the same time of day.
     package init(copying other: ModelStore) {
         let (files, dialect) = other.state.withLock { ($0.files, $0.dialect) }
         state = Mutex(State(files: files, dialect: dialect))
-        clock = ServerClock(other.clock.now)
+        (clock, place) = (ServerClock(other.clock.now), other.place)
     }
 
     /// All files, by key: for invariants.

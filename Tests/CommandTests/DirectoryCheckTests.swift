@@ -223,12 +223,6 @@ import Testing
         }
     }
 
-    @Test func `changes nothing unless it repairs, and leaves nothing behind`() throws {
-        let before = try files.subpathsOfDirectory(atPath: site.path).sorted()
-        _ = try check("--deep")
-        try expect(files.subpathsOfDirectory(atPath: site.path).sorted(), equals: before)
-    }
-
     @Test(
         arguments: [
             (["fsck", "nowhere"], 8), (["fsck", "release-1"], 8),

@@ -1,4 +1,5 @@
 package import CASStore
+import Foundation
 
 extension FaultyFileSystem {
     /// What was asked of the disk: one case for each verb of ``FileSystem``.
@@ -54,6 +55,21 @@ extension FaultyFileSystem {
                 true
             default: false
             }
+        }
+
+        /// Whether it takes a block of the disk: what is there needs none, EEXIST comes first.
+        package var allocates: Bool {
+            switch verb {
+            case .write: true
+            case .open: access == .creating
+            case .makeDirectory: Foundation.access(path, F_OK) != 0
+            default: false
+            }
+        }
+
+        /// The error of its system call.
+        package func error(_ errno: Int32) -> StoreError {
+            StoreError(systemCall: verb.call, errno: errno, path: path)
         }
 
         package var description: String {

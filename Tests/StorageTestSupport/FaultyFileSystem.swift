@@ -87,8 +87,12 @@ package final class FaultyFileSystem: FileSystemWrapper {
     package var base: any FileSystem { disk }
     private let state = Mutex(State())
     private let hook = Mutex<(@Sendable (Moment, Operation) -> Void)?>(nil)
+    private let refuse: @Sendable (Operation) -> StoreError?
 
-    package init() {}
+    /// - Parameter refuse: why an operation does not happen, whatever is armed.
+    package init(refuse: @escaping @Sendable (Operation) -> StoreError? = { _ in nil }) {
+        self.refuse = refuse
+    }
 
     // MARK: Faults
 
@@ -195,6 +199,7 @@ package final class FaultyFileSystem: FileSystemWrapper {
         let operation = Operation(
             verb: verb, path: fullPath(directory, path), access: access)
         if let hook = hook.withLock({ $0 }) { hook(.before, operation) }
+        if let error = refuse(operation) { throw error }
         switch judge(operation) {
         case .go:
             let result = try body()

@@ -117,7 +117,7 @@ struct ListedFiles: Sendable {
         let epochs = try files.epochs(of: facts.objects.count)
         add(.object, zip(facts.objects, epochs).map { Row($0.address, $0.byteCount, $1) })
         let twins = try files.twins(of: facts, published)
-        add(.twin, twins.map { Row($0.twin.address, $0.twin.byteCount, $0.epoch) })
+        add(.twin, twins.map { Row($0.key.address, $0.byteCount, $0.key.epoch) })
     }
 
     /// Whether a document is here, and was not read.

@@ -8,7 +8,8 @@ import Testing
     import Darwin
 #endif
 
-/// A plain web server over a directory, with ranges, that notes what it is asked for.
+/// A plain web server over a directory, with ranges, that notes what it is asked for; for those who ask as S3 has it, its
+/// first directories are buckets that anybody may read.
 final class WebOrigin {
     /// Its root, without a slash behind it.
     let url: String
@@ -66,7 +67,7 @@ final class WebOrigin {
     }
 
     private static let script = """
-        import http.server, os, sys
+        import http.server, os, sys, urllib.parse
 
         class Handler(http.server.SimpleHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -92,6 +93,9 @@ final class WebOrigin {
                     self.send_header("Location", leads + self.path)
                     self.send_header("Content-Length", "0")
                     return self.end_headers()
+                place, _, query = self.path.partition("?")
+                if "list-type=2" in query:
+                    return self.list(place.strip("/"), urllib.parse.parse_qs(query))
                 path = self.translate_path(self.path)
                 if self.path.endswith("/") and os.path.isdir(path):
                     path = os.path.join(path, "index.html")
@@ -117,6 +121,27 @@ final class WebOrigin {
                     self.wfile.write(body)
                 except OSError:
                     self.close_connection = True
+
+            def list(self, bucket, asked):
+                root = os.path.join(self.directory, bucket)
+                after = asked.get("continuation-token", asked.get("start-after", [""]))[0]
+                count = int(asked["max-keys"][0])
+                files = {os.path.relpath(os.path.join(at, name), root): os.path.join(at, name)
+                         for at, _, names in os.walk(root) for name in names}
+                keys = [key for key in sorted(files) if "/.publish/" not in key
+                        and key.startswith(asked["prefix"][0]) and key > after]
+                body = "<ListBucketResult>" + "".join(
+                    "<Contents><Key>%s</Key><Size>%d</Size><ETag>x</ETag>"
+                    "<LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"
+                    % (key, os.path.getsize(files[key])) for key in keys[:count])
+                if len(keys) > count:
+                    body += "<IsTruncated>true</IsTruncated>"
+                    body += "<NextContinuationToken>%s</NextContinuationToken>" % keys[count - 1]
+                body += "</ListBucketResult>"
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body.encode())
 
             def log_message(self, *arguments):
                 pass

@@ -13,9 +13,11 @@ import VersionTree
 struct AuditedWorld {
     let world: BucketWorld
     var store: ModelStore { world.store }
+    /// Where it was copied to.
+    private let copy: PublishingPlace?
 
     /// Versions 1 to 3 are gone, then 2 is back in beta, with objects of two epochs; stable offers 5 and 4.
-    init(_ shelf: BucketWorld.Shelf? = nil) throws {
+    init(_ shelf: BucketWorld.Shelf? = nil, in kind: OriginPlace = .bucket) throws {
         world = try BucketWorld(shelf)
         for version in ["1", "2", "3"] { try world.publish(version, by: world.publisher()) }
         _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
@@ -23,6 +25,20 @@ struct AuditedWorld {
         try world.publish("2", to: "beta", by: world.publisher())
         _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         try world.publish("5", by: world.publisher())
+        copy = kind == .bucket ? nil : try PublishingPlace(kind)
+        for (key, file) in files { try copy?.set(key, file.bytes) }
+    }
+
+    func storage() throws -> any ObjectStorage { try copy?.storage() ?? ModelStorage(store) }
+
+    /// The bytes of all files.
+    func contents() throws -> [String: [UInt8]] {
+        try copy?.published() ?? files.mapValues(\.bytes)
+    }
+
+    /// Puts or removes a file, as a person with another tool might.
+    func set(_ key: String, _ bytes: [UInt8]?) throws {
+        if let copy { try copy.set(key, bytes) } else { store.set(key, bytes) }
     }
 
     /// A check that reads all bytes, unless told otherwise.
@@ -35,7 +51,7 @@ struct AuditedWorld {
         options.pause = { _ in }
         change(&options)
         return try OriginAudit(
-            bucket ?? ModelStorage(store), options,
+            bucket ?? storage(), options,
             repairingFrom: stores.map { OriginMender($0) }
         ).run()
     }
@@ -54,7 +70,7 @@ struct AuditedWorld {
         return try require(files.map(\.key.path).first { $0.contains("\(kind)/") })
     }
 
-    func bytes(_ key: String) throws -> [UInt8] { try require(store.files[key]).bytes }
+    func bytes(_ key: String) throws -> [UInt8] { try require(contents()[key]) }
 
     var files: [String: ModelStore.File] { store.files }
 }

@@ -12,17 +12,19 @@ import VersionTree
 
 /// `fsck s3://…`: docs/buckets.md, *Checking and repairing*.
 @Suite("A check of a bucket") struct BucketAuditTests {
-    @Test("finds nothing wrong with what publishers and pruners leave, and changes nothing")
-    func clean() throws {
-        let audited = try AuditedWorld()
-        let before = audited.files
+    @Test(
+        "finds nothing wrong with what publishers and pruners leave, and changes nothing",
+        arguments: places)
+    func clean(_ kind: OriginPlace) throws {
+        let audited = try AuditedWorld(in: kind)
+        let before = try audited.contents()
         let report = try audited.audit()
         expect(report.findings == [] && report.strays == StrayKeys())
         expect(
             report.entry == audited.entryCount && report.entryCount == audited.entryCount
                 && report.channelCount == 2)
         expect(report.needed.count > 6 && report.read.count >= report.needed.count)
-        expect(audited.files, equals: before)
+        try expect(audited.contents(), equals: before)
     }
 
     @Test("reads entries once where tags are no digests, as with encryption by KMS")
@@ -75,7 +77,7 @@ import VersionTree
         /// - Returns: the key at which it is found.
         func inflict(on audited: AuditedWorld) throws -> String {
             func set(_ key: String, _ change: ([UInt8]) -> [UInt8]?) throws -> String {
-                audited.store.set(key, change(audited.store.files[key]?.bytes ?? []))
+                try audited.set(key, change(audited.contents()[key] ?? []))
                 return key
             }
             func flipped(_ bytes: [UInt8]) -> [UInt8] {
@@ -97,7 +99,7 @@ import VersionTree
             case .cutPlaces: return try set(places) { Array($0.dropLast()) }
             case .changedPlaces: return try set(places, flipped)
             case .oldPointer:
-                let log = OriginLog(ModelStorage(audited.store))
+                let log = try OriginLog(audited.storage())
                 let old = try log.pastEntry(2).pointers[.stable]?.serialized()
                 return try set("channels/stable.json") { _ in old }
             case .lostPointer: return try set("channels/beta.json") { _ in nil }
@@ -121,9 +123,9 @@ import VersionTree
                 }
             case .copiedEntry:
                 let author = try require(
-                    try OriginLog(ModelStorage(audited.store)).entry(2)?.author)
+                    try OriginLog(audited.storage()).entry(2)?.author)
                 let other = try require(
-                    try OriginLog(ModelStorage(audited.store)).entry(3)?.author)
+                    try OriginLog(audited.storage()).entry(3)?.author)
                 return try set("log/0000000003.json") {
                     Array(
                         String(decoding: $0, as: UTF8.self).replacing(other, with: author).utf8)
@@ -134,24 +136,24 @@ import VersionTree
 
     @Test(
         "finds each damage by itself, and a repair puts right what it can",
-        arguments: Damage.allCases)
-    func damage(_ damage: Damage) throws {
-        let audited = try AuditedWorld()
-        let sound = audited.files
+        arguments: Damage.allCases, places)
+    func damage(_ damage: Damage, _ kind: OriginPlace) throws {
+        let audited = try AuditedWorld(in: kind)
+        let sound = try audited.contents()
         let key = try damage.inflict(on: audited)
-        let hurt = audited.files
+        let hurt = try audited.contents()
         let found = try audited.audit()
         expect(found.findings.map(\.kind), equals: [damage.kind])
         expect(found.findings.first?.path, equals: key)
         expect(found.findings.allSatisfy { !$0.isRepaired })
-        expect(audited.files, equals: hurt)
+        try expect(audited.contents(), equals: hurt)
 
         let repaired = try audited.audit(repairingFrom: [audited.world.versions])
         expect(repaired.findings.map(\.kind), equals: [damage.kind])
         expect(repaired.findings.allSatisfy { $0.isRepaired == damage.isMended })
         guard damage.isMended else { return }
         try expect(audited.audit().findings, equals: [])
-        expect(audited.files.mapValues(\.bytes), equals: sound.mapValues(\.bytes))
+        try expect(audited.contents(), equals: sound)
     }
 
     @Test("of sizes alone reads no objects, and asks for what a listing does not show")
@@ -183,24 +185,18 @@ import VersionTree
         expect(some.needed, equals: all.needed)
     }
 
-    @Test("counts what is not castree's, and leaves it alone")
-    func strays() throws {
-        let audited = try AuditedWorld()
-        for key in ["notes.txt", "e/01/objects/ab/cd", "log/17.json", "channels/README"] {
-            audited.store.set(key, [1])
-        }
+    @Test("counts what is not castree's, and leaves it alone", arguments: OriginPlace.timed)
+    func strays(_ kind: OriginPlace) throws {
+        let audited = try AuditedWorld(in: kind)
+        let strays = ["channels/README", "e/01/objects/ab/cd", "log/17.json", "notes.txt"]
+        for key in strays { try audited.set(key, [1]) }
         let report = try audited.audit(repairingFrom: [audited.world.versions])
-        expect(report.findings, equals: [])
-        expect(
-            report.strays.keys,
-            equals: [
-                "channels/README", "e/01/objects/ab/cd", "log/17.json", "notes.txt",
-            ])
+        expect(report.findings == [] && report.strays.keys == strays)
         expect(report.strays.figures.count == 4 && report.strays.figures.byteCount == 4)
-        expect(audited.store.files["notes.txt"] != nil)
-        try expect(OriginUsage(of: ModelStorage(audited.store)).strays, equals: report.strays)
+        try expect(audited.contents()["notes.txt"] != nil)
+        try expect(OriginUsage(of: audited.storage()).strays, equals: report.strays)
         // However many there are, some are named.
-        for number in 1...150 { audited.store.set("old/\(number)", [1, 2]) }
+        for number in 1...150 { try audited.set("old/\(number)", [1, 2]) }
         let many = try audited.audit().strays
         expect(many.figures.count == 154 && many.figures.byteCount == 304)
         expect(many.keys.count == StrayKeys.countMax && many.keys == many.keys.sorted())
@@ -219,23 +215,23 @@ import VersionTree
         try expect(OriginAudit(ModelStorage(world.store)).run().releaseCount, equals: 1)
     }
 
-    @Test("says what a gap of any size lacks")
-    func gap() throws {
-        let audited = try AuditedWorld()
-        let last = try audited.bytes(OriginLayout.logEntry(Int64(audited.entryCount)))
-        audited.store.set("log/9999999998.json", last)
+    @Test("says what a gap of any size lacks", arguments: places)
+    func gap(_ kind: OriginPlace) throws {
+        let audited = try AuditedWorld(in: kind)
+        let count = audited.entryCount
+        try audited.set(
+            "log/9999999998.json", audited.bytes(OriginLayout.logEntry(Int64(count))))
         let report = try audited.audit()
         expect(
             report.findings.contains {
-                $0.kind == .missingEntry
-                    && $0.message.contains("\(audited.entryCount) to 9999999997")
+                $0.kind == .missingEntry && $0.message.contains("\(count + 1) to 9999999997")
             })
-        expect(report.entry == audited.entryCount - 1)
+        expect(report.entry, equals: Int64(count))
     }
 
-    @Test("leaves what no store here has, and says so")
-    func unmended() throws {
-        let audited = try AuditedWorld()
+    @Test("leaves what no store here has, and says so", arguments: places)
+    func unmended(_ kind: OriginPlace) throws {
+        let audited = try AuditedWorld(in: kind)
         let key = try Damage.lostObject.inflict(on: audited)
         let empty = try TemporaryStore()
         let report = try audited.audit(repairingFrom: [empty.versions])
@@ -248,23 +244,19 @@ import VersionTree
         let shelf = try BucketWorld.Shelf()
         let count = try TestShare(oneIn: 4, of: "audit beside prune").count { number in
             let audited = try AuditedWorld(shelf)
-            let wasReached = Atomic<Bool>(false)
             let world = audited.world
-            let schedule: RequestSchedule = { request in
-                if request.number == number + 1, !wasReached.exchange(true, ordering: .relaxed) {
-                    // All that it finds unneeded goes at once.
-                    _ = try? world.publisher("pruner").withdraw(VersionName("5"))
-                    for _ in 0..<2 {
-                        _ = try? OriginPruner(world.publisher("pruner")).prune(keeping: 1, grace: 0)
-                    }
+            let once = Once(at: number + 1) {
+                // All that it finds unneeded goes at once.
+                _ = try? world.publisher("pruner").withdraw(VersionName("5"))
+                for _ in 0..<2 {
+                    _ = try? OriginPruner(world.publisher("pruner")).prune(keeping: 1, grace: 0)
                 }
-                return .answered
             }
-            let bucket = ModelStorage(audited.store, actor: "check", schedule: schedule)
+            let bucket = ModelStorage(audited.store, actor: "check", schedule: { once($0) })
             let report = try audited.audit(bucket)
             let left = report.findings.filter { $0.kind != .wrongPointer }
             expect(left, equals: [], "before request \(number + 1)")
-            return wasReached.load(ordering: .relaxed) && left.isEmpty
+            return once.wasReached && left.isEmpty
         }
         expect(count < 200)
     }
@@ -273,23 +265,11 @@ import VersionTree
     func fromOrigin() throws {
         for isCopy in [true, false] {
             let audited = try AuditedWorld()
-            let place = try TemporaryStore()
-            let directory = place.directory.appending("origin")
-            if isCopy {
-                for (path, file) in audited.files {
-                    let url = URL(filePath: directory).appending(path: path)
-                    try FileManager.default.createDirectory(
-                        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-                    try Data(file.bytes).write(to: url)
-                }
-            } else {
-                var options = PublisherOptions()
-                options.isDurable = false
-                options.packs.moment = .never
-                for version in ["2", "4", "5"] {
-                    _ = try Publisher(directory, options: options).publish(
-                        version, of: audited.world.versions)
-                }
+            let place = try PublishingPlace()
+            let directory = place.origin
+            for (path, file) in audited.files where isCopy { try place.set(path, file.bytes) }
+            for version in ["2", "4", "5"] where !isCopy {
+                try place.publisher().publish(version, of: audited.world.versions)
             }
             for damage in [Damage.lostObject, .changedManifest] {
                 _ = try damage.inflict(on: audited)
@@ -314,10 +294,7 @@ import VersionTree
         let store = ModelStore()
         for (path, bytes) in try place.published() { store.set(path, bytes) }
         // Packs that stand in the copy alone.
-        var without = PublisherOptions()
-        without.packs.moment = .never
-        without.takesOver = true
-        _ = try OriginPublisher(ModelStorage(store), options: without, pause: { _ in }).publish(
+        _ = try ModelStorage(store).publisher { $0.takesOver = true }.publish(
             "1", of: place.versions, as: ReleaseOffer(channel: ChannelName("beta")))
         var options = OriginAuditOptions()
         options.check.isDeep = true

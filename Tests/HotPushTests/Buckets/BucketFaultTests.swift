@@ -67,33 +67,13 @@ import VersionTree
         expect(count < 500)
     }
 
-    /// Says what happens to one request of an actor.
-    final class Once: Sendable {
-        private let number: Int
-        private let fate: RequestFate
-        private let reached = Atomic<Bool>(false)
-
-        init(_ number: Int, _ fate: RequestFate) {
-            self.number = number
-            self.fate = fate
-        }
-
-        var wasReached: Bool { reached.load(ordering: .relaxed) }
-
-        func callAsFunction(_ request: ModelRequest) -> RequestFate {
-            guard request.number == number else { return .answered }
-            reached.store(true, ordering: .relaxed)
-            return fate
-        }
-    }
-
     @Test(arguments: Verb.allCases, fates)
     func `one fault at any request breaks no promise, and the command can be said again`(
         verb: Verb, fate: RequestFate
     ) throws {
         try enumerate("\(verb) \(fate)", oneIn: 120, upon: verb) { world, number in
             world.hold(grace: verb.grace)
-            let once = Once(number, fate)
+            let once = Once(at: number, fate)
             // How it ends is its own affair; what is promised holds.
             try? verb.run(world, "one") { once($0) }
             guard once.wasReached else { return false }
@@ -108,8 +88,7 @@ import VersionTree
             // Each command brings the pointers in order.
             try world.publish("1", to: "last", by: world.publisher())
             _ = try OriginPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
-            world.checkEnd()
-            expect(world.broken, equals: [], "\(verb) \(fate) at request \(number)")
+            world.expectEnd("\(verb) \(fate) at request \(number)")
             return world.broken.isEmpty
         }
     }
@@ -121,17 +100,11 @@ import VersionTree
         guard (verb == .first) == (other == .first) else { return }
         try enumerate("\(verb) \(other)", oneIn: 160, upon: verb) { world, number in
             world.hold(grace: min(verb.grace, other.grace))
-            let wasReached = Atomic<Bool>(false)
-            try? verb.run(world, "one") { request in
-                if request.number == number, !wasReached.exchange(true, ordering: .relaxed) {
-                    try? other.run(world, "two") { _ in .answered }
-                }
-                return .answered
-            }
-            guard wasReached.load(ordering: .relaxed) else { return false }
+            let once = Once(at: number) { try? other.run(world, "two") { _ in .answered } }
+            try? verb.run(world, "one") { once($0) }
+            guard once.wasReached else { return false }
             _ = try OriginPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
-            world.checkEnd()
-            expect(world.broken, equals: [], "\(other) before request \(number) of \(verb)")
+            world.expectEnd("\(other) before request \(number) of \(verb)")
             return world.broken.isEmpty
         }
     }

@@ -20,11 +20,7 @@ import VersionTree
 
     /// - Parameter takesOver: whether it begins a log where pointers stand.
     private func publisher(_ store: ModelStore, takesOver: Bool = false) -> OriginPublisher {
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.takesOver = takesOver
-        options.packs.moment = .never
-        return OriginPublisher(ModelStorage(store), options: options, pause: { _ in })
+        ModelStorage(store).publisher { $0.takesOver = takesOver }
     }
 
     /// A bucket with so many channels, all with the release of a directory's origin.
@@ -59,19 +55,6 @@ import VersionTree
         }
         expect(refused, equals: .tooLarge)
         expect(store.files.keys.filter { $0.hasPrefix("log/") }, equals: [])
-    }
-
-    @Test func `an origin of a newer castree, and what is none, is left as it is`() throws {
-        let world = try BucketWorld()
-        for (marker, wanted) in [
-            ("{\"castreeOrigin\":3}\n", StoreError.Code.unsupportedFormat), ("hello", .badOrigin),
-        ] {
-            let store = ModelStore()
-            store.set("origin.json", Array(marker.utf8))
-            let refused = code { try publisher(store).publish("1", of: world.versions) }
-            expect(refused, equals: wanted)
-            expect(store.files.keys.sorted(), equals: ["origin.json"])
-        }
     }
 
     @Test func `where a log has lost its first entry no second log is begun`() throws {
@@ -116,44 +99,11 @@ import VersionTree
     @Test func `a store whose answers come too late is not taken for one that overwrites`() throws {
         let world = try BucketWorld()
         // As a bucket that repeats its requests sees it: the first try was stored, the second met it.
-        let store = LateStore(world.bucket())
+        var store = LyingStorage(world.bucket())
+        store.refusesCreations = true
         let refused = code {
             try OriginPublisher(store, pause: { _ in }).publish("1", of: world.versions)
         }
         expect(refused?.description, equals: "network")
-    }
-
-    /// Says of each file that it is to create that it is there already.
-    private struct LateStore: ObjectStorage {
-        let real: ModelStorage
-        init(_ real: ModelStorage) { self.real = real }
-
-        var place: String { real.place }
-        var parallelCount: Int { 1 }
-        var figures: StorageFigures { real.figures }
-        func get(
-            _ key: String, _ request: ReadRequest,
-            _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
-        ) throws(StoreError) -> ReadOutcome { try real.get(key, request, take) }
-        func head(_ key: String) throws(StoreError) -> StoredFile? { try real.head(key) }
-        func put(
-            _ key: String, _ body: StorageBody, _ fields: StoredFields
-        ) throws(StoreError) -> WriteOutcome { try real.put(key, body, fields) }
-        func putIfAbsent(
-            _ key: String, _ body: StorageBody, _ fields: StoredFields
-        ) throws(StoreError) -> WriteOutcome {
-            _ = try real.putIfAbsent(key, body, fields)
-            return .conditionFailed
-        }
-        func putIf(
-            _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
-            _ spelling: TagSpelling
-        ) throws(StoreError) -> WriteOutcome {
-            try real.putIf(key, body, fields, matching: tag, spelling)
-        }
-        func list(_ request: ListRequest) throws(StoreError) -> ListPage { try real.list(request) }
-        func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome { try real.delete(keys) }
-        func openUploads() throws(StoreError) -> OpenUploads? { try real.openUploads() }
-        func abort(_ upload: OpenUpload) throws(StoreError) { try real.abort(upload) }
     }
 }

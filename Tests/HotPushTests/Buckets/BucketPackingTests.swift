@@ -66,8 +66,7 @@ import VersionTree
         expect(world.store.requestCount - requests <= without + 3)
         let packs = try read(world)
         expect(packs.count == 2 && packs.filter { $0.base == nil }.count == 1)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test func `the same again makes nothing, sends nothing and compresses nothing`() throws {
@@ -113,29 +112,20 @@ import VersionTree
         expect(world.store.files, equals: files)
         let code = code { _ = try world.publisher().pack("4", of: world.versions) }
         expect(code, equals: .notOffered)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test func `a release that is withdrawn while it is packed gets no packs`() throws {
         let world = try BucketWorld()
         for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
-        let wasWithdrawn = Atomic<Bool>(false)
-        let packer = world.publisher(schedule: { request in
-            if request.key.hasPrefix("deliveries/"), request.verb == .put,
-                !wasWithdrawn.exchange(true, ordering: .relaxed)
-            {
-                _ = try? world.publisher("two").withdraw(VersionName("2"))
-            }
-            return .answered
-        })
-        let commit = try packer.pack("2", of: world.versions)
-        let isDone = wasWithdrawn.load(ordering: .relaxed)
-        expect(isDone)
+        let once = Once(where: { $0.key.hasPrefix("deliveries/") && $0.verb == .put }) {
+            _ = try? world.publisher("two").withdraw(VersionName("2"))
+        }
+        let commit = try world.publisher(schedule: { once($0) }).pack("2", of: world.versions)
+        expect(once.wasReached)
         expect(commit.packing?.isWithdrawn, equals: true)
         try expect(world.offered(), equals: ["1"])
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test(arguments: [true, false])
@@ -144,24 +134,17 @@ import VersionTree
     ) throws {
         let world = try BucketWorld()
         for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
-        let wasPruned = Atomic<Bool>(false)
-        let writer = world.publisher(
-            packs: .before,
-            schedule: { request in
-                if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
-                    !wasPruned.exchange(true, ordering: .relaxed)
-                {
-                    _ = try? OriginPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
-                    _ = try? OriginPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
-                }
-                return .answered
-            })
+        let once = Once(where: { $0.verb == .putIfAbsent && $0.key.hasPrefix("log/") }) {
+            for _ in 0..<2 {
+                _ = try? OriginPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+            }
+        }
+        let writer = world.publisher(packs: .before, schedule: { once($0) })
         let commit =
             isPublishing
             ? try writer.publish("3", of: world.versions)
             : try writer.pack("2", of: world.versions)
-        let isDone = wasPruned.load(ordering: .relaxed)
-        expect(isDone && commit.epoch >= 2)
+        expect(once.wasReached && commit.epoch >= 2)
         expect(commit.pointer.releases.first?.delivery?.epoch, equals: commit.epoch)
         try expect(read(world).count == 2 || isPublishing)
         expect(world.broken, equals: [])
@@ -184,8 +167,7 @@ import VersionTree
         let new = try read(world)
         expect(new.count == 2 && Set(new.map(\.address)).isSuperset(of: old.map(\.address)))
         expect(commit.packing?.keptPackCount, equals: 1)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test func `older releases lose their packs, and a prune deletes them`() throws {
@@ -202,8 +184,7 @@ import VersionTree
         expect(count(world, "deliveries"), equals: 1)
         expect(count(world, "packs"), equals: (try read(world).count))
         try expect(world.offered(), equals: ["3", "2", "1"])
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test func `contents that the store lacks are fetched only if that is asked for`() throws {
@@ -225,26 +206,6 @@ import VersionTree
         expect(with.fetched.count == 1 && with.fetched.byteCount > 1_500)
         try expect(read(world).count, equals: 2)
         expect(world.broken, equals: [])
-    }
-
-    @Test func `a plan writes nothing, and says what is written then`() throws {
-        let world = try BucketWorld()
-        let publisher = world.publisher(packs: .before)
-        let first = try publisher.plan("1", of: world.versions)
-        expect(world.store.files.isEmpty)
-        expect(first.objects.count == 3 && first.writesManifest && first.writesPointer)
-        expect(first.packing?.packs.count, equals: 1)
-        try world.publish("1", by: publisher)
-        let before = world.store.files
-        let second = try publisher.plan("2", of: world.versions)
-        expect(world.store.files, equals: before)
-        expect(second.objects.count == 1 && second.reusedObjectCount == 2)
-        let done = try world.publish("2", by: publisher)
-        expect(done.objects.count == 1 && done.byteCount == second.byteCount)
-        expect(done.packing?.packs.map(\.base), equals: second.packing?.packs.map(\.base))
-        let third = try publisher.plan("2", of: world.versions)
-        expect(!third.writesPointer && !third.writesManifest && third.objects.isEmpty)
-        expect(third.packing == nil)
     }
 
     @Test func `what is missing or cut is found by looking, and sent again`() throws {
@@ -314,7 +275,6 @@ import VersionTree
         // The first one went twice; no other was sent in vain.
         let keys = sent.withLock { $0 }
         expect(keys.filter { !$0.hasPrefix("e/\(commit.epoch)/") }.count, equals: 1)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 }

@@ -4,7 +4,6 @@ import HotPush
 import Platform
 import Storage
 import StorageTestSupport
-import Synchronization
 import Testing
 import VersionTree
 
@@ -33,19 +32,14 @@ import VersionTree
     ) throws {
         let world = try BucketWorld(Self.shelf.get())
         try verb.prepare(world)
-        let isLate = Atomic<Bool>(false)
-        try verb.run(world, "one") { request in
-            guard request.isWrite, request.key.hasPrefix("channels/"),
-                !isLate.exchange(true, ordering: .relaxed)
-            else { return .answered }
-            return .ghost(requests: requests)
-        }
+        let late = Once(
+            where: { $0.isWrite && $0.key.hasPrefix("channels/") }, .ghost(requests: requests))
+        try verb.run(world, "one") { late($0) }
         let (version, channel) = next(after: verb)
         try world.publish(version, to: channel, by: world.publisher("two"))
         world.store.applyGhosts()
         world.checkEnd()
-        let wasLate = isLate.load(ordering: .relaxed)
-        expect(wasLate)
+        expect(late.wasReached)
         expect(world.broken, equals: [], "\(verb), \(requests)")
     }
 
@@ -59,16 +53,10 @@ import VersionTree
         let count = try TestShare(oneIn: 12, of: "pointers \(verb) \(other)").count { index in
             let world = try BucketWorld(shelf, dialect)
             try verb.prepare(world)
-            let wasReached = Atomic<Bool>(false)
-            try? verb.run(world, "one") { request in
-                if request.number == index + 1, !wasReached.exchange(true, ordering: .relaxed) {
-                    try? other.run(world, "two") { _ in .answered }
-                }
-                return .answered
-            }
-            guard wasReached.load(ordering: .relaxed) else { return false }
-            world.checkEnd()
-            expect(world.broken, equals: [], "\(other) before request \(index + 1) of \(verb)")
+            let once = Once(at: index + 1) { try? other.run(world, "two") { _ in .answered } }
+            try? verb.run(world, "one") { once($0) }
+            guard once.wasReached else { return false }
+            world.expectEnd("\(other) before request \(index + 1) of \(verb)")
             return world.broken.isEmpty
         }
         expect(count < 500)
@@ -84,8 +72,7 @@ import VersionTree
         _ = try killed.withdraw(VersionName("3"))
         let code = code { try world.publisher("two").withdraw(VersionName("3")) }
         expect(code, equals: .notOffered)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test(
@@ -102,8 +89,7 @@ import VersionTree
         world.store.dialect = dialect
         let commit = try world.publish("2", by: world.publisher())
         expect(commit.pointerProblem == nil)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test func `what is too large for a pointer is replaced by what the log says`() throws {
@@ -112,8 +98,7 @@ import VersionTree
         world.store.set("channels/stable.json", Array(repeating: 32, count: 300 << 10))
         let commit = try world.publish("2", by: world.publisher())
         expect(commit.pointerProblem == nil)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test
@@ -150,8 +135,7 @@ import VersionTree
         world.store.set("channels/stable.json", Array(forged.utf8))
         let commit = try world.publish("1", by: world.publisher())
         expect(commit.isUnchanged && commit.pointerProblem == nil)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test func `a hint at an entry that is not there leads nobody over a gap`() throws {

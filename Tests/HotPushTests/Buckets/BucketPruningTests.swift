@@ -21,18 +21,15 @@ import Testing
         let shelf = try BucketWorld.Shelf()
         let count = try TestShare(oneIn: 4).count { index in
             let world = try world(shelf)
-            let wasReached = Atomic<Bool>(false)
-            let pruner = world.publisher("one") { request in
-                if request.number == index + 1, !wasReached.exchange(true, ordering: .relaxed) {
-                    try? BucketFaultTests.Verb.prune.run(world, "two") { _ in .answered }
-                }
-                return .answered
+            let once = Once(at: index + 1) {
+                try? BucketFaultTests.Verb.prune.run(world, "two") { _ in .answered }
             }
+            let pruner = world.publisher("one") { once($0) }
             #expect(throws: Never.self, "overtaken before request \(index + 1)") {
                 _ = try OriginPruner(pruner).prune(keeping: 1, grace: 0)
             }
             expect(world.broken, equals: [])
-            return wasReached.load(ordering: .relaxed)
+            return once.wasReached
         }
         expect(count < 500)
     }
@@ -111,22 +108,19 @@ import Testing
         let shelf = try BucketWorld.Shelf()
         let count = try TestShare(oneIn: 3).count { index in
             let world = try BucketWorld(shelf)
-            let wasReached = Atomic<Bool>(false)
-            let publisher = world.publisher("one") { request in
-                if request.number == index + 1, !wasReached.exchange(true, ordering: .relaxed) {
-                    // Their pointer names a manifest that does not stand where a directory has it.
-                    for version in ["1", "2", "3"] {
-                        _ = try? world.publish(version, by: world.publisher("two"))
-                        try? BucketFaultTests.Verb.prune.run(world, "two") { _ in .answered }
-                    }
+            let once = Once(at: index + 1) {
+                // Their pointer names a manifest that does not stand where a directory has it.
+                for version in ["1", "2", "3"] {
+                    _ = try? world.publish(version, by: world.publisher("two"))
+                    try? BucketFaultTests.Verb.prune.run(world, "two") { _ in .answered }
                 }
-                return .answered
             }
+            let publisher = world.publisher("one") { once($0) }
             #expect(throws: Never.self, "overtaken before request \(index + 1)") {
                 try world.publish("4", by: publisher)
             }
             expect(world.broken, equals: [])
-            return wasReached.load(ordering: .relaxed)
+            return once.wasReached
         }
         expect(count < 500)
     }
@@ -135,17 +129,11 @@ import Testing
         throws
     {
         let world = try world(BucketWorld.Shelf())
-        let isTurned = Atomic<Bool>(false)
-        let pruner = world.publisher("one") { request in
-            guard request.verb == .get, request.key.contains("manifests/"),
-                !isTurned.exchange(true, ordering: .relaxed)
-            else { return .answered }
-            return .turned
-        }
+        let turned = Once(where: { $0.verb == .get && $0.key.contains("manifests/") }, .turned)
+        let pruner = world.publisher("one") { turned($0) }
         let report = try OriginPruner(pruner).prune(keeping: 1, grace: 0)
         expect(report.garbage.count > 0)
-        let wasTurned = isTurned.load(ordering: .relaxed)
-        expect(wasTurned)
+        expect(turned.wasReached)
         expect(world.broken, equals: [])
     }
 
@@ -238,8 +226,7 @@ import Testing
             .prune(keeping: 1, grace: 3_600)
         expect(report.trimmedCount, equals: 3)
         try expect(["a", "b", "c"].map(world.offered), equals: [["2"], ["2"], ["2"]])
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test func `where another origin stands in an epoch's place nothing is deleted`() throws {
@@ -261,21 +248,14 @@ import Testing
         try prepared.publish("1", by: prepared.publisher(packs: .before))
         let count = try TestShare(oneIn: 3, of: "one epoch").count { place in
             let world = BucketWorld(copying: prepared)
-            let wasReached = Atomic<Bool>(false)
-            let publisher = world.publisher(
-                packs: .before,
-                schedule: { request in
-                    if request.number == place + 1, !wasReached.exchange(true, ordering: .relaxed) {
-                        // It trims nothing: one entry, and one epoch more if anything waits.
-                        _ = try? OriginPruner(world.publisher("two")).prune(
-                            keeping: 9, grace: 3_600)
-                    }
-                    return .answered
-                })
+            let once = Once(at: place + 1) {
+                // It trims nothing: one entry, and one epoch more if anything waits.
+                _ = try? OriginPruner(world.publisher("two")).prune(keeping: 9, grace: 3_600)
+            }
+            let publisher = world.publisher(packs: .before, schedule: { once($0) })
             try world.publish("4", by: publisher)
-            world.checkEnd()
-            expect(world.broken, equals: [], "before request \(place + 1)")
-            return wasReached.load(ordering: .relaxed)
+            world.expectEnd("before request \(place + 1)")
+            return once.wasReached
         }
         expect(count > 5 && count < 500)
     }

@@ -10,34 +10,6 @@ import VersionTree
 
 /// Publishing to a bucket and pruning it, with nothing in the way: docs/buckets.md.
 @Suite struct BucketPublishingTests {
-    @Test func `a first release makes the origin, and is what a directory would have`() throws {
-        let world = try BucketWorld()
-        let commit = try world.publish("1", by: world.publisher())
-        expect(commit.entry == 2 && commit.objects.count == 3 && commit.pointerProblem == nil)
-        try expect(world.offered(), equals: ["1"])
-        let keys = world.store.files.keys.sorted()
-        expect(keys.filter { $0.hasPrefix("objects/") }.count, equals: 3)
-        expect(keys.filter { $0.hasPrefix("manifests/") }.count, equals: 1)
-        expect(keys.filter { $0.hasPrefix("e/") }, equals: [])
-        expect(keys.contains("channels/stable.json") && keys.contains("channels.json"))
-        expect(keys.contains("origin.json"))
-        world.checkEnd()
-        expect(world.broken, equals: [])
-    }
-
-    @Test func `what releases on offer have is not sent again`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
-        let commit = try world.publish("2", by: world.publisher())
-        expect(commit.objects.count == 1 && commit.plan?.reusedObjectCount == 2)
-        try expect(world.offered(), equals: ["2", "1"])
-        // In another channel nothing of it is new.
-        let other = try world.publish("2", to: "beta", by: world.publisher())
-        expect(other.objects.count, equals: 0)
-        world.checkEnd()
-        expect(world.broken, equals: [])
-    }
-
     @Test func `what a channel has itself is found, however many others are newer`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
@@ -55,16 +27,6 @@ import VersionTree
         world.store.clock.advance(10)
         try expect(world.publish("2", by: world.publisher()).objects.count, equals: 1)
         expect(world.broken, equals: [])
-    }
-
-    @Test func `nothing new costs three requests and writes nothing`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
-        let before = world.store.files
-        let publisher = world.publisher()
-        let commit = try world.publish("1", by: publisher)
-        expect(commit.isUnchanged && commit.figures.requestCount == 3)
-        expect(world.store.files, equals: before)
     }
 
     @Test func `an older release that is only verified is mended where it stands`() throws {
@@ -100,19 +62,6 @@ import VersionTree
         try expect(world.offered(), equals: ["1", "2"])
     }
 
-    @Test func `a withdrawn version is no longer offered, and one that is not offered is refused`()
-        throws
-    {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
-        try world.publish("2", by: world.publisher())
-        _ = try world.publisher().withdraw(VersionName("2"))
-        try expect(world.offered(), equals: ["1"])
-        #expect(throws: StoreError.self) { try world.publisher().withdraw(VersionName("2")) }
-        world.checkEnd()
-        expect(world.broken, equals: [])
-    }
-
     @Test func `a prune without a grace leaves what is offered, and deletes the rest`() throws {
         let world = try BucketWorld()
         for version in ["1", "2", "3", "4"] { try world.publish(version, by: world.publisher()) }
@@ -129,8 +78,7 @@ import VersionTree
         let before = world.store.files.filter { !$0.key.hasPrefix("log/") }
         _ = try OriginPruner(world.publisher()).prune(keeping: 2, grace: 0)
         expect(world.store.files.filter { !$0.key.hasPrefix("log/") }, equals: before)
-        world.checkEnd()
-        expect(world.broken, equals: [])
+        world.expectEnd()
     }
 
     @Test func `with a grace a prune deletes only what a prune that long ago found unneeded`()
@@ -159,22 +107,6 @@ import VersionTree
         expect(world.broken, equals: [])
     }
 
-    @Test func `an origin that was copied there is taken over`() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
-        let world = try BucketWorld()
-        try Damage.forgetLog(of: place.origin)
-        for (path, bytes) in try place.published() { world.store.set(path, bytes) }
-        var options = PublisherOptions()
-        options.takesOver = true
-        let commit = try OriginPublisher(world.bucket(), options: options, pause: { _ in }).publish(
-            "2", of: place.versions)
-        expect(commit.objects.count, equals: 2)
-        try expect(world.offered(), equals: ["2", "1"])
-        world.checkEnd()
-        expect(world.broken, equals: [])
-    }
-
     @Test func `a copied origin that lacks packs is not taken over`() throws {
         let place = try PackingFixture(scale: 10)
         try place.publish("r1")
@@ -185,12 +117,9 @@ import VersionTree
             for key in world.store.files.keys where key.hasPrefix(dropped) {
                 world.store.set(key, nil)
             }
-            var options = PublisherOptions()
-            options.takesOver = true
             let refused = #expect(throws: StoreError.self) {
-                _ = try OriginPublisher(
-                    ModelStorage(world.store), options: options, pause: { _ in }
-                ).publish("1", of: world.versions)
+                try ModelStorage(world.store).publisher { $0.takesOver = true }
+                    .publish("1", of: world.versions)
             }
             expect(refused?.message.contains("they are not all there"), equals: true)
         }

@@ -1,5 +1,6 @@
 import BucketTestSupport
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import Storage
@@ -233,6 +234,12 @@ final class BucketWorld: Sendable {
         }
     }
 
+    /// Holds all promises against what is there when all commands have ended.
+    func expectEnd(_ comment: Comment? = nil) {
+        checkEnd()
+        expect(broken, equals: [], comment)
+    }
+
     /// What a channel offers, as the log says.
     func offered(_ channel: String = "stable") throws -> [String] {
         let pointers = try publisher("reader").pointers()
@@ -309,5 +316,36 @@ final class BucketWorld: Sendable {
         (pointers as? [String: [String: Any]] ?? [:]).values.flatMap {
             $0["releases"] as? [[String: Any]] ?? []
         }
+    }
+}
+
+/// What happens at one request of an actor, once.
+final class Once: Sendable {
+    private let fits: @Sendable (ModelRequest) -> Bool
+    private let fate: RequestFate
+    private let body: @Sendable () -> Void
+    private let reached = Atomic<Bool>(false)
+
+    /// - Parameter body: what others do just before it.
+    init(
+        where fits: @escaping @Sendable (ModelRequest) -> Bool, _ fate: RequestFate = .answered,
+        _ body: @escaping @Sendable () -> Void = {}
+    ) {
+        (self.fits, self.fate, self.body) = (fits, fate, body)
+    }
+
+    convenience init(
+        at number: Int, _ fate: RequestFate = .answered,
+        _ body: @escaping @Sendable () -> Void = {}
+    ) {
+        self.init(where: { $0.number == number }, fate, body)
+    }
+
+    var wasReached: Bool { reached.load(ordering: .relaxed) }
+
+    func callAsFunction(_ request: ModelRequest) -> RequestFate {
+        guard fits(request), !reached.exchange(true, ordering: .relaxed) else { return .answered }
+        body()
+        return fate
     }
 }

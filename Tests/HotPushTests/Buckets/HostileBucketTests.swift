@@ -232,10 +232,9 @@ import VersionTree
                 }
             ))
         bucket.content = { $0.contains(kind) ? lie.bytes(of: $0, among: files) : nil }
-        var options = PublisherOptions()
-        options.packs.fetchesBases = true
-        options.packs.level = 1
-        let publisher = OriginPublisher(bucket, options: options, pause: { _ in })
+        let publisher = bucket.publisher {
+            ($0.packs.moment, $0.packs.fetchesBases, $0.packs.level) = (.before, true, 1)
+        }
         let deeds: [() throws -> Void] = [
             { _ = try publisher.publish("5", of: shelf.temporary.versions) },
             { _ = try publisher.pack("5", of: shelf.temporary.versions, in: .stable) },

@@ -3,7 +3,6 @@ import CASStore
 import Expectations
 import Storage
 import StorageTestSupport
-import Synchronization
 import Testing
 import VersionTree
 
@@ -55,18 +54,9 @@ import VersionTree
     private func publisher(
         _ store: ModelStore, takesOver: Bool = false, notes: Notices = Notices()
     ) -> OriginPublisher {
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.takesOver = takesOver
-        options.packs.moment = .never
-        options.notice = { notes.add($0) }
-        return OriginPublisher(ModelStorage(store), options: options, pause: { _ in })
-    }
-
-    final class Notices: Sendable {
-        private let texts = Mutex<[String]>([])
-        var all: [String] { texts.withLock { $0 } }
-        func add(_ text: String) { texts.withLock { $0.append(text) } }
+        ModelStorage(store).publisher {
+            ($0.takesOver, $0.notice) = (takesOver, { notes.add($0) })
+        }
     }
 
     @Test(arguments: Left.allCases)
@@ -125,10 +115,7 @@ import VersionTree
             page.files.removeAll { $0.key.hasPrefix("e/") }
             return page
         }
-        var options = PublisherOptions()
-        options.takesOver = true
-        options.packs.moment = .never
-        let blind = OriginPublisher(hiding, options: options, pause: { _ in })
+        let blind = hiding.publisher { $0.takesOver = true }
         let error = #expect(throws: StoreError.self) { try blind.publish("1", of: versions) }
         expect(error?.message.contains("stand in epoch"), equals: true)
         expect(!store.files.keys.contains { $0.hasPrefix("log/") })
@@ -143,6 +130,8 @@ import VersionTree
         let commit = try publisher(store, takesOver: true, notes: notes).publish(
             "1", of: versions, as: ReleaseOffer(channel: ChannelName("new")))
         expect(commit.entry == 2 && commit.pointerProblem == nil)
+        // What stands there is not sent again.
+        expect(commit.objects.count, equals: 0)
         expect(notes.all.count { $0.contains("s3://model/origin") }, equals: 1)
         let pointers = try publisher(store).pointers()
         for old in offeredBefore {
@@ -163,18 +152,14 @@ import VersionTree
         let (store, versions, shelf) = try Left.published.make()
         defer { withExtendedLifetime(shelf) {} }
         let notes = Notices()
-        var options = PublisherOptions()
-        options.takesOver = true
-        options.packs.moment = .never
-        options.notice = { notes.add($0) }
         let bucket = ModelStorage(
             store,
             schedule: {
                 $0.verb == .putIf && $0.key == "channels/beta.json" ? .dropped : .answered
             }
         )
-        _ = try OriginPublisher(bucket, options: options, pause: { _ in }).publish(
-            "5", of: versions)
+        let publisher = bucket.publisher { ($0.takesOver, $0.notice) = (true, { notes.add($0) }) }
+        _ = try publisher.publish("5", of: versions)
         expect(notes.all.contains { $0.contains("channels/beta.json could not be written") })
         let world = try require(shelf as? BucketWorld)
         let mended = try OriginAudit(
@@ -202,16 +187,10 @@ import VersionTree
 
     @Test func `an origin that is made while it is looked for is found`() throws {
         let world = try BucketWorld()
-        let isMade = Atomic<Bool>(false)
-        let bucket = ModelStorage(
-            world.store, actor: "late",
-            schedule: { request in
-                if request.verb == .list, !isMade.exchange(true, ordering: .relaxed) {
-                    _ = try? world.publish("1", by: world.publisher())
-                }
-                return .answered
-            })
-        let late = OriginPublisher(bucket, pause: { _ in })
+        let once = Once(where: { $0.verb == .list }) {
+            _ = try? world.publish("1", by: world.publisher())
+        }
+        let late = ModelStorage(world.store, actor: "late", schedule: { once($0) }).publisher()
         try expect(late.withdraw(VersionName("1")).pointer.releases.isEmpty)
     }
 

@@ -153,8 +153,7 @@ import VersionTree
             let again = try copy(fixture, to: world)
             expect(again.sent.count + again.foundCount <= whole.sent.count)
             try expect(world.offered(), equals: ["r2", "r1"])
-            world.checkEnd()
-            expect(world.broken, equals: [], "killed at request \(number)")
+            world.expectEnd("killed at request \(number)")
         }
     }
 

@@ -120,27 +120,15 @@ import VersionTree
 
     // MARK: du, gc
 
-    /// A disk whose directories of packing belong to somebody else.
-    private struct OthersDisk: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-
-        func open(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
-        ) throws(StoreError) -> Descriptor {
-            let name = String(cString: path)
-            if access == .directory, name == "frames" {
-                throw StoreError(.permission, "it is somebody else's")
-            }
-            return try base.open(directory, path, access, mode: mode)
-        }
-    }
-
     @Test func `what may not be read there is counted as far as it can be seen`() throws {
         try world.publish("1", by: world.publisher(packs: .before))
         let whole = try world.versions.store.diskUsage()
         let others = try VersionStore.open(
             world.versions.store.path, options: world.versions.store.options,
-            fileSystem: OthersDisk())
+            fileSystem: FaultyFileSystem { operation in
+                operation.access == .directory && operation.path.hasSuffix("/frames")
+                    ? StoreError(.permission, "it is somebody else's") : nil
+            })
         let seen = try others.store.diskUsage()
         expect(seen[.packing].files < whole[.packing].files && seen[.packing].files > 0)
         expect(seen[.other], equals: whole[.other])

@@ -119,7 +119,7 @@ import VersionTree
             let world = BucketWorld(copying: self.world)
             try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
             world.store.set(OriginLayout.logEntry(number), forgery.bytes)
-            let notices = SignedNotices()
+            let notices = Notices()
             func publisher() -> OriginPublisher {
                 world.publisher(options: {
                     $0.sealing = alice
@@ -148,8 +148,7 @@ import VersionTree
                 let newest = pointer.releases.first?.version?.name.description
                 expect(newest, equals: version, "\(forgery.name)")
             }
-            world.checkEnd()
-            expect(world.broken, equals: [], "\(forgery.name)")
+            world.expectEnd("\(forgery.name)")
             let findings = try OriginAudit(world.bucket()).run().findings
             let named = Set(findings.compactMap(\.path))
             expect(

@@ -5,7 +5,7 @@ import StorageTestSupport
 ///
 /// What `put` wrote is served at its path; text is compressed for whoever accepts that; `/to-plain/…`
 /// redirects from TLS to the plain port, `/to-tls/…` the other way. The TLS certificate signs itself:
-/// ``certificate`` is its file.
+/// ``certificate`` is its file. Or it serves what a test says.
 final class Nginx {
     /// Where the program stands; nil if it is not installed.
     static let program = find(
@@ -17,7 +17,7 @@ final class Nginx {
     /// For `.enabled(if:)`.
     static var isInstalled: Bool { program != nil }
 
-    private let directory = TemporaryDirectory()
+    let directory = TemporaryDirectory()
     private let process = Process()
     private(set) var port: UInt16 = 0
     private(set) var tlsPort: UInt16 = 0
@@ -27,7 +27,9 @@ final class Nginx {
     var certificate: String { directory.appending("cert.pem") }
 
     /// Starts it and waits until it accepts connections.
-    init(tls: Bool = false) throws {
+    ///
+    /// - Parameter served: the directives of the plain server, in place of its own.
+    init(tls: Bool = false, serving served: String? = nil) throws {
         guard let program = Self.program else { throw POSIXError(.ENOENT) }
         for name in ["root", "logs"] {
             try FileManager.default.createDirectory(
@@ -35,7 +37,7 @@ final class Nginx {
         }
         if tls { try makeCertificate() }
         (port, tlsPort) = (try Self.freePort(), try Self.freePort())
-        try Data(configuration(tls: tls).utf8).write(
+        try Data(configuration(tls: tls, served).utf8).write(
             to: URL(filePath: directory.appending("nginx.conf")))
         process.executableURL = URL(filePath: program)
         process.arguments = [
@@ -102,12 +104,13 @@ final class Nginx {
         guard making.terminationStatus == 0 else { throw POSIXError(.EIO) }
     }
 
-    private func configuration(tls: Bool) -> String {
-        let inner = """
-            root \(directory.path)/root;
-            location /to-plain/ { rewrite ^/to-plain/(.*)$ http://127.0.0.1:\(port)/$1 redirect; }
-            location /to-tls/ { rewrite ^/to-tls/(.*)$ https://localhost:\(tlsPort)/$1 redirect; }
-            """
+    private func configuration(tls: Bool, _ served: String?) -> String {
+        let inner =
+            served ?? """
+                root \(directory.path)/root;
+                location /to-plain/ { rewrite ^/to-plain/(.*)$ http://127.0.0.1:\(port)/$1 redirect; }
+                location /to-tls/ { rewrite ^/to-tls/(.*)$ https://localhost:\(tlsPort)/$1 redirect; }
+                """
         let secure = """
             server {
                 listen 127.0.0.1:\(tlsPort) ssl http2;

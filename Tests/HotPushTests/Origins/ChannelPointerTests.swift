@@ -1,3 +1,4 @@
+import BucketTestSupport
 import CASStore
 import Expectations
 import HotPush
@@ -156,7 +157,7 @@ import VersionTree
         try place.publish("1")
         try place.publish("2")
         _ = try overwrite(place, with: sequence)
-        place.clock.advance(by: 60)
+        place.clock.advance(60)
         let next = try place.publish("1").pointer
         expect(next.sequence >= place.clock.now)
         expect(next.sequence < place.clock.now + 10)
@@ -175,7 +176,7 @@ import VersionTree
     func clockBehind() throws {
         let place = try PublishingPlace()
         let before = try place.publish("1").pointer
-        place.clock.advance(by: -1_759_999_000)
+        place.clock.advance(-1_759_999_000)
         let next = try place.publish("2").pointer
         expect(next.sequence, equals: before.sequence + 1)
     }

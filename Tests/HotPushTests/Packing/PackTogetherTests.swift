@@ -1,3 +1,4 @@
+import BucketTestSupport
 import CASStore
 import Expectations
 import Foundation
@@ -23,7 +24,7 @@ import VersionTree
         return disk
     }
 
-    private func impatient() -> Publisher {
+    private func impatient() -> PlacePublisher {
         fixture.publisher(.never) { $0.waitLimit = .zero }
     }
 
@@ -104,7 +105,7 @@ import VersionTree
         try fixture.publish("r2")
         let before = try fixture.place.published()
         let own = Damage.names(fixture.place.origin + "/.publish").sorted()
-        fixture.place.clock.advance(by: 100)
+        fixture.place.clock.advance(100)
         let disk = FaultyFileSystem()
         let again = try fixture.publisher(.before, on: disk) { $0.packs.level = 9 }
             .publish("r2", of: fixture.place.versions)
@@ -174,10 +175,10 @@ import VersionTree
         expect(files("deliveries") == 3 && files("packs") == 6)
         // r1 has lost its packs to r3.
         try collect(10, grace: 3600)
-        fixture.place.clock.advance(by: 3599)
+        fixture.place.clock.advance(3599)
         try collect(10, grace: 3600)
         expect(files("deliveries") == 3 && files("packs") == 6)
-        fixture.place.clock.advance(by: 2)
+        fixture.place.clock.advance(2)
         try collect(10, grace: 3600)
         expect(files("deliveries") == 2 && files("packs") == 5)
         try fixture.readAll(["r1", "r2"])

@@ -73,12 +73,11 @@ struct PackingFixture {
     func publisher(
         _ moment: PackOptions.Moment = .before, on disk: any FileSystem = POSIXFileSystem(),
         _ change: (inout PublisherOptions) -> Void = { _ in }
-    ) -> Publisher {
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.packs.level = 3
-        change(&options)
-        return place.publisher(on: disk, options, packs: moment)
+    ) -> PlacePublisher {
+        place.publisher(on: disk, packs: moment) {
+            $0.packs.level = 3
+            change(&$0)
+        }
     }
 
     @discardableResult
@@ -86,6 +85,23 @@ struct PackingFixture {
         _ version: String, _ change: (inout PublisherOptions) -> Void = { _ in }
     ) throws -> PublishPlan {
         try require(publisher(.before, change).publish(version, of: place.versions).plan)
+    }
+
+    /// The version that a channel offers; all that its pointer names is there, whole.
+    func offered(_ channel: String = "stable", _ comment: Comment? = nil) throws -> String? {
+        guard let pointer = try place.pointer(channel) else { return nil }
+        for release in pointer.releases {
+            guard let published = release.delivery else { continue }
+            for pack in try reader.delivery(of: require(release.version), published).packs {
+                let bytes = try require(place.bytes(OriginLayout.pack(pack.address)))
+                try expect(ObjectID(of: bytes), equals: pack.address, comment)
+            }
+        }
+        guard let version = pointer.releases.first?.version else { return nil }
+        let wanted = try manifest(version.name.description)
+        try expect(version.content, equals: wanted.contentAddress(), comment)
+        try expect(place.files(of: version).count, equals: wanted.entries.count, comment)
+        return version.name.description
     }
 
     /// What the channel offers.

@@ -10,70 +10,11 @@ import VersionTree
 
 /// A disk that gets full somewhere in the middle and stays so: what a publisher says and what it leaves.
 @Suite("A publisher whose disk gets full") struct FillingDiskTests {
-    /// Takes so many blocks, and none after them.
-    private final class FillingFileSystem: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-        private let left: Mutex<Int>
-
-        init(after count: Int) { left = Mutex(count) }
-
-        var isFull: Bool { left.withLock { $0 < 0 } }
-
-        private func allocate(_ call: String, _ path: String) throws(StoreError) {
-            let isThere = left.withLock { left in
-                left -= 1
-                return left >= 0
-            }
-            guard isThere else { throw StoreError(systemCall: call, errno: ENOSPC, path: path) }
-        }
-
-        func open(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
-        ) throws(StoreError) -> Descriptor {
-            if access == .creating { try allocate("openat", String(cString: path)) }
-            return try base.open(directory, path, access, mode: mode)
-        }
-
-        func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
-            try allocate("write", "a file")
-            try base.write(file, bytes)
-        }
-
-        func makeDirectory(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
-        ) throws(StoreError) {
-            // What is there needs no block: EEXIST comes first.
-            if try base.status(directory, path) == nil {
-                try allocate("mkdirat", String(cString: path))
-            }
-            try base.makeDirectory(directory, path, mode: mode)
-        }
-    }
-
     let fixture: PackingFixture
 
     init() throws {
         fixture = try PackingFixture(2, scale: 10)
         try fixture.publish("r1")
-    }
-
-    /// The version at the head of a channel; all that the pointer names is there.
-    private func offered(_ place: PackingFixture, _ channel: ChannelName) throws -> String? {
-        let origin = try DirectoryOrigin(place.place.origin)
-        guard let release = try origin.pointer(channel)?.releases.first else { return nil }
-        let version = try require(release.version)
-        let manifest = try Manifest(parsing: require(try origin.manifestBytes(version.manifest)))
-        for object in manifest.references {
-            let path = "\(place.place.origin)/\(OriginLayout.object(object.address))"
-            try expect(ObjectID(of: Damage.contents(path)), equals: object.address)
-        }
-        if let published = release.delivery {
-            for pack in try place.reader.delivery(of: version, published).packs {
-                let path = "\(place.place.origin)/\(OriginLayout.pack(pack.address))"
-                try expect(ObjectID(of: Damage.contents(path)), equals: pack.address)
-            }
-        }
-        return version.name.description
     }
 
     /// - Returns: whether the disk got full.
@@ -84,8 +25,15 @@ import VersionTree
         defer { Damage.remove(place.place.origin) }
         try FileManager.default.copyItem(
             atPath: fixture.place.origin, toPath: place.place.origin)
-        let before = try offered(place, channel)
-        let disk = FillingFileSystem(after: count)
+        let before = try place.offered(channel.description)
+        // Takes so many blocks, and none after them.
+        let left = Atomic<Int>(count)
+        let disk = FaultyFileSystem { operation in
+            guard operation.allocates, left.subtract(1, ordering: .relaxed).newValue < 0 else {
+                return nil
+            }
+            return operation.error(ENOSPC)
+        }
         let offer = ReleaseOffer(channel: channel)
         var message = ""
         do throws(StoreError) {
@@ -95,7 +43,7 @@ import VersionTree
             message = error.message
         }
         let comment: Comment = "full after \(count): \(message)"
-        let after = try offered(place, channel)
+        let after = try place.offered(channel.description)
         if message.isEmpty {
             expect(after, equals: "r2", comment)
         } else if message.contains("channel \(channel) offers what it did before") {
@@ -107,10 +55,10 @@ import VersionTree
         if !message.isEmpty { expect(message.contains("castree prune"), comment) }
         // With room the same command ends it.
         try place.publisher(moment).publish("r2", of: place.place.versions, as: offer)
-        try expect(offered(place, channel), equals: "r2", comment)
+        try expect(place.offered(channel.description), equals: "r2", comment)
         let list = try Damage.contents(place.place.origin + "/channels.json")
         try expect(ChannelList.names(parsing: list).contains(channel), comment)
-        return disk.isFull
+        return left.load(ordering: .relaxed) < 0
     }
 
     @Test(

@@ -12,18 +12,3 @@ struct FullFileSystem: FileSystemWrapper {
         return space
     }
 }
-
-/// A disk on which the list of channels cannot get its name.
-struct UnlistedDisk: FileSystemWrapper {
-    let base: any FileSystem = POSIXFileSystem()
-
-    func rename(
-        _ source: Int32, _ sourcePath: UnsafePointer<CChar>, to target: Int32,
-        _ targetPath: UnsafePointer<CChar>
-    ) throws(StoreError) {
-        if String(cString: targetPath) == "channels.json" {
-            throw StoreError(systemCall: "renameat", errno: EIO, path: "channels.json")
-        }
-        try base.rename(source, sourcePath, to: target, targetPath)
-    }
-}

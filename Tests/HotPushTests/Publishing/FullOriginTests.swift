@@ -19,46 +19,19 @@ import VersionTree
         }
     }
 
-    /// A disk without a free block, until an object is deleted.
-    private final class StuffedFileSystem: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-        private let full = Mutex(true)
-        /// What was asked for while it was full and failed.
-        private let refused = Mutex<[String]>([])
-        /// Whether the removal of a file frees the disk.
-        let frees: @Sendable (String) -> Bool
-
-        init(frees: @escaping @Sendable (String) -> Bool = { $0.utf8.count > 60 }) {
-            self.frees = frees
+    /// A disk without a free block, until a file is removed that frees it.
+    private func stuffed(frees: @escaping @Sendable (String) -> Bool) -> FaultyFileSystem {
+        let isFull = Mutex(true)
+        let disk = FaultyFileSystem { operation in
+            let isRefused =
+                operation.allocates && operation.access == nil && isFull.withLock { $0 }
+            return isRefused ? operation.error(ENOSPC) : nil
         }
-
-        var refusedCalls: [String] { refused.withLock { $0 } }
-
-        private func allocate(_ what: String) throws(StoreError) {
-            guard full.withLock({ $0 }) else { return }
-            refused.withLock { $0.append(what) }
-            throw StoreError(systemCall: what, errno: ENOSPC, path: "disk")
+        disk.onEach { moment, operation in
+            guard moment == .after, operation.verb == .remove, frees(operation.path) else { return }
+            isFull.withLock { $0 = false }
         }
-
-        func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
-            try allocate("write")
-            try base.write(file, bytes)
-        }
-
-        func makeDirectory(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
-        ) throws(StoreError) {
-            // What is there needs no block: EEXIST comes first.
-            if try base.status(directory, path) == nil { try allocate("mkdirat") }
-            try base.makeDirectory(directory, path, mode: mode)
-        }
-
-        func remove(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
-        ) throws(StoreError) {
-            try base.remove(directory, path, directory: isDirectory)
-            if !isDirectory, frees(String(cString: path)) { full.withLock { $0 = false } }
-        }
+        return disk
     }
 
     private func stands(_ text: String) throws -> Bool {
@@ -75,13 +48,13 @@ import VersionTree
     func reserve() throws {
         let reserve = place.origin + "/.publish/reserve"
         let none = OriginRetention(releaseCount: 2, graceSeconds: 3600)
-        let verbs: [(Publisher) throws -> Void] = [
+        let verbs: [(PlacePublisher) throws -> Void] = [
             { _ = try $0.withdraw(try VersionName("13")) }, { _ = try $0.collect(none) },
         ]
         for (verb, version) in zip(verbs, ["12", "12"]) {
             expect(FileManager.default.fileExists(atPath: reserve))
             try verb(
-                place.publisher(on: StuffedFileSystem(frees: { $0.hasSuffix(".publish/reserve") })))
+                place.publisher(on: stuffed(frees: { $0.hasSuffix(".publish/reserve") })))
             expect(!FileManager.default.fileExists(atPath: reserve))
             try release(version)
             try place.publish(version)
@@ -90,7 +63,7 @@ import VersionTree
 
     @Test("is what a withdrawal advises that finds no room")
     func withdrawal() throws {
-        let disk = StuffedFileSystem(frees: { _ in false })
+        let disk = stuffed(frees: { _ in false })
         let error = #expect(throws: StoreError.self) {
             try place.publisher(on: disk).withdraw(try VersionName("13"))
         }
@@ -106,7 +79,7 @@ import VersionTree
         let oldest = try require(first.releases.last?.version)
         let path = place.origin + "/" + OriginLayout.manifest(oldest.manifest)
         try Damage.overwriteOrCreate(path, with: [1])
-        let disk = StuffedFileSystem(frees: { _ in false })
+        let disk = stuffed(frees: { _ in false })
         let none = OriginRetention(releaseCount: 1, graceSeconds: 0)
         expect(code { try place.publisher(on: disk).collect(none) }, equals: .damagedOrigin)
         for number in 10..<14 { try expect(stands("content \(number)")) }

@@ -16,26 +16,17 @@ import VersionTree
         try fixture.publish("r1")
     }
 
-    /// A disk on which some files cannot be removed: immutable, foreign, or on a bad sector.
-    private struct StuckDisk: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-        let code: StoreError.Code
-
-        func remove(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
-        ) throws(StoreError) {
-            if String(cString: path) == "left" { throw StoreError(code, "it cannot be removed") }
-            try base.remove(directory, path, directory: isDirectory)
-        }
-    }
-
     @Test(
         "publishes, packs, prunes and takes back though it cannot remove what a dead one left",
         arguments: ["staging/left", "work-0123456789abcdef/left"],
         [StoreError.Code.permission, .io])
     func stuck(_ left: String, _ reason: StoreError.Code) throws {
         try writeTree(fixture.place.origin, [".publish/\(left)": "left"])
-        let disk = StuckDisk(code: reason)
+        // Immutable, foreign, or on a bad sector.
+        let disk = FaultyFileSystem { operation in
+            operation.verb == .remove && operation.path.hasSuffix("/left")
+                ? StoreError(reason, "it cannot be removed") : nil
+        }
         let versions = fixture.place.versions
         try fixture.publisher(.before, on: disk).publish("r2", of: versions)
         try fixture.publisher(.never, on: disk).publish("1", of: versions)

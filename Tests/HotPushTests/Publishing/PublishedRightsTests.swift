@@ -75,12 +75,11 @@ import VersionTree
                 [.posixPermissions: Damage.mode(path) & 0o700], ofItemAtPath: path)
         }
         try expect(closed().count > 8)
-        let notices = SignedNotices()
-        var options = PublisherOptions()
-        options.isDurable = false
-        options.verifiesObjects = true
-        options.notice = { notices.add($0) }
-        try place.publisher(options).publish("2", of: place.versions)
+        let notices = Notices()
+        let verifying = place.publisher {
+            ($0.verifiesObjects, $0.notice) = (true, { notices.add($0) })
+        }
+        try verifying.publish("2", of: place.versions)
         try expect(closed(), equals: [])
         expect(notices.all.count { $0.contains("had fewer rights") }, equals: 1)
     }

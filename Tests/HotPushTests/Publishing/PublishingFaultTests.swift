@@ -1,97 +1,92 @@
 import CASStore
 import Expectations
 import Foundation
-import HotPush
 import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
 
-/// A reader beside a publisher on a failing disk: the old release or the new one, whole.
+@testable import HotPush
+
+/// A reader beside a publisher on a failing disk: the old release or the new one, whole, with the packs that it names.
 @Suite("A publisher on a failing disk") struct PublishingFaultTests {
-    /// What somebody does to an origin that offers version 1.
+    /// What somebody does to an origin that offers r1 with its packs.
     struct Verb: Sendable, CustomTestStringConvertible {
         var testDescription: String
-        var run: @Sendable (PublishingPlace, Publisher) throws -> Void
+        var packs = PackOptions.Moment.never
         /// The releases that a reader may find when it failed half-way, and must find when it is done.
-        var before: String?
-        var after: String?
+        var before: String? = "r1"
+        var after: String? = "r2"
+        /// What makes the place ready.
+        var prepare: @Sendable (PackingFixture) throws -> Void = { _ in }
+        var run: @Sendable (PackingFixture, PlacePublisher) throws -> Void = {
+            try $1.publish("r2", of: $0.place.versions)
+        }
     }
 
-    static let publish = Verb(
-        testDescription: "publish",
-        run: { place, publisher in
-            try publisher.publish("2", of: place.versions)
-        }, before: "1", after: "2")
-
+    static let publish = Verb(testDescription: "publish")
     static let publishFirst = Verb(
-        testDescription: "publish into nothing",
-        run: {
-            place, publisher in try publisher.publish("2", of: place.versions)
-        }, before: nil, after: "2")
-
+        testDescription: "publish into nothing", before: nil,
+        prepare: { Damage.remove($0.place.origin) })
     static let withdraw = Verb(
-        testDescription: "withdraw",
+        testDescription: "withdraw", after: nil,
         run: { _, publisher in
-            do { _ = try publisher.withdraw(VersionName("1")) } catch {
+            do { _ = try publisher.withdraw(VersionName("r1")) } catch {
                 // The second attempt, after one that failed behind the rename.
                 guard .notOffered ~= error else { throw error }
             }
-        }, before: "1", after: nil)
+        })
+    static let packed = [
+        Verb(testDescription: "publish with packs", packs: .before),
+        Verb(testDescription: "publish with packs later", packs: .after),
+        Verb(
+            testDescription: "pack", packs: .before, before: "r2",
+            prepare: { try $0.place.publish("r2") },
+            run: { try $1.pack("r2", of: $0.place.versions) }),
+        Verb(
+            testDescription: "collect", packs: .before, before: "r2",
+            prepare: { try $0.publish("r2") },
+            run: { try $1.collect(OriginRetention(releaseCount: 1, graceSeconds: 0)) }),
+    ]
+    static let verbs = [publish, publishFirst, withdraw] + packed
 
-    static let collect = Verb(
-        testDescription: "collect",
-        run: { _, publisher in
-            try publisher.collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
-        }, before: "1", after: "1")
+    /// A template for the origins: r1 is published with its packs.
+    let fixture: PackingFixture
 
-    static let verbs = [publish, publishFirst, withdraw, collect]
+    init() throws {
+        fixture = try PackingFixture(2, scale: 10)
+        try fixture.publish("r1")
+    }
 
-    let store: PublishingPlace
-
-    init() throws { store = try PublishingPlace() }
-
-    private func makePlace(for verb: Verb) throws -> PublishingPlace {
-        let place = store.withOrigin("origin-\(UUID().uuidString)")
-        if verb.testDescription == Self.publishFirst.testDescription { return place }
-        if verb.testDescription == Self.collect.testDescription { try place.publish("2") }
-        try place.publish("1")
+    private func makePlace(for verb: Verb) throws -> PackingFixture {
+        let place = PackingFixture(fixture, origin: "origin-\(UUID().uuidString)")
+        try FileManager.default.copyItem(
+            atPath: fixture.place.origin, toPath: place.place.origin)
+        try verb.prepare(place)
         return place
     }
 
-    /// What a reader finds; any file that it needs and that is missing or wrong is an issue.
-    private func look(_ place: PublishingPlace) throws -> String? {
-        guard FileManager.default.fileExists(atPath: place.origin + "/origin.json"),
-            let found = try place.read()
-        else { return nil }
-        let whole = found.version == "1" ? PublishingPlace.first : PublishingPlace.second
-        expect(found.files, equals: whole)
-        return found.version
-    }
-
     /// - Returns: whether the fault was reached.
-    private func survive(
-        _ verb: Verb, _ fault: FaultyFileSystem.Fault, isDurable: Bool = false
-    ) throws -> Bool {
+    private func survive(_ verb: Verb, _ fault: FaultyFileSystem.Fault) throws -> Bool {
         let place = try makePlace(for: verb)
-        defer { Damage.remove(place.origin) }
+        defer { Damage.remove(place.place.origin) }
         let disk = FaultyFileSystem()
-        var options = PublisherOptions()
-        options.isDurable = isDurable
         disk.arm(fault)
-        let failure = code { try verb.run(place, place.publisher(on: disk, options)) }
+        let failure = code { try verb.run(place, place.publisher(verb.packs, on: disk)) }
         let fired = disk.hasFired
         let at = disk.firedAt?.description ?? "the end"
         let comment: Comment =
             "\(verb.testDescription) met \(fault) at \(at): \(String(describing: failure))"
-        let found = try look(place)
+        let found = try place.offered("stable", comment)
         expect(found == verb.before || found == verb.after, comment)
         if failure == nil { expect(found, equals: verb.after, comment) }
         // Repeated without the fault it is done, and nothing is left of the attempt.
-        try verb.run(place, place.publisher())
-        try expect(look(place), equals: verb.after, comment)
-        let left = Damage.names(place.origin).filter {
-            $0.contains("/.") || $0.hasPrefix(".origin") || $0.hasPrefix(".publish/staging/")
+        try verb.run(place, place.publisher(verb.packs))
+        try expect(place.offered("stable", comment), equals: verb.after, comment)
+        if verb.packs != .never { try place.readAll(["r1"]) }
+        let left = Damage.names(place.place.origin).filter {
+            $0.contains("/.") || $0.contains("/work-") || $0.hasPrefix(".origin")
+                || $0.hasPrefix(".publish/staging/")
         }
         expect(left, equals: [], comment)
         return fired
@@ -101,7 +96,8 @@ import VersionTree
         _ verb: Verb, from start: Int, _ fault: (Int) -> FaultyFileSystem.Fault,
         _ enumeration: String = #function
     ) throws -> Int {
-        let share = TestShare(oneIn: 6, of: "\(enumeration) \(verb.testDescription)")
+        let share = TestShare(
+            oneIn: verb.packs == .never ? 6 : 14, of: "\(enumeration) \(verb.testDescription)")
         return try share.count { try survive(verb, fault(start + $0)) }
     }
 
@@ -137,39 +133,54 @@ import VersionTree
             let disk = FaultyFileSystem()
             disk.arm(.fail(EIO, at: position, of: [.sync, .syncAll]))
             let failure = code {
-                try verb.run(place, place.publisher(on: disk, PublisherOptions()))
+                try verb.run(place, place.publisher(.never, on: disk) { $0.isDurable = true })
             }
             guard disk.hasFired else { break }
             expect([.io, .outcomeUnknown].contains(failure), "sync \(position)")
-            let found = try look(place)
+            let found = try place.offered()
             expect(found == verb.before || found == verb.after)
             position += 1
         }
         expect(position > 2)
     }
 
-    @Test("makes bytes durable before their names, and all of it before the pointer")
-    func order() throws {
+    @Test(
+        "makes bytes durable before their names, packs before deliveries, and all before the pointer",
+        arguments: [PackOptions.Moment.never, .before])
+    func order(_ packs: PackOptions.Moment) throws {
         let place = try makePlace(for: Self.publish)
         let disk = FaultyFileSystem()
-        try place.publisher(on: disk, PublisherOptions()).publish("2", of: place.versions)
+        let publisher = place.publisher(packs, on: disk) { $0.isDurable = true }
+        try publisher.publish("r2", of: place.place.versions)
         var isSynced = true
         var renamed: [String] = []
+        var afterNames = 0
         for operation in disk.operations {
+            let path = String(operation.path.dropFirst(place.place.origin.utf8.count + 1))
+            if path.hasPrefix(".publish/frames") || path.hasPrefix(".publish/sketches") { continue }
             switch operation.verb {
-            case .write where operation.path.contains("/put-"): isSynced = false
-            case .sync, .syncAll: isSynced = true
-            case .rename:
+            case .write where packs == .never && path.contains("/put-"),
+                .write where path.contains("/staging/") || path.contains("/pack-"):
+                isSynced = false
+            case .sync where packs == .never: isSynced = true
+            case .syncAll:
+                isSynced = true
+                afterNames += 1
+            case .rename where !path.hasPrefix(".publish"):
                 expect(isSynced, "\(operation)")
-                let path = operation.path.dropFirst(place.origin.utf8.count + 1)
                 let directory = String(path.prefix { $0 != "/" })
                 if renamed.last != directory { renamed.append(directory) }
+                if directory == "deliveries" { afterNames = 0 }
+                if directory == "channels", packs == .before {
+                    expect(afterNames > 0, "\(operation)")
+                }
             default: break
             }
         }
-        expect(renamed, equals: ["objects", "manifests", "channels"])
+        let between = packs == .never ? [] : ["packs", "deliveries"]
+        expect(renamed, equals: ["objects", "manifests"] + between + ["channels"])
         // Many objects, few syncs.
         let syncs = disk.operations.filter { $0.verb == .sync || $0.verb == .syncAll }
-        expect(syncs.count <= 9, "\(syncs)")
+        expect(syncs.count <= 9 || packs == .before, "\(syncs)")
     }
 }

@@ -1,15 +1,19 @@
+import BucketTestSupport
 import CASStore
 import Expectations
-import HotPush
+import Foundation
+import Storage
 import StorageTestSupport
-import Synchronization
 import Testing
 import VersionTree
 
-/// A store with releases, and a directory beside it to publish to.
+@testable import HotPush
+
+/// A store with releases, and a place to publish them to.
 struct PublishingPlace {
     let store: TemporaryStore
-    let clock = Clock()
+    let kind: OriginPlace
+    private let buckets: PlacedBuckets
     private var originName = "origin"
 
     static let first = [
@@ -21,15 +25,24 @@ struct PublishingPlace {
         "large": String(repeating: "0123456789abcdef", count: 40_000),
     ]
 
-    init() throws {
+    init(_ kind: OriginPlace = .directory) throws {
+        self.kind = kind
+        buckets = try PlacedBuckets()
         store = try TemporaryStore()
         try store.add("1", Self.first)
         try store.add("2", Self.second)
     }
 
+    /// The directory.
     var origin: String { store.directory.appending(originName) }
+    /// What messages call it.
+    var name: String { kind == .directory ? origin : "s3://model/\(originName)" }
+    /// The bucket in memory.
+    var model: ModelStore { buckets.model(originName) }
+    /// A clock that stands still until it is moved.
+    var clock: ServerClock { buckets.clock }
 
-    /// The same store, and another directory to publish to.
+    /// The same store, and another place of that kind to publish to.
     func withOrigin(_ name: String) -> PublishingPlace {
         var place = self
         place.originName = name
@@ -38,17 +51,46 @@ struct PublishingPlace {
 
     var versions: VersionStore { store.versions }
 
-    /// A publisher on a clock that stands still until it is moved.
-    /// - Parameter packs: when it makes packs; unless a test is about them, never.
+    /// The origin's storage, as others see it.
+    func storage(
+        on disk: any FileSystem = POSIXFileSystem(),
+        schedule: @escaping RequestSchedule = { _ in .answered }
+    ) throws -> any ObjectStorage {
+        switch kind {
+        case .directory:
+            try DirectoryStorage(
+                origin, scratch: OriginLayout.work, isDurable: false, fileSystem: disk)
+        case .bucket: ModelStorage(model, schedule: schedule)
+        case .real: try buckets.real(originName)
+        }
+    }
+
+    /// A publisher by that clock.
+    ///
+    /// - Parameters:
+    ///   - fileSystem: the disk of a directory.
+    ///   - packs: when it makes packs; unless a test is about them, never.
+    ///   - schedule: what happens to the requests to a bucket.
     func publisher(
-        on fileSystem: any FileSystem = POSIXFileSystem(), _ options: PublisherOptions? = nil,
-        packs: PackOptions.Moment = .never
-    ) -> Publisher {
-        var chosen = options ?? PublisherOptions()
-        if options == nil { chosen.isDurable = false }
-        chosen.packs.moment = packs
+        on fileSystem: any FileSystem = POSIXFileSystem(), packs: PackOptions.Moment = .never,
+        _ change: (inout PublisherOptions) -> Void = { _ in },
+        schedule: @escaping RequestSchedule = { _ in .answered }
+    ) -> PlacePublisher {
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.packs.moment = packs
+        change(&options)
         let clock = clock
-        return Publisher(origin, options: chosen, fileSystem: fileSystem, now: { clock.now })
+        if kind == .directory {
+            return .directory(
+                Publisher(origin, options: options, fileSystem: fileSystem, now: { clock.now }))
+        }
+        guard let storage = try? storage(schedule: schedule) else {
+            preconditionFailure("the server of the environment cannot be used")
+        }
+        return .bucket(
+            OriginPublisher(
+                storage, options: options, now: { clock.now }, pause: { _ in clock.advance(1) }))
     }
 
     @discardableResult
@@ -59,30 +101,41 @@ struct PublishingPlace {
             ).plan)
     }
 
-    /// What a reader of the channel gets: the version's name and its files, each byte held against
-    /// its address; `nil` if nothing is offered.
-    func read(_ channel: ChannelName = .stable) throws -> (
-        version: String, files: [String: String]
-    )? {
-        let reader = try DirectoryOrigin(origin)
-        guard let release = try reader.pointer(channel)?.releases.first,
-            let version = release.version
-        else { return nil }
-        return (version.name.description, try files(of: version, in: reader))
+    /// What a channel's pointer says that devices read; `nil` if there is none.
+    func pointer(_ channel: String = "stable") throws -> ChannelPointer? {
+        let name = try ChannelName(channel)
+        return try bytes(OriginLayout.pointer(name)).map {
+            try ChannelPointer(parsing: $0, of: name)
+        }
     }
 
-    func files(of version: PublishedVersion, in reader: DirectoryOrigin) throws -> [String: String]
-    {
-        let manifest = try Manifest(parsing: require(try reader.manifestBytes(version.manifest)))
+    /// The versions that a channel offers, the newest first.
+    func offered(_ channel: String = "stable") throws -> [String?] {
+        try require(pointer(channel)).releases.map { $0.version?.name.description }
+    }
+
+    /// What a reader of the channel gets: the version's name and its files, each byte held against
+    /// its address; `nil` if nothing is offered.
+    func read(_ channel: String = "stable") throws -> (version: String, files: [String: String])? {
+        guard let version = try pointer(channel)?.releases.first?.version else { return nil }
+        return (version.name.description, try files(of: version))
+    }
+
+    func files(of version: PublishedVersion) throws -> [String: String] {
+        let manifestKey = OriginKey(.manifest, version.manifest, in: version.epoch)
+        guard let bytes = try bytes(manifestKey.path),
+            try ObjectID(of: bytes) == version.manifest
+        else {
+            throw StoreError(.damagedOrigin, "no manifest of \(version.name)")
+        }
+        let manifest = try Manifest(parsing: bytes)
         expect(manifest.version, equals: version.name)
         try expect(manifest.contentAddress(), equals: version.content)
         var files: [String: String] = [:]
         for entry in manifest.entries {
-            let bytes = try Damage.contents(
-                "\(reader.path)/\(OriginLayout.object(entry.address))")
+            let bytes = try require(self.bytes(OriginLayout.object(entry.address)))
             expect(Int64(bytes.count), equals: entry.byteCount)
-            var hasher = try ObjectHasher()
-            expect(bytes.withUnsafeBytes { hasher.hash($0).address }, equals: entry.address)
+            try expect(ObjectID(of: bytes), equals: entry.address)
             files[entry.path.description] = String(decoding: bytes, as: UTF8.self)
         }
         return files
@@ -90,34 +143,74 @@ struct PublishingPlace {
 
     /// The files of the origin that readers see: path to bytes.
     func published() throws -> [String: [UInt8]] {
-        try Damage.files(below: origin, without: ".publish")
+        try files(without: kind == .directory ? ".publish" : "probe/")
+    }
+
+    /// All files, also those of publishers.
+    func files(without hidden: String? = nil) throws -> [String: [UInt8]] {
+        if kind == .directory { return try Damage.files(below: origin, without: hidden) }
+        if kind == .bucket {
+            return model.files.mapValues(\.bytes).filter { !$0.key.hasPrefix(hidden ?? " ") }
+        }
+        var files: [String: [UInt8]] = [:]
+        for key in try storage().keys() where !key.hasPrefix(hidden ?? " ") {
+            files[key] = try bytes(key)
+        }
+        return files
+    }
+
+    /// Makes the origin what it was.
+    func restore(_ files: [String: [UInt8]]) throws {
+        if kind == .directory {
+            Damage.remove(origin)
+        } else {
+            for key in try self.files().keys where files[key] == nil { try set(key, nil) }
+        }
+        for (key, bytes) in files { try set(key, bytes) }
+    }
+
+    /// The bytes of a file; `nil` if it is not there.
+    func bytes(_ key: String) throws -> [UInt8]? {
+        switch kind {
+        case .directory: return try? Damage.contents("\(origin)/\(key)")
+        case .bucket: return model.files[key]?.bytes
+        case .real:
+            let read = try storage().bytes(key, ReadRequest(byteCountMax: 64 << 20))
+            guard case .found = read.outcome else { return nil }
+            return read.bytes
+        }
+    }
+
+    /// Puts or removes a file, as a person with another tool might.
+    func set(_ key: String, _ bytes: [UInt8]?) throws {
+        switch kind {
+        case .directory:
+            let path = "\(origin)/\(key)"
+            guard let bytes else { return Damage.remove(path) }
+            try FileManager.default.createDirectory(
+                atPath: (path as NSString).deletingLastPathComponent,
+                withIntermediateDirectories: true)
+            try Damage.overwriteOrCreate(path, with: bytes)
+        case .bucket: model.set(key, bytes)
+        case .real:
+            if let bytes {
+                _ = try storage().put(key, StorageBody(bytes), .object)
+            } else {
+                _ = try storage().delete([key])
+            }
+        }
     }
 
     /// Makes the origin as an older castree left it, which wrote no log.
-    func forgetLog() throws { try HotPushTests.forgetLog(at: origin) }
+    func forgetLog() throws { try Damage.forgetLog(of: origin) }
 
     func objectPath(_ text: String) throws -> String {
         origin + "/" + OriginLayout.object(try address(of: text))
     }
-}
 
-/// Makes an origin as an older castree left it, which wrote no log.
-func forgetLog(at origin: String) throws {
-    Damage.remove(origin + "/log")
-    for name in Damage.names(origin)
-    where name.hasSuffix(".json") && (name.hasPrefix("channels/") || name.hasPrefix("for/")) {
-        let path = "\(origin)/\(name)"
-        let text = String(decoding: try Damage.contents(path), as: UTF8.self)
-        let plain = text.replacing(#/"log":[0-9]+,/#, with: "")
-        if plain != text { try Damage.overwriteOrCreate(path, with: Array(plain.utf8)) }
+    func objectKey(_ text: String) throws -> String {
+        OriginLayout.object(try address(of: text))
     }
-}
-
-/// A clock that tests move.
-final class Clock: Sendable {
-    private let seconds = Mutex<Int64>(1_760_000_000)
-    var now: Int64 { seconds.withLock { $0 } }
-    func advance(by count: Int64) { seconds.withLock { $0 += count } }
 }
 
 /// SHA-256 of a text.
@@ -136,5 +229,16 @@ func code<R>(_ body: () throws -> R) -> StoreError.Code? {
     } catch {
         Issue.record("\(error)")
         return nil
+    }
+}
+
+extension ObjectStorage {
+    /// A publisher that makes no packs, unless that is changed.
+    func publisher(_ change: (inout PublisherOptions) -> Void = { _ in }) -> OriginPublisher {
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.packs.moment = .never
+        change(&options)
+        return OriginPublisher(self, options: options, pause: { _ in })
     }
 }

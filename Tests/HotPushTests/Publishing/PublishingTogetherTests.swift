@@ -44,7 +44,7 @@ import VersionTree
         for release in pointer.releases {
             let version = try require(release.version)
             try expect(
-                place.files(of: version, in: reader)["own"], equals: "content \(version.name)")
+                place.files(of: version)["own"], equals: "content \(version.name)")
         }
     }
 
@@ -64,10 +64,8 @@ import VersionTree
                     return count
                 }
                 guard number == at else { return }
-                var options = PublisherOptions()
-                options.waitLimit = .zero
                 let found = code {
-                    try place.publisher(on: POSIXFileSystem(), options).publish("1", of: others)
+                    try place.publisher { $0.waitLimit = .zero }.publish("1", of: others)
                 }
                 refusal.withLock { $0 = found }
             }

@@ -1,8 +1,6 @@
-import BucketTestSupport
 import CASStore
 import Expectations
 import Foundation
-import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -31,26 +29,26 @@ import VersionTree
         "\(store.store.absolutePath)/objects/\(StoreLayout.objectPath(address))"
     }
 
-    @Test("is sent to no bucket, alone or in a pack", arguments: touches)
-    func publishing(_ touch: Touch) throws {
+    @Test(
+        "is published nowhere, alone or in a pack, and the channel offers what it did before",
+        arguments: touches, places)
+    func publishing(_ touch: Touch, _ kind: OriginPlace) throws {
         for packs in [PackOptions.Moment.never, .before] {
-            let world = try BucketWorld(BucketWorld.Shelf(only: ["1", "2"]))
-            try world.publish("1", by: world.publisher(packs: packs))
-            // What is new in version 2.
-            let shown = world.versions.store.absolutePath + "/versions/2/d.txt"
-            let address = try ObjectID(of: Damage.contents(shown))
-            try touch.happen(Self.path(of: address, in: world.versions))
+            let place = try PublishingPlace(kind)
+            try place.publisher(packs: packs).publish("1", of: place.versions)
+            let before = try place.pointer()
+            let address = try address(of: "<h1>two</h1>")
+            try touch.happen(Self.path(of: address, in: place.versions))
             let error = #expect(throws: StoreError.self) {
-                try world.publish("2", by: world.publisher(packs: packs))
+                try place.publisher(packs: packs).publish("2", of: place.versions)
             }
             expect(error?.message.contains(address.description), equals: true, "\(error as Any)")
             // The bucket in memory has words of its own.
             let saysWhatToDo = error?.message.contains("castree fsck --repair") ?? false
-            expect(saysWhatToDo || packs == .never, "\(error as Any)")
-            expect(world.store.files["objects/\(StoreLayout.objectPath(address))"] == nil)
-            try expect(world.offered(), equals: ["1"])
-            world.checkEnd()
-            expect(world.broken, equals: [])
+            expect(saysWhatToDo || packs == .never && kind == .bucket, "\(error as Any)")
+            try expect(place.bytes(OriginLayout.object(address)) == nil)
+            try expect(place.pointer(), equals: before)
+            try expect(place.read()?.files, equals: PublishingPlace.first)
         }
     }
 

@@ -2,20 +2,18 @@ import CASStore
 import Expectations
 import Foundation
 import HotPush
-import SocketTestSupport
 import StorageTestSupport
 import Testing
 import VersionTree
 
 /// nginx over a published directory, with the configuration of docs/origin-format.md.
-@Suite("A published directory behind nginx", .enabled(if: NginxServer.isInstalled))
+@Suite("A published directory behind nginx", .enabled(if: Nginx.isInstalled))
 struct WebServerTests {
     @Test("is fetched with curl byte for byte: pointer, manifest, objects, and no log")
     func bytes() throws {
         let place = try PublishingPlace()
         let plan = try place.publish("2")
-        let server = try NginxServer(root: place.origin, in: place.store.directory)
-        defer { server.stop() }
+        let server = try Nginx(serving: Self.served(place.origin))
         for (path, bytes) in try place.published() where !path.hasPrefix("log/") {
             let answer = try server.fetch(path)
             expect(answer.body, equals: bytes, "\(path)")
@@ -37,74 +35,33 @@ struct WebServerTests {
             OriginLayout.pointer(.stable), fields: ["If-None-Match: \(tag)"])
         expect(again.head.hasPrefix("HTTP/1.1 304") && again.body.isEmpty)
     }
+
+    private static func served(_ root: String) -> String {
+        """
+        root \(root);
+        location /objects/   { types {} default_type application/octet-stream;
+                               add_header Cache-Control "public, max-age=31536000, immutable"; }
+        location /manifests/ { types {} default_type application/json;
+                               add_header Cache-Control "public, max-age=31536000, immutable"; }
+        location /channels   { types {} default_type application/json;
+                               add_header Cache-Control "no-cache"; }
+        location = /origin.json { types {} default_type application/json; }
+        location /           { return 404; }
+        """
+    }
 }
 
-/// An nginx of our own, on a port that is free.
-final class NginxServer {
-    static let path = ["/usr/sbin/nginx", "/usr/bin/nginx", "/opt/homebrew/bin/nginx"].first {
-        FileManager.default.isExecutableFile(atPath: $0)
-    }
-    static var isInstalled: Bool { path != nil }
-
-    private let process = Process()
-    private let port: Int
-    private let scratch: String
-
-    init(root: String, in directory: TemporaryDirectory) throws {
-        scratch = directory.appending("nginx")
-        try FileManager.default.createDirectory(
-            atPath: scratch, withIntermediateDirectories: true)
-        port = try Self.freePort()
-        let configuration = """
-            daemon off; pid \(scratch)/pid; error_log \(scratch)/error.log;
-            events {}
-            http {
-              access_log off;
-              client_body_temp_path \(scratch)/t1; proxy_temp_path \(scratch)/t2;
-              fastcgi_temp_path \(scratch)/t3; uwsgi_temp_path \(scratch)/t4; scgi_temp_path \(scratch)/t5;
-              server {
-                listen 127.0.0.1:\(port);
-                root \(root);
-                location /objects/   { types {} default_type application/octet-stream;
-                                       add_header Cache-Control "public, max-age=31536000, immutable"; }
-                location /manifests/ { types {} default_type application/json;
-                                       add_header Cache-Control "public, max-age=31536000, immutable"; }
-                location /channels   { types {} default_type application/json;
-                                       add_header Cache-Control "no-cache"; }
-                location = /origin.json { types {} default_type application/json; }
-                location /           { return 404; }
-              }
-            }
-            """
-        try Data(configuration.utf8).write(to: URL(filePath: scratch + "/nginx.conf"))
-        process.executableURL = URL(filePath: Self.path ?? "")
-        process.arguments = [
-            "-p", scratch, "-c", scratch + "/nginx.conf", "-e", scratch + "/error.log",
-        ]
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        // Until it listens; a loaded machine may take its time.
-        let ready = try fetch(
-            "origin.json", more: ["--retry", "120", "--retry-connrefused", "--retry-delay", "1"])
-        try require(ready.head.hasPrefix("HTTP/1.1 "), "nginx did not start")
-    }
-
-    /// Ends the server, and its worker with it.
-    func stop() {
-        process.terminate()
-        process.waitUntilExit()
-    }
-
+extension Nginx {
     /// What curl gets.
-    func fetch(
-        _ path: String, fields: [String] = [], more: [String] = []
+    fileprivate func fetch(
+        _ path: String, fields: [String] = []
     ) throws -> (head: String, body: [UInt8]) {
         let curl = Process()
-        let name = scratch + "/" + UUID().uuidString
+        let name = directory.appending(UUID().uuidString)
         curl.executableURL = URL(filePath: "/usr/bin/env")
         curl.arguments =
             ["curl", "-sS", "--max-time", "300", "-D", name + ".head", "-o", name + ".body"]
-            + more + fields.flatMap { ["-H", $0] } + ["http://127.0.0.1:\(port)/\(path)"]
+            + fields.flatMap { ["-H", $0] } + ["\(url)/\(path)"]
         curl.standardError = FileHandle.nullDevice
         try curl.run()
         curl.waitUntilExit()
@@ -112,12 +69,5 @@ final class NginxServer {
         // Without a body curl makes no file.
         let body = (try? Data(contentsOf: URL(filePath: name + ".body"))) ?? Data()
         return (String(decoding: head, as: UTF8.self), Array(body))
-    }
-
-    private static func freePort() throws -> Int {
-        let raw = TestSocket.make()
-        defer { close(raw) }
-        guard TestSocket.bind(raw, to: 0) else { throw POSIXError(.EADDRINUSE) }
-        return Int(TestSocket.port(of: raw))
     }
 }

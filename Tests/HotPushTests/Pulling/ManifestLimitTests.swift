@@ -115,10 +115,9 @@ import VersionTree
         try fixture.publish("1")
         var taken: [Int] = []
         for limit in 1...40 {
-            var publishing = PublisherOptions()
-            publishing.isDurable = false
-            publishing.limits = DeviceLimits(entryCount: limit)
-            let publisher = fixture.place.withOrigin("other \(limit)").publisher(publishing)
+            let publisher = fixture.place.withOrigin("other \(limit)").publisher {
+                $0.limits = DeviceLimits(entryCount: limit)
+            }
             let planned = code { try publisher.plan("1", of: fixture.place.versions) }
             let published = code { try publisher.publish("1", of: fixture.place.versions) }
             expect(planned, equals: published)

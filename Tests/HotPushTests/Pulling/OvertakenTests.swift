@@ -1,3 +1,4 @@
+import BucketTestSupport
 import CASStore
 import CurlTransport
 import Expectations
@@ -17,10 +18,10 @@ import VersionTree
     /// Publishes the next release, deletes all that only the one before it needs, and serves the rest.
     private static func overtake(_ fixture: PullingFixture) throws {
         try fixture.place.publish("1")
-        fixture.place.clock.advance(by: 10)
+        fixture.place.clock.advance(10)
         try fixture.place.publisher().collect(
             OriginRetention(releaseCount: 1, graceSeconds: 0))
-        fixture.place.clock.advance(by: 10)
+        fixture.place.clock.advance(10)
         try fixture.place.publisher().collect(
             OriginRetention(releaseCount: 1, graceSeconds: 0))
         try fixture.serve()
@@ -105,7 +106,7 @@ import VersionTree
         fixture.origin.before(path) { _ in
             guard isFirst.exchange(false, ordering: .relaxed) else { return }
             do {
-                fixture.place.clock.advance(by: 10)
+                fixture.place.clock.advance(10)
                 try change(fixture.place)
                 try fixture.serve()
             } catch { Issue.record("\(error)") }
@@ -174,7 +175,7 @@ import VersionTree
         // Whichever release the pointer offers, its manifest is gone by the time it is asked for.
         fixture.origin.before(pointer) { _ in
             do {
-                place.clock.advance(by: 10)
+                place.clock.advance(10)
                 let next = fixture.origin.requests(for: pointer).count % 2 == 0 ? "1" : "2"
                 try place.publish(next)
                 try fixture.serve()

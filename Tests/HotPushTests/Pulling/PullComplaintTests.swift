@@ -1,3 +1,4 @@
+import BucketTestSupport
 import CASStore
 import Expectations
 import Foundation
@@ -104,7 +105,7 @@ struct PullComplaintTests {
         _ = try versions.retire("2")
         expect(code { try fixture.run() }, equals: .bannedVersion)
         let mended = try PublishingPlace()
-        mended.clock.advance(by: 1000)
+        mended.clock.advance(1000)
         _ = try mended.versions.retire("2")
         var files = PublishingPlace.second
         files["js/app.js"] = "mended()"

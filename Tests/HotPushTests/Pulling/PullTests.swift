@@ -232,7 +232,7 @@ import VersionTree
                     .raw(head(second) + PullFaultTests.large.prefix(400_000)),
                     .raw(head(second) + PullFaultTests.large),
                 ], on: path)
-            let notices = SignedNotices()
+            let notices = Notices()
             var options = PullingFixture.options
             options.notice = { notices.add($0) }
             try expect(fixture.run(options).version, equals: "2")

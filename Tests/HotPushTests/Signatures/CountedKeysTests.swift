@@ -10,23 +10,24 @@ import VersionTree
 /// Who signs must be among those that devices ask for: what `trust/N.json` says (docs/signing.md, "What a publisher
 /// checks").
 @Suite("A publisher whose keys may not count") struct CountedKeysTests {
-    let place: SignedPlace
-
-    init() throws {
-        place = try SignedPlace()
+    private func signed(_ kind: OriginPlace) throws -> SignedPlace {
+        let place = try SignedPlace(kind)
         try place.publish("1", place.sealing(place.alice))
+        return place
     }
 
-    private func rotate(_ rotation: TrustRotation) throws {
+    private func rotate(_ place: SignedPlace, _ rotation: TrustRotation) throws {
         try place.publisher(place.sealing(place.alice, place.bob)).rotate(rotation)
     }
 
     @Test(
-        "does not adopt by a key that was removed, and goes on from the newest version by one that counts"
-    )
-    func adopting() throws {
+        "does not adopt by a key that was removed, and goes on from the newest version by one that counts",
+        arguments: places)
+    func adopting(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
         let first = try place.pointer()
         try rotate(
+            place,
             TrustRotation(
                 adding: [try place.key(place.bob)], removing: [try place.key(place.alice).id]))
         let rotated = try place.pointer()
@@ -51,9 +52,10 @@ import VersionTree
         try place.expectSigned(by: place.alice)
     }
 
-    @Test("signs by as many keys as devices ask for")
-    func threshold() throws {
-        try rotate(TrustRotation(adding: [try place.key(place.bob)], threshold: 2))
+    @Test("signs by as many keys as devices ask for", arguments: places)
+    func threshold(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
+        try rotate(place, TrustRotation(adding: [try place.key(place.bob)], threshold: 2))
         let both = try place.sealing(place.alice, place.bob)
         try place.publish("2", both)
         let instead = try place.sealing(place.alice, place.mallory) {
@@ -65,8 +67,11 @@ import VersionTree
         try place.expectSigned(by: place.alice, place.bob)
     }
 
-    @Test("takes no version that a stranger has made, and says whose file is in the way")
-    func strangers() throws {
+    @Test(
+        "takes no version that a stranger has made, and says whose file is in the way",
+        arguments: places)
+    func strangers(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
         let origin = try require(try place.pointer().origin)
         let mallory = try SigningKey(file: place.mallory)
         func write(_ version: Int64, of origin: String, _ keys: [SigningKey]) throws {
@@ -74,10 +79,7 @@ import VersionTree
                 origin: origin, version: version,
                 trusted: try TrustedKeys(keys.map(\.verificationKey)), createdAt: 1)
             file.signatures = try SignedOrigin.signatures(of: file.signedBytes, by: [mallory])
-            let directory = "\(place.place.origin)/trust"
-            try FileManager.default.createDirectory(
-                atPath: directory, withIntermediateDirectories: true)
-            try Data(file.serialized()).write(to: URL(filePath: "\(directory)/\(version).json"))
+            try place.place.set("trust/\(version).json", file.serialized())
         }
         try write(2, of: origin, [mallory])
         let adopting = try place.sealing(place.alice) { $0.adopts = true }

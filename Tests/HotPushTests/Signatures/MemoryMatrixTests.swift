@@ -1,3 +1,4 @@
+import BucketTestSupport
 import CASStore
 import Expectations
 import Foundation
@@ -32,7 +33,7 @@ import VersionTree
             device = try TemporaryStore()
             (self.isSigned, key) = (isSigned, people.alice)
             // What a device knows of the time are its clock, its events and its versions.
-            people.place.clock.advance(by: secondsNow() - people.place.clock.now)
+            people.place.clock.advance(secondsNow() - people.place.clock.now)
             for name in ["3", "4", "5"] {
                 try people.place.store.add(name, ["index.html": "<h1>\(name)</h1>"])
             }
@@ -61,7 +62,7 @@ import VersionTree
         func publish(
             _ sealing: PointerSealing? = nil, on disk: any FileSystem = POSIXFileSystem()
         ) throws -> String {
-            people.place.clock.advance(by: 1)
+            people.place.clock.advance(1)
             let version = next
             let sealing = try sealing ?? self.sealing()
             _ = try people.publisher(sealing, on: disk).publish(version, of: people.place.versions)
@@ -91,11 +92,11 @@ import VersionTree
                 _ = refusal { try publish(sealing, on: disk) }
                 return disk.hasFired
             case .publisherAhead, .bothAhead:
-                clock.advance(by: tenYears)
+                clock.advance(tenYears)
                 try publish()
                 if mishap == .publisherAhead { lead = -tenYears }
                 try pull()
-                clock.advance(by: -tenYears)
+                clock.advance(-tenYears)
                 lead = 0
             case .deviceAhead:
                 lead = tenYears
@@ -106,7 +107,7 @@ import VersionTree
                 let other = key == people.alice ? people.bob : people.alice
                 var both = try people.sealing(key, other)
                 both.trusted = [try people.key(key)]
-                clock.advance(by: 1)
+                clock.advance(1)
                 try people.publisher(both).rotate(
                     TrustRotation(adding: [people.key(other)], removing: [people.key(key).id]))
                 key = other

@@ -1,9 +1,8 @@
+import BucketTestSupport
 import CASStore
 import Expectations
 import Foundation
-import Storage
 import StorageTestSupport
-import Synchronization
 import Testing
 import VersionTree
 
@@ -15,8 +14,8 @@ struct SignedPlace {
     /// The keys, in files of a directory of their own.
     let alice, bob, mallory: String
 
-    init() throws {
-        place = try PublishingPlace()
+    init(_ kind: OriginPlace = .directory) throws {
+        place = try PublishingPlace(kind)
         let keys = place.store.directory.appending("keys")
         try FileManager.default.createDirectory(
             atPath: keys, withIntermediateDirectories: true)
@@ -61,12 +60,20 @@ struct SignedPlace {
 
     func publisher(
         _ sealing: PointerSealing, on fileSystem: any FileSystem = POSIXFileSystem(),
-        isDurable: Bool = false
-    ) -> Publisher {
-        var options = PublisherOptions()
-        options.isDurable = isDurable
-        options.sealing = sealing
-        return place.publisher(on: fileSystem, options)
+        isDurable: Bool = false, schedule: @escaping RequestSchedule = { _ in .answered },
+        notices: Notices = Notices()
+    ) -> PlacePublisher {
+        place.publisher(
+            on: fileSystem,
+            { ($0.sealing, $0.isDurable, $0.notice) = (sealing, isDurable, { notices.add($0) }) },
+            schedule: schedule)
+    }
+
+    /// A publisher that ends after some steps.
+    func publisher(_ sealing: PointerSealing, ending steps: EndingSteps) -> PlacePublisher {
+        steps.begin()
+        return publisher(
+            sealing, on: steps.disk, isDurable: true, schedule: { steps.schedule($0) })
     }
 
     /// Publishes a version, signed.
@@ -81,15 +88,11 @@ struct SignedPlace {
     }
 
     func pointer(_ channel: String = "stable") throws -> ChannelPointer {
-        try require(try DirectoryOrigin(place.origin).pointer(try ChannelName(channel)))
-    }
-
-    func path(_ channel: String = "stable") -> String {
-        "\(place.origin)/channels/\(channel).json"
+        try require(place.pointer(channel))
     }
 
     func bytes(_ channel: String = "stable") throws -> [UInt8] {
-        try Damage.contents(path(channel))
+        try require(place.bytes("channels/\(channel).json"))
     }
 
     /// What somebody with write access puts in the place of a pointer, or a backup that is put back: the entry of the log
@@ -97,22 +100,23 @@ struct SignedPlace {
     func put(_ pointer: ChannelPointer, _ channel: String = "stable") throws {
         let (name, number) = (try ChannelName(channel), try require(pointer.log))
         try cutLog(after: number - 1)
-        let log = OriginLog(try DirectoryStorage(place.origin, scratch: OriginLayout.work))
-        let before = try require(try log.state(from: 0))
+        let before = try require(try OriginLog(place.storage()).state(from: 0))
         var entry = try LogEntry(after: before, .publish, now: pointer.createdAt)
         (entry.channels[name], entry.pointers[name]) = (number, pointer)
-        let file = "\(place.origin)/\(OriginLayout.logEntry(number))"
-        try Damage.overwriteOrCreate(file, with: entry.serialized())
-        try Damage.overwriteOrCreate(path(channel), with: pointer.serialized())
+        try place.set(OriginLayout.logEntry(number), entry.serialized())
+        try place.set(OriginLayout.pointer(name), pointer.serialized())
     }
 
     /// Takes the later entries of the log away.
     func cutLog(after last: Int64) throws {
-        let directory = place.origin + "/" + OriginLayout.log
-        for name in Damage.names(directory) {
-            let number = OriginLayout.number(ofLogEntry: "\(OriginLayout.log)/\(name)")
-            if number ?? 0 > last { Damage.remove("\(directory)/\(name)") }
-        }
+        for key in try place.published().keys
+        where OriginLayout.number(ofLogEntry: key) ?? 0 > last { try place.set(key, nil) }
+    }
+
+    /// Forgets what keys have signed.
+    func forget(_ files: String...) throws {
+        // There may be nothing yet.
+        for file in files { try Damage.remove(memoryFile(file)) }
     }
 
     /// Whether an origin's pointer is signed by exactly these keys.
@@ -133,11 +137,4 @@ func refusal<R>(_ body: () throws -> R) -> StoreError? {
     } catch {
         return error as? StoreError
     }
-}
-
-/// What a publisher says unasked.
-final class SignedNotices: Sendable {
-    private let texts = Mutex<[String]>([])
-    var all: [String] { texts.withLock { $0 } }
-    func add(_ text: String) { texts.withLock { $0.append(text) } }
 }

@@ -8,33 +8,35 @@ import VersionTree
 @testable import HotPush
 
 @Suite("A rotation") struct TrustRotationTests {
-    let place: SignedPlace
-
-    init() throws {
-        place = try SignedPlace()
+    private func signed(_ kind: OriginPlace) throws -> SignedPlace {
+        let place = try SignedPlace(kind)
         for channel in ["beta", "stable"] {
             try place.publish("1", place.sealing(place.alice), to: channel)
         }
+        return place
     }
 
     /// From Alice's key to Bob's.
-    private func rotation() throws -> TrustRotation {
+    private func rotation(_ place: SignedPlace) throws -> TrustRotation {
         let alice = try place.key(place.alice).id
         return TrustRotation(adding: [try place.key(place.bob)], removing: [alice])
     }
 
-    private func trust(_ version: Int64) throws -> TrustFile {
-        let bytes = try Damage.contents("\(place.place.origin)/trust/\(version).json")
+    private func trust(_ place: SignedPlace, _ version: Int64) throws -> TrustFile {
+        let bytes = try require(place.place.bytes("trust/\(version).json"))
         return try TrustFile(parsing: bytes, version: version)
     }
 
-    @Test("writes what leads from the old keys to the new ones, and signs every channel by these")
-    func rotating() throws {
+    @Test(
+        "writes what leads from the old keys to the new ones, and signs every channel by these",
+        arguments: places)
+    func rotating(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
         let both = try place.sealing(place.alice, place.bob)
         let before = try place.pointer()
-        let step = try place.publisher(both).rotate(rotation())
+        let step = try place.publisher(both).rotate(rotation(place))
         expect(step.file.version == 2 && step.pointers.count == 2)
-        let file = try trust(2)
+        let file = try trust(place, 2)
         let (old, new) = (
             try TrustedKeys([place.key(place.alice)]), try TrustedKeys([place.key(place.bob)])
         )
@@ -56,19 +58,23 @@ import VersionTree
         try place.publish("2", place.sealing(place.bob), to: "gamma")
         try expect(place.pointer("gamma").trustVersion, equals: 2)
         // And so on: whoever has version 1 can follow to 3.
+        // A prune keeps what they need.
+        try place.publisher(place.sealing(place.bob)).collect(OriginRetention(graceSeconds: 0))
         let next = TrustRotation(adding: [try place.key(place.alice)], threshold: 2)
         var trusting = both
         trusting.trusted = [try place.key(place.bob)]
         try place.publisher(trusting).rotate(next)
-        try trust(3).check(follows: new, 2, of: origin)
-        try expect(trust(3).trusted.threshold, equals: 2)
+        try trust(place, 3).check(follows: new, 2, of: origin)
+        try expect(trust(place, 3).trusted.threshold, equals: 2)
         try place.expectSigned(by: place.alice, place.bob)
         expect(
-            refusal { try trust(3).check(follows: old, 1, of: origin) }?.code, equals: .untrusted)
+            refusal { try trust(place, 3).check(follows: old, 1, of: origin) }?.code,
+            equals: .untrusted)
     }
 
-    @Test("needs the old keys and the new ones, and must change something")
-    func refusals() throws {
+    @Test("needs the old keys and the new ones, and must change something", arguments: places)
+    func refusals(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
         let before = try place.place.published()
         func code(_ rotation: TrustRotation, _ sealing: PointerSealing) -> StoreError.Code? {
             refusal { try place.publisher(sealing).rotate(rotation) }?.code
@@ -76,11 +82,12 @@ import VersionTree
         let (alice, bob) = (try place.sealing(place.alice), try place.sealing(place.bob))
         let both = try place.sealing(place.alice, place.bob)
         // The new key alone; the old one alone, which is to go; a stranger; nobody.
-        expect(code(try rotation(), bob), equals: .badKey)
-        expect(code(try rotation(), alice), equals: .untrusted)
+        expect(code(try rotation(place), bob), equals: .badKey)
+        expect(code(try rotation(place), alice), equals: .untrusted)
         expect(
-            code(try rotation(), try place.sealing(place.mallory, place.bob)), equals: .untrusted)
-        expect(code(try rotation(), PointerSealing()), equals: .badKey)
+            code(try rotation(place), try place.sealing(place.mallory, place.bob)),
+            equals: .untrusted)
+        expect(code(try rotation(place), PointerSealing()), equals: .badKey)
         expect(code(TrustRotation(), alice), equals: .badKey)
         expect(code(TrustRotation(adding: [try place.key(place.alice)]), both) != nil)
         let unknown = TrustRotation(removing: [try place.key(place.mallory).id])
@@ -91,7 +98,7 @@ import VersionTree
         try expect(place.place.published(), equals: before)
         // A channel that nobody has signed.
         try place.place.publish("1", to: "gamma")
-        let unsigned = refusal { try place.publisher(both).rotate(rotation()) }
+        let unsigned = refusal { try place.publisher(both).rotate(rotation(place)) }
         expect(unsigned?.code, equals: .untrusted)
         let message = try require(unsigned?.message)
         expect(
@@ -99,23 +106,22 @@ import VersionTree
                 && message.contains("castree withdraw --channel gamma --unsigned"))
     }
 
-    @Test("asks for as many signatures the first time as sign now, and leaves out who does not")
-    func firstThreshold() throws {
+    @Test(
+        "asks for as many signatures the first time as sign now, and leaves out who does not",
+        arguments: places)
+    func firstThreshold(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
         let both = try place.sealing(place.alice, place.bob)
         var trusting = both
         trusting.trusted = [try place.key(place.alice)]
         try place.publisher(trusting).resign()
         let devices = try TrustedKeys(both.signers.map(\.key), threshold: 2)
-        let copy = place.place.store.directory.appending("copy")
-        try FileManager.default.copyItem(atPath: place.place.origin, toPath: copy)
+        let whole = try place.place.files()
         let third = try place.key(place.mallory)
         for threshold in [nil, 1] {
-            try FileManager.default.removeItem(atPath: place.place.origin)
-            try FileManager.default.copyItem(atPath: copy, toPath: place.place.origin)
+            try place.place.restore(whole)
             // The origin is the older copy.
-            for key in [place.alice, place.bob] {
-                try FileManager.default.removeItem(atPath: place.memoryFile(key))
-            }
+            try place.forget(place.alice, place.bob)
             let step = try place.publisher(both).rotate(
                 TrustRotation(adding: [third], threshold: threshold))
             try step.file.check(follows: devices, 1, of: step.file.origin)
@@ -125,27 +131,29 @@ import VersionTree
         }
     }
 
-    @Test("that was cut short is to be repeated, and its file never to be deleted")
-    func adviceForUnfinished() throws {
+    @Test(
+        "that was cut short is to be repeated, and its file never to be deleted",
+        arguments: places)
+    func adviceForUnfinished(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
         let before = try ["beta", "stable"].map { ($0, try place.pointer($0)) }
         let both = try place.sealing(place.alice, place.bob)
-        try place.publisher(both).rotate(rotation())
+        try place.publisher(both).rotate(rotation(place))
         // Before any channel was signed by the new key.
         for (channel, pointer) in before { try place.put(pointer, channel) }
-        for key in [place.alice, place.bob] {
-            try FileManager.default.removeItem(atPath: place.memoryFile(key))
-        }
+        try place.forget(place.alice, place.bob)
         let other = TrustRotation(adding: [try place.key(place.mallory)])
         let error = refusal { try place.publisher(place.sealing(place.alice)).rotate(other) }
         let message = try require(error?.message)
         expect(message.contains("repeat it") && message.contains("must stay"))
         expect(!message.contains("delete"))
-        try place.publisher(both).rotate(rotation())
+        try place.publisher(both).rotate(rotation(place))
         try place.expectSigned(by: place.bob)
     }
 
-    @Test("adds a key that is not there yet, such as one kept apart")
-    func spare() throws {
+    @Test("adds a key that is not there yet, such as one kept apart", arguments: places)
+    func spare(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
         let rotation = TrustRotation(adding: [try place.key(place.bob)])
         let step = try place.publisher(place.sealing(place.alice)).rotate(rotation)
         // It has not signed that it counts: nothing else asks for it.
@@ -156,31 +164,26 @@ import VersionTree
     }
 
     @Test(
-        "that is cut short at any call goes on when it is repeated, and names no version that is not there"
-    )
-    func crashes() throws {
+        "that is cut short at any call goes on when it is repeated, and names no version that is not there",
+        arguments: places)
+    func crashes(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
         let both = try place.sealing(place.alice, place.bob)
         let old = try TrustedKeys([place.key(place.alice)])
         let new = try TrustedKeys([place.key(place.bob)])
-        let copy = place.place.store.directory.appending("copy")
-        try FileManager.default.copyItem(atPath: place.place.origin, toPath: copy)
+        let whole = try place.place.files()
         let share = TestShare(oneIn: 3)
         let count = try share.count { point in
-            try FileManager.default.removeItem(atPath: place.place.origin)
-            try FileManager.default.copyItem(atPath: copy, toPath: place.place.origin)
-            for key in [place.alice, place.bob] {
-                // There is none yet the first time.
-                try? FileManager.default.removeItem(atPath: place.memoryFile(key))
-            }
-            let disk = FaultyFileSystem()
-            disk.arm(.stop(after: point))
+            try place.place.restore(whole)
+            try place.forget(place.alice, place.bob)
+            let steps = EndingSteps(after: point, isApplied: point % 2 == 0)
             let failure = refusal {
-                try place.publisher(both, on: disk, isDurable: true).rotate(rotation())
+                try place.publisher(both, ending: steps).rotate(rotation(place))
             }
             for channel in ["beta", "stable"] {
                 let pointer = try place.pointer(channel)
                 if let version = pointer.trustVersion {
-                    let file = try trust(version)
+                    let file = try trust(place, version)
                     try file.check(follows: old, 1, of: file.origin)
                     expect(new.judge(pointer).objection == nil, "\(point)")
                 } else {
@@ -188,20 +191,21 @@ import VersionTree
                 }
             }
             if failure != nil {
-                let again = refusal { try place.publisher(both).rotate(rotation()) }
+                let again = refusal { try place.publisher(both).rotate(rotation(place)) }
                 // All was written before it was cut.
                 expect(again == nil || again?.message.contains("nothing changes") == true)
             }
             for channel in ["beta", "stable"] {
                 try place.expectSigned(by: place.bob, channel: channel)
             }
-            return disk.hasFired
+            return steps.wereReached
         }
-        expect(count > 20)
+        expect(count > (kind == .directory ? 20 : 5))
     }
 
-    @Test("does not go on from a version that a stranger has put there")
-    func strangers() throws {
+    @Test("does not go on from a version that a stranger has put there", arguments: places)
+    func strangers(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
         let both = try place.sealing(place.alice, place.bob)
         let origin = try require(try place.pointer().origin)
         let mallory = try place.key(place.mallory)
@@ -210,24 +214,20 @@ import VersionTree
                 origin: origin, version: version, trusted: try TrustedKeys(keys), createdAt: 1)
             let signers = try files.map { try KeyFileSigner(file: $0) } as [any PointerSigner]
             file.signatures = try signers.sign(file.signedBytes)
-            let path = "\(place.place.origin)/trust"
-            try FileManager.default.createDirectory(
-                atPath: path, withIntermediateDirectories: true)
-            _ = FileManager.default.createFile(
-                atPath: "\(path)/\(version).json", contents: Data(file.serialized()))
+            try place.place.set("trust/\(version).json", file.serialized())
         }
         // In the place of the next one.
         try put([mallory, place.key(place.bob)], 2, by: place.mallory)
         expect(
-            refusal { try place.publisher(both).rotate(rotation()) }?.code, equals: .untrusted)
-        try FileManager.default.removeItem(atPath: place.place.origin + "/trust/2.json")
-        try place.publisher(both).rotate(rotation())
+            refusal { try place.publisher(both).rotate(rotation(place)) }?.code, equals: .untrusted)
+        try place.place.set("trust/2.json", nil)
+        try place.publisher(both).rotate(rotation(place))
         // In the place of one that counts: with his own key beside Bob's.
         try put([mallory, place.key(place.bob)], 2, by: place.mallory)
         let next = TrustRotation(adding: [try place.key(place.alice)])
         let bob = try place.sealing(place.bob)
         expect(refusal { try place.publisher(bob).rotate(next) }?.code, equals: .untrusted)
-        try FileManager.default.removeItem(atPath: place.place.origin + "/trust/2.json")
+        try place.place.set("trust/2.json", nil)
         expect(refusal { try place.publisher(bob).rotate(next) }?.code, equals: .untrusted)
     }
 }
@@ -260,7 +260,8 @@ import VersionTree
         return file
     }
 
-    @Test("is read and written without a byte of difference, in its canonical form alone")
+    @Test(
+        "is read and written without a byte of difference, in its canonical form alone")
     func roundTrip() throws {
         let file = try file(try trusted(0, 1, threshold: 2), by: 0, 1)
         let text = String(decoding: file.serialized(), as: UTF8.self)
@@ -296,7 +297,8 @@ import VersionTree
             equals: .unsupportedFormat)
     }
 
-    @Test("follows only if the threshold before it and its own have signed it, one after the other")
+    @Test(
+        "follows only if the threshold before it and its own have signed it, one after the other")
     func following() throws {
         let old = try trusted(0)
         func objection(
@@ -321,7 +323,8 @@ import VersionTree
         expect(objection(try file(trusted(1, 2, threshold: 2), by: 0, 1, 2), old) == nil)
     }
 
-    @Test("is signed as such: a signature of a pointer is none of it")
+    @Test(
+        "is signed as such: a signature of a pointer is none of it")
     func prefix() throws {
         var file = try file(try trusted(0))
         let bytes = Array("castree-pointer 1\n".utf8) + file.signedBytes.dropFirst(16)

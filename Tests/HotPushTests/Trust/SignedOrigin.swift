@@ -101,7 +101,7 @@ final class SignedOrigin {
     func publish(
         _ version: String, to channel: String = "stable", packs: PackOptions.Moment = .never
     ) throws -> ChannelPointer {
-        place.clock.advance(by: 1)
+        place.clock.advance(1)
         try place.publisher(packs: packs).publish(
             version, of: place.versions, as: ReleaseOffer(channel: try ChannelName(channel)))
         let pointer = try require(

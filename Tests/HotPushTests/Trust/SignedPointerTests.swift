@@ -1,3 +1,4 @@
+import BucketTestSupport
 import CASStore
 import Expectations
 import StorageTestSupport
@@ -44,7 +45,7 @@ import Testing
         try expect(origin.trusted?.id == nil)
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
         let notices = Notices()
-        _ = try origin.pull { $0.notice = { notices.append($0) } }
+        _ = try origin.pull { $0.notice = { notices.add($0) } }
         try expect(origin.trusted?.id, equals: SignedOrigin.id)
         expect(notices.all.count == 1 && notices.all[0].contains(SignedOrigin.id))
     }
@@ -172,14 +173,14 @@ import Testing
         let origin = try SignedOrigin(isTrusted: false)
         origin.write(try origin.publish("1").serialized(), at: SignedOrigin.pointer)
         let notices = Notices()
-        for _ in 0..<3 { _ = try origin.pull { $0.notice = { notices.append($0) } } }
+        for _ in 0..<3 { _ = try origin.pull { $0.notice = { notices.add($0) } } }
         expect(notices.all.count == 1 && notices.all[0].contains("not signed"))
         try origin.offer("2")
         let other = try SignedOrigin(isTrusted: false)
         try other.offer("1")
-        _ = try other.pull { $0.notice = { notices.append($0) } }
+        _ = try other.pull { $0.notice = { notices.add($0) } }
         expect(notices.all.count == 2 && notices.all[1].contains("castree trust add"))
-        let pull = try other.client { $0.notice = { notices.append($0) } }
+        let pull = try other.client { $0.notice = { notices.add($0) } }
         _ = try pull.run(origin.place.origin)
         expect(notices.all.count, equals: 2)
     }
@@ -198,11 +199,4 @@ import Testing
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
         try expect(origin.client().fetch([lost], from: origin.url), equals: ["1"])
     }
-}
-
-/// What a pull told a person.
-final class Notices: @unchecked Sendable {
-    // One pull at a time, on the test's own thread.
-    private(set) var all: [String] = []
-    func append(_ text: String) { all.append(text) }
 }

@@ -1,0 +1,179 @@
+import BucketTestSupport
+import CASStore
+import Expectations
+import Foundation
+import Storage
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Where the origin of a test is: what is promised of origins holds in each.
+enum OriginPlace: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case directory
+    /// A model in memory.
+    case bucket
+    /// On the server that the environment names.
+    case real
+
+    static let allCases = timed + (RealStore.given == nil ? [] : [.real])
+    /// Those that go by the clock of the test.
+    static let timed: [OriginPlace] = [.directory, .bucket]
+
+    var testDescription: String { rawValue }
+}
+
+/// What most promises of origins are held against.
+let places = OriginPlace.allCases
+
+/// The buckets of a test, made as they are named.
+final class PlacedBuckets: Sendable {
+    let clock = ServerClock(1_760_000_000)
+    private let models = Mutex<[String: ModelStore]>([:])
+    private let token: String
+
+    init() throws { token = try randomToken() }
+
+    func model(_ name: String) -> ModelStore {
+        models.withLock { models in
+            let model = models[name] ?? ModelStore(clock: clock, place: "s3://model/\(name)")
+            models[name] = model
+            return model
+        }
+    }
+
+    func real(_ name: String) throws -> any ObjectStorage {
+        try require(RealStore.given).bucket(prefix: "\(token)-\(name)")
+    }
+}
+
+/// Ends who writes to an origin after so many steps, or fails him: calls of the system in a directory, requests to a bucket.
+final class EndingSteps: Sendable {
+    let disk = FaultyFileSystem()
+    private let isReached = Atomic<Bool>(false)
+    private let count: Int
+    private let fate: RequestFate
+    private let fault: FaultyFileSystem.Fault
+
+    /// - Parameter isApplied: whether the last request is carried out.
+    init(after count: Int, isApplied: Bool = false) {
+        (self.count, fate, fault) = (count, .end(isApplied: isApplied), .stop(after: count))
+    }
+
+    /// Fails the next call; of a bucket no answer comes any more.
+    init(failingAfter count: Int) {
+        (self.count, fate, fault) = (count, .dropped, .fail(EIO, at: count + 1))
+    }
+
+    /// Counts the calls of a disk from here on.
+    func begin() { disk.arm(fault) }
+
+    func schedule(_ request: ModelRequest) -> RequestFate {
+        guard request.number > count else { return .answered }
+        isReached.store(true, ordering: .relaxed)
+        return fate
+    }
+
+    /// Whether the writer has gone so far.
+    var wereReached: Bool { disk.hasFired || isReached.load(ordering: .relaxed) }
+}
+
+/// What writes to the origin of a place: in a directory by what everybody calls, else by the engine.
+enum PlacePublisher: Sendable {
+    case directory(Publisher)
+    case bucket(OriginPublisher)
+
+    var options: PublisherOptions {
+        get {
+            switch self {
+            case .directory(let publisher): publisher.options
+            case .bucket(let publisher): publisher.options
+            }
+        }
+        set {
+            switch self {
+            case .directory(var publisher):
+                publisher.options = newValue
+                self = .directory(publisher)
+            case .bucket(var publisher):
+                publisher.options = newValue
+                self = .bucket(publisher)
+            }
+        }
+    }
+
+    func engine(
+        isCreating: Bool = false, isDraft: Bool = false
+    ) throws(StoreError) -> OriginPublisher {
+        switch self {
+        case .directory(let publisher):
+            try isDraft
+                ? publisher.draft(isCreating: isCreating) : publisher.engine(isCreating: isCreating)
+        case .bucket(let publisher): publisher
+        }
+    }
+
+    @discardableResult
+    func publish(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+    ) throws(StoreError) -> OriginCommit {
+        switch self {
+        case .directory(let publisher): try publisher.publish(name, of: versions, as: offer)
+        case .bucket(let publisher): try publisher.publish(name, of: versions, as: offer).seen()
+        }
+    }
+
+    func plan(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+    ) throws(StoreError) -> PublishPlan {
+        switch self {
+        case .directory(let publisher): try publisher.plan(name, of: versions, as: offer)
+        case .bucket(let publisher): try publisher.plan(name, of: versions, as: offer)
+        }
+    }
+
+    func withdraw(
+        _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
+    ) throws(StoreError) -> ChannelPointer {
+        switch self {
+        case .directory(let publisher):
+            try publisher.withdraw(version, from: channel, toEmbedded: toEmbedded)
+        case .bucket(let publisher):
+            try publisher.withdraw(version, from: channel, toEmbedded: toEmbedded).seen().pointer
+        }
+    }
+
+    @discardableResult
+    func pack(_ name: String, of versions: VersionStore) throws(StoreError) -> PackReport? {
+        try engine().pack(name, of: versions).seen().packing
+    }
+
+    func planPacks(_ name: String, of versions: VersionStore) throws(StoreError) -> PackReport? {
+        try engine(isDraft: true).planPacks(name, of: versions)
+    }
+
+    @discardableResult
+    func resign(_ only: ChannelName? = nil) throws -> [ChannelPointer] {
+        try engine().resign(only).map { try $0.seen().pointer }
+    }
+
+    @discardableResult
+    func rotate(_ rotation: TrustRotation) throws -> TrustRotation.Step {
+        let (step, commits) = try engine().rotate(rotation)
+        for commit in commits { _ = try commit.seen() }
+        return step
+    }
+
+    @discardableResult
+    func collect(
+        _ retention: OriginRetention = OriginRetention(), isDryRun: Bool = false
+    ) throws(StoreError) -> PruneReport {
+        if case .directory(let publisher) = self {
+            return try isDryRun ? publisher.planCollection(retention) : publisher.collect(retention)
+        }
+        return try OriginPruner(engine()).prune(
+            keeping: retention.releaseCount, grace: retention.graceSeconds, isDryRun: isDryRun)
+    }
+}

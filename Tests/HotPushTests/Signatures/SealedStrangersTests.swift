@@ -1,0 +1,130 @@
+import CASStore
+import Expectations
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Who can write to the origin, and has no key or a stolen one.
+@Suite("A publisher that signs where a stranger has written") struct SealedStrangersTests {
+    /// What a stranger who can write to the origin may put in the place of a pointer.
+    private func tampered(_ place: SignedPlace) throws -> [(String, ChannelPointer)] {
+        let right = try place.pointer()
+        let mallory = try place.sealing(place.mallory)
+        var evil = right
+        evil.releases[0].isMandatory = true
+        var unsigned = right
+        unsigned.signatures = []
+        var renamed = try mallory.sign(evil, now: 1)
+        renamed.signatures = [
+            PointerSignature(
+                key: right.signatures[0].key, signature: renamed.signatures[0].signature)
+        ]
+        var beside = try mallory.sign(evil, now: 1)
+        beside.signatures = (beside.signatures + right.signatures).sorted { $0.key < $1.key }
+        return [
+            ("changed", evil), ("unsigned", unsigned),
+            ("signed by a stranger", try mallory.sign(evil, now: 1)),
+            ("signed under another's name", renamed),
+            ("with a stranger's signature beside", beside),
+        ]
+    }
+
+    @Test("does not sign what a stranger has put there, whatever it does", arguments: places)
+    func strangers(_ kind: OriginPlace) throws {
+        let place = try SignedPlace(kind)
+        try place.publish("1", place.sealing(place.alice))
+        let sealing = try place.sealing(place.alice)
+        let publisher = place.publisher(sealing)
+        for (what, pointer) in try tampered(place) {
+            try place.put(pointer)
+            let before = try place.bytes()
+            let verbs: [() throws -> Void] = [
+                { try place.publish("2", sealing) }, { try place.publish("1", sealing) },
+                { _ = try publisher.withdraw(VersionName("1")) },
+                { _ = try publisher.resign() },
+                { _ = try publisher.rotate(TrustRotation(adding: [place.key(place.bob)])) },
+            ]
+            for verb in verbs { expect(refusal(verb)?.code, equals: .untrusted, "\(what)") }
+            try expect(place.bytes(), equals: before, "\(what)")
+        }
+    }
+
+    @Test("with two keys signs nothing that only one of them has signed", arguments: places)
+    func stolenKey(_ kind: OriginPlace) throws {
+        let place = try SignedPlace(kind)
+        let both = try place.sealing(place.alice, place.bob)
+        try place.publish("1", both)
+        // Bob's key is stolen, and Alice's is not.
+        var evil = try place.pointer()
+        evil.releases[0].isMandatory = true
+        try place.put(try place.sealing(place.bob).sign(evil, now: 1))
+        expect(refusal { try place.publish("2", both) }?.code, equals: .untrusted)
+    }
+
+    /// Signed by the same key, it would carry this origin's releases to the devices of the other one.
+    @Test(
+        "does not build upon a pointer of another origin that somebody has copied here",
+        arguments: places)
+    func otherOrigin(_ kind: OriginPlace) throws {
+        let place = try SignedPlace(kind)
+        let sealing = try place.sealing(place.alice)
+        let other = SignedPlace(copying: place, "other")
+        try other.publish("1", sealing)
+        try other.publish("1", sealing, to: "beta")
+        let foreign = try other.pointer()
+        try place.publish("1", sealing)
+        try place.put(foreign)
+        let verbs: [() throws -> Void] = [
+            { try place.publish("2", sealing) }, { try place.publish("2", sealing, to: "beta") },
+            { _ = try place.publisher(sealing).resign() },
+            {
+                _ = try place.publisher(sealing).rotate(
+                    TrustRotation(adding: [place.key(place.bob)]))
+            },
+        ]
+        for verb in verbs { expect(refusal(verb)?.code, equals: .untrusted) }
+        try expect(place.pointer(), equals: foreign)
+        // Without a memory a channel beside it tells.
+        try place.forget(place.alice)
+        try other.publish("2", sealing)
+        var moved = try other.pointer()
+        moved.origin = String(repeating: "7", count: 32)
+        try other.put(sealing.sign(moved, now: 1))
+        expect(refusal { try other.publish("1", sealing) }?.code, equals: .untrusted)
+    }
+
+    @Test("takes no id from a channel that a stranger has signed", arguments: places)
+    func strangersOrigin(_ kind: OriginPlace) throws {
+        let place = try SignedPlace(kind)
+        try place.publish("1", place.sealing(place.mallory), to: "beta")
+        let error = refusal { try place.publish("1", place.sealing(place.alice)) }
+        expect(error?.code, equals: .untrusted)
+    }
+
+    @Test("is stopped by no signature that somebody adds, once it was looked at", arguments: places)
+    func addedSignature(_ kind: OriginPlace) throws {
+        let place = try SignedPlace(kind)
+        let sealing = try place.sealing(place.alice)
+        try place.publish("1", sealing)
+        var pointer = try place.pointer()
+        let added = try place.sealing(place.mallory).sign(pointer, now: 1)
+        pointer.signatures = (pointer.signatures + added.signatures).sorted { $0.key < $1.key }
+        try place.put(pointer)
+        let error = refusal { try place.publish("2", sealing) }
+        expect(error?.code == .untrusted && error?.message.contains("--adopt") == true)
+        // One that is known has signed, and is not dropped by looking.
+        let known = try place.sealing(place.alice) {
+            ($0.adopts, $0.trusted) = (true, [try place.key(place.mallory)])
+        }
+        expect(refusal { try place.publish("2", known) }?.code, equals: .untrusted)
+        let notices = Notices()
+        let adopting = try place.sealing(place.alice) { $0.adopts = true }
+        try place.publisher(adopting, notices: notices).resign()
+        try place.expectSigned(by: place.alice)
+        let mallory = try place.key(place.mallory).id
+        expect(notices.all.contains { $0.contains("dropping") && $0.contains(mallory) })
+    }
+}
