@@ -63,6 +63,14 @@ import Testing
         try place.castree("publish", "2", "site", "--channel", "beta", "--no-sync", "--no-packs")
         let file = site.appending(path: path)
         let before = try Data(contentsOf: file)
+        if path == "origin.json" {
+            for garbage in ["", "{", "[1]", "{\"castreeOrigin\":\"one\"}"] {
+                try Data(garbage.utf8).write(to: file)
+                try expect(check().report.findings.map(\.path), equals: ["origin.json"])
+                try place.castree("fsck", "site", "--repair")
+                try expect(Data(contentsOf: file), equals: before)
+            }
+        }
         try files.removeItem(at: file)
         if path == "origin.json" {
             let found = try check()

@@ -10,8 +10,9 @@ import Testing
     private static let origins = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "OlderOrigins")
 
-    /// What was published there: version 2, before it 1; the channel beta has 1. The last one was in a bucket, and every
-    /// file of it was downloaded.
+    /// What was published there: version 2, before it 1; the channel beta has 1.
+    ///
+    /// The last one was in a bucket, and every file of it was downloaded.
     enum Kind: String, CaseIterable {
         case plain, signed, told, copied
 
@@ -70,5 +71,38 @@ import Testing
         _ = try castree(["prune", "site", "--grace", "0s", "--no-sync"] + kind.signing)
         let checked = try castree(["fsck", "site", "--deep"]).text
         expect(checked.contains("no problems"), "\(checked)")
+    }
+
+    @Test func `what an older origin offered no more waits out the grace from when its log begins`()
+        throws
+    {
+        try FileManager.default.copyItem(
+            at: Self.origins.appending(path: "plain"),
+            to: place.directory.appending(path: "site"))
+        let left = "site/objects/00/\(String(repeating: "1", count: 62))"
+        try place.write(["00/" + left.suffix(62): "a withdrawn version's"], to: "site/objects")
+        for _ in 0..<2 {
+            _ = try castree(["prune", "site", "--no-sync"])
+            expect(place.exists(left))
+        }
+        _ = try castree(["prune", "site", "--grace", "0s", "--no-sync"])
+        expect(!place.exists(left))
+    }
+
+    @Test func `what a killed publisher was sending is removed by the next prune`() throws {
+        try place.add("1", ["index.html": "<h1>one</h1>\n"])
+        _ = try castree(["publish", "1", "site", "--no-sync"])
+        try place.write(
+            ["put-0123456789abcdef-7": "of many", "put-0123456789abcdef": "just now"],
+            to: "site/.publish")
+        _ = try castree(["prune", "site", "--no-sync"])
+        expect(!place.exists("site/.publish/put-0123456789abcdef-7"))
+        expect(place.exists("site/.publish/put-0123456789abcdef"))
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -7200)],
+            ofItemAtPath: place.directory.appending(path: "site/.publish/put-0123456789abcdef").path
+        )
+        _ = try castree(["fsck", "site", "--repair"])
+        expect(!place.exists("site/.publish/put-0123456789abcdef"))
     }
 }

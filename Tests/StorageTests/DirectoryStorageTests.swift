@@ -182,4 +182,66 @@ import Testing
             storage.putIf("c", body("3"), .pointer, matching: tag, .quoted), equals: .conflict)
         try expect(storage.text("c"), equals: "2")
     }
+
+    @Test(arguments: ["file", "link", "danglingLink"])
+    func `what stands in place of a directory is set aside, where that may be`(_ what: String)
+        throws
+    {
+        let path = directory.path + "/objects"
+        if what == "file" {
+            try Data("somebody's".utf8).write(to: URL(filePath: path))
+        } else {
+            expect(symlink(what == "link" ? "/etc" : "nowhere", path), equals: 0)
+        }
+        #expect(throws: StoreError.self) { try self.storage().write("objects/ab/one", "content") }
+        let aside = Mutex<[String]>([])
+        let storage = try self.storage(
+            DirectoryStorage.Rescue(setAside: { _, name in aside.withLock { $0.append(name) } }))
+        try storage.write("objects/ab/one", "content")
+        expect(aside.withLock { $0.count }, equals: 1)
+        try expect(storage.keys(), equals: ["objects/ab/one"])
+    }
+
+    @Test func `rights are given to nothing that a stranger has put there`() throws {
+        let system = POSIXFileSystem()
+        let secret = directory.path + "/secret"
+        try Data("secret".utf8).write(to: URL(filePath: secret))
+        expect(chmod(secret, 0o600), equals: 0)
+        expect(link(secret, directory.path + "/second-name"), equals: 0)
+        expect(symlink("secret", directory.path + "/link"), equals: 0)
+        expect(mkfifo(directory.path + "/fifo", 0o600), equals: 0)
+        try Data("own".utf8).write(to: URL(filePath: directory.path + "/own"))
+        expect(chmod(directory.path + "/own", 0o600), equals: 0)
+        let root = try system.open(
+            POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
+        for name in ["second-name", "link", "fifo", "none"] {
+            try expect(!system.share(root.raw, name, 0o664), "\(name)")
+        }
+        try expect(system.share(root.raw, "own", 0o664))
+        try expect(system.status(root.raw, "own")?.mode, equals: 0o664)
+        try expect(system.status(root.raw, "secret")?.mode, equals: 0o600)
+        // By its name nothing is followed either.
+        #expect(throws: StoreError.self) { try system.setMode(root.raw, "link", 0o666) }
+        try expect(system.status(root.raw, "secret")?.mode, equals: 0o600)
+    }
+
+    @Test
+    func `a chain of directories that is deeper than the stack is removed, and listed as nothing`()
+        throws
+    {
+        let system = POSIXFileSystem()
+        let here = POSIXFileSystem.workingDirectory
+        let root = try system.open(here, directory.path, .directory, mode: 0)
+        try system.makeDirectory(root.raw, "deep", mode: 0o755)
+        var inner = try system.open(root.raw, "deep", .directory, mode: 0)
+        for number in 0..<4_000 {
+            try system.makeDirectory(inner.raw, "d", mode: number % 7 == 0 ? 0o555 : 0o755)
+            if number % 7 == 1 { expect(fchmod(inner.raw, 0o755), equals: 0) }
+            inner = try system.open(inner.raw, "d", .directory, mode: 0)
+            if number % 7 == 0 { expect(fchmod(inner.raw, 0o755), equals: 0) }
+        }
+        try expect(storage().keys(), equals: [])
+        try system.removeTree(root.raw, "deep")
+        expect(Damage.names(directory.path), equals: [])
+    }
 }

@@ -175,8 +175,10 @@ package struct OriginPruner: Sendable {
         return report
     }
 
-    /// The files of all releases that the log has ever offered, if it began less than a grace ago with what an older origin
-    /// offered: what stood there besides, a device may be fetching. `nil` if that is long ago, or was no older origin.
+    /// The files of all releases that the log has ever offered, if it began less than a grace ago.
+    ///
+    /// What stood there besides, in an older origin, a device may still be fetching.
+    /// - Returns: `nil` if that is long ago, or there was no older origin.
     private func knownSinceTakingOver(
         _ survey: OriginSurvey, _ state: OriginState, _ grace: Int64
     ) throws(StoreError) -> KeySet? {

@@ -65,6 +65,8 @@ import VersionTree
         arguments: [
             "[]", "{}", text("1"), text(pack().replacing("\"toc\":50", with: "\"toc\":23")),
             text(pack().replacing("\"bytes\":100", with: "\"bytes\":0")),
+            text(pack().replacing("\"bytes\":100", with: "\"bytes\":1")),
+            text(pack().replacing("\"bytes\":100", with: "\"bytes\":23")),
             text(pack().replacing("\"bytes\":100", with: "\"bytes\":4294967297")),
             text(pack().replacing("\"objects\":1,", with: "")),
             text(pack(",\"from\":[]")), text(pack(",\"from\":[\"abc\"]")),
