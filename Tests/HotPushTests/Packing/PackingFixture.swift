@@ -51,8 +51,8 @@ struct PackingFixture {
     }
 
     /// A store with releases 1 to `count`, none of them published.
-    init(_ count: Int = 2, scale: Int = 100) throws {
-        place = try PublishingPlace()
+    init(_ count: Int = 2, scale: Int = 100, in kind: OriginPlace = .directory) throws {
+        place = try PublishingPlace(kind)
         for release in 1...count { try add(release, scale: scale) }
     }
 
