@@ -15,9 +15,7 @@ package enum OriginMarker {
     static func serialized(of id: String? = nil, hasClients: Bool = false) -> [UInt8] {
         let format =
             id == nil && !hasClients ? OriginLayout.plainFormatVersion : OriginLayout.formatVersion
-        var members = [JSONValue.Member(key: "castreeOrigin", value: .integer(format))]
-        if let id { members.append(.init(key: "origin", value: .string(id))) }
-        return JSONWriter.serialize(.object(members), sortedKeys: true) + [10]
+        return JSONValue.members(["castreeOrigin": .integer(format), "origin": .text(id)]).fileBytes
     }
 
     /// The id that a marker names; `nil` for one of an origin that nobody has signed.

@@ -157,10 +157,7 @@ package struct SignedSequences: Sendable {
         var pointer: ChannelPointer
 
         var document: JSONValue {
-            .object([
-                .init(key: "place", value: .string(place)),
-                .init(key: "pointer", value: pointer.document),
-            ])
+            .members(["place": .string(place), "pointer": pointer.document])
         }
     }
 
@@ -176,22 +173,12 @@ package struct SignedSequences: Sendable {
         var unfinished: [String: Unfinished] = [:]
 
         var document: JSONValue {
-            func object(_ numbers: [String: Int64]) -> JSONValue {
-                .object(numbers.map { .init(key: $0.key, value: .integer($0.value)) })
-            }
-            func object(_ texts: [String: String]) -> JSONValue {
-                .object(texts.map { .init(key: $0.key, value: .string($0.value)) })
-            }
             let unwritten = used.filter { $0.value > sequences[$0.key] ?? 0 }
-            return .object([
-                .init(key: "castreeSigned", value: .integer(formatVersion)),
-                .init(key: "places", value: object(places)),
-                .init(key: "sequences", value: object(sequences)),
-                .init(key: "signedAt", value: object(signedAt)),
-                .init(
-                    key: "unfinished",
-                    value: .object(unfinished.map { .init(key: $0.key, value: $0.value.document) })),
-                .init(key: "used", value: object(unwritten)),
+            return .members([
+                "castreeSigned": .integer(formatVersion), "places": .texts(places),
+                "sequences": .named(sequences) { .integer($0) }, "signedAt": .texts(signedAt),
+                "unfinished": .named(unfinished, \.document),
+                "used": .named(unwritten) { .integer($0) },
             ])
         }
     }
