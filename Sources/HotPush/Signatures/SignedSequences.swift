@@ -148,8 +148,7 @@ package struct SignedSequences: Sendable {
         body(&memory, Self.name(pointer.channel, origin), origin)
         try owners.replaceFile(
             directory.raw, owners.fileName(in: path),
-            with: JSONWriter.serialize(memory.document, sortedKeys: true) + [10], mode: 0o600,
-            token: "new", durably: true)
+            with: memory.document.fileBytes, mode: 0o600, token: "new", durably: true)
     }
 
     private struct Unfinished {
@@ -173,12 +172,14 @@ package struct SignedSequences: Sendable {
         var unfinished: [String: Unfinished] = [:]
 
         var document: JSONValue {
+            let none = JSONValue.object([])
             let unwritten = used.filter { $0.value > sequences[$0.key] ?? 0 }
             return .members([
                 "castreeSigned": .integer(formatVersion), "places": .texts(places),
-                "sequences": .named(sequences) { .integer($0) }, "signedAt": .texts(signedAt),
-                "unfinished": .named(unfinished, \.document),
-                "used": .named(unwritten) { .integer($0) },
+                "sequences": .named(sequences) { .integer($0) } ?? none,
+                "signedAt": .texts(signedAt),
+                "unfinished": .named(unfinished, \.document) ?? none,
+                "used": .named(unwritten) { .integer($0) } ?? none,
             ])
         }
     }
@@ -237,8 +238,7 @@ package struct SignedSequences: Sendable {
             guard let place = member.value["place"]?.asString,
                 let value = member.value["pointer"],
                 let name = value["channel"]?.asString.flatMap({ try? ChannelName($0) }),
-                let pointer = try? ChannelPointer(
-                    parsing: JSONWriter.serialize(value, sortedKeys: true) + [10], of: name)
+                let pointer = try? ChannelPointer(parsing: value.fileBytes, of: name)
             else { throw damaged(file) }
             memory.unfinished[member.key] = Unfinished(place: place, pointer: pointer)
         }
