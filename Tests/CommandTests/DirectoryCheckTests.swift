@@ -249,15 +249,7 @@ import Testing
     }
 
     @Test func `says with du what an origin's room is for`() throws {
-        struct Usage: Decodable {
-            struct Figures: Decodable { let files: Int }
-            struct Release: Decodable { let version: String }
-            let offered: Figures
-            let objects: Figures
-            let publisher: Figures
-            let releases: [Release]
-        }
-        let usage = try place.run(.castree, ["du", "site", "--json"]).document(Usage.self)
+        let usage = try place.originUsage()
         try expect(usage.objects.files, equals: paths("objects").count)
         expect(usage.releases.map(\.version), equals: ["2", "1"])
         expect(usage.offered.files > usage.objects.files && usage.publisher.files > 0)

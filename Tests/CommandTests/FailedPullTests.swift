@@ -35,7 +35,7 @@ import Testing
         let plain = try pull("nothing-here")
         expect(plain.errors.contains("check the path"), "\(plain)")
         try place.write(["index.html": "a"], to: "site")
-        let origin = try WebOrigin(place.directory.appending(path: "site"))
+        let origin = try place.origin()
         let inside = try pull("\(origin.url)/__cordova/")
         expect(
             inside.errors.contains("inside a Meteor server: give \(origin.url)\n"), "\(inside)")

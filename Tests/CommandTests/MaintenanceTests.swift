@@ -38,20 +38,11 @@ import Testing
     }
 
     @Test func `retire says what the next gc frees, and gc says that it did`() throws {
-        struct Retired: Decodable {
-            let references: Int
-            let unusedObjects: Int
-            let unusedBytes: Int
-        }
-        struct Collected: Decodable {
-            let objects: Int
-            let bytes: Int
-        }
         let own = "<h1>two</h1>more()".utf8.count
-        let retired = try place.castree("retire", "2", "--json").document(Retired.self)
+        let retired = try place.castree("retire", "2", "--json").document(RetireDocument.self)
         expect(retired.unusedObjects == 2 && retired.unusedBytes == own, "\(retired)")
         expect(retired.references > retired.unusedObjects)
-        let collected = try place.castree("gc", "--json").document(Collected.self)
+        let collected = try place.castree("gc", "--json").document(CollectDocument.self)
         expect(collected.objects == 2 && collected.bytes == own, "\(collected)")
         // In words, and of a version that shares all it has.
         try place.add("3", Release.second)

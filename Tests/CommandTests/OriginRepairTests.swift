@@ -73,9 +73,7 @@ import Testing
         } else {
             lost.append(try damage("js/app.js"))
         }
-        let server =
-            try origin == "http:"
-            ? WebOrigin(place.directory.appending(path: "site")) : nil
+        let server = try origin == "http:" ? place.origin() : nil
         let from =
             server?.url ?? (origin == "file:" ? "file://\(place.directory.path)/site" : origin)
         let repaired = try place.castree("fsck", "--from", from, "--json")
@@ -103,9 +101,7 @@ import Testing
             at: place.directory.appending(path: place.object(lost)))
         try expect(place.castree("fsck", "--repair").status, equals: 1)
         try expect(place.castree("fsck").status, equals: 0)
-        let server =
-            try origin == "http:"
-            ? WebOrigin(place.directory.appending(path: "site")) : nil
+        let server = try origin == "http:" ? place.origin() : nil
         let planned = try place.castree(
             "fsck", "--from", server?.url ?? origin, "--dry-run", "--json")
         expect(planned.status, equals: 0)
@@ -139,9 +135,7 @@ import Testing
     ) throws {
         let file = ".castree/manifests/1.json"
         try FileManager.default.removeItem(at: place.directory.appending(path: file))
-        let server =
-            try origin == "http:"
-            ? WebOrigin(place.directory.appending(path: "site")) : nil
+        let server = try origin == "http:" ? place.origin() : nil
         let from = server?.url ?? origin
         let planned = try place.castree("fsck", "--from", from, "--dry-run", "--json")
         expect(planned.status, equals: 4)
@@ -169,9 +163,7 @@ import Testing
     @Test(arguments: ["site", "http:"])
     func `castree-fsck repairs from an origin, too`(origin: String) throws {
         _ = try damage()
-        let server =
-            try origin == "http:"
-            ? WebOrigin(place.directory.appending(path: "site")) : nil
+        let server = try origin == "http:" ? place.origin() : nil
         let repaired = try place.checker(
             "repair", ".castree", "--from", server?.url ?? origin, "--json")
         expect(repaired.status, equals: 1, "\(repaired)")
@@ -217,7 +209,7 @@ import Testing
     }
 
     @Test func `a sound store is not asked about at all`() throws {
-        let server = try WebOrigin(place.directory.appending(path: "site"))
+        let server = try place.origin()
         try expect(place.castree("fsck", "--from", server.url).status, equals: 0)
         try expect(server.requests(), equals: [])
         // So who is offline hears no alarm.

@@ -48,26 +48,10 @@ import Testing
         let manifestBytes: Int?
     }
 
-    struct Leg: Decodable {
-        let from: String?
-        let fromVersion: String?
-        let packBytes: Int
-        let bytes: Int
-        let requests: Int
-        let rawBytes: Int
-        let rawRequests: Int
-    }
-
     private func run(_ arguments: String...) throws -> PackingDocument {
         let answer = try place.run(.castree, arguments + ["--no-sync", "--json"])
         expect(answer.status, equals: 0, "\(answer)")
         return try answer.document()
-    }
-
-    private func release(_ position: Int = 0) throws -> [String: Any] {
-        let data = Data(try place.contents("site/channels/stable.json").utf8)
-        let pointer = try JSONSerialization.jsonObject(with: data) as? [String: Any]
-        return try require((pointer?["releases"] as? [[String: Any]])?[position])
     }
 
     @Test func `publish packs everything, and what the version before lacks`() throws {
@@ -92,12 +76,12 @@ import Testing
         _ = try run("publish", "1", "site", "--no-packs")
         let second = try run("publish", "2", "site", "--no-packs")
         expect(second.packs.isEmpty)
-        try expect(release()["delivery"] == nil && !place.exists("site/packs"))
+        try expect(place.release()["delivery"] == nil && !place.exists("site/packs"))
         let planned = try run("pack", "2", "site", "--dry-run", "--level", "3")
         expect(planned.packs.count, equals: 2)
         let packed = try run("pack", "2", "site", "--level", "3", "--pack-base", "3")
         expect(packed.packs.map(\.fromVersion) == [nil, "1", "3"] && packed.changed)
-        try expect(release()["delivery"] is String)
+        try expect(place.release()["delivery"] is String)
         let again = try run("pack", "2", "site")
         expect(again.packs.isEmpty && !again.changed)
         try expect(
@@ -110,15 +94,15 @@ import Testing
         expect(answer.status, equals: 0)
         expect(answer.errors.contains("version 2 is offered; its packs follow"))
         expect(answer.text.contains("Packed what version 1 lacks: 2 objects"))
-        try expect(release()["delivery"] is String)
+        try expect(place.release()["delivery"] is String)
     }
 
     @Test func `the newest releases keep their packs, as many as --keep-packs says`() throws {
         for version in ["1", "2", "3"] {
             _ = try run("publish", version, "site", "--keep-packs", "1", "--packs-from", "1")
         }
-        try expect(release()["delivery"] is String)
-        try expect(release(1)["delivery"] == nil && release(2)["delivery"] == nil)
+        try expect(place.release()["delivery"] is String)
+        try expect(place.release(1)["delivery"] == nil && place.release(2)["delivery"] == nil)
         let pruned = try place.castree("prune", "site", "--grace", "0s")
         expect(pruned.text.hasPrefix("Deleted "), "\(pruned)")
         let usage = try place.castree("du", "site", "--json")
@@ -133,17 +117,7 @@ import Testing
         expect(usage.text.contains(" in 3 requests; raw "))
         // Which of the two kinds of sizes it is.
         expect(usage.text.split(separator: "\n").first?.contains("CONTENT"), equals: true)
-        struct Usage: Decodable {
-            struct Figures: Decodable { let files: Int, bytes: Int }
-            struct Channel: Decodable {
-                struct Release: Decodable { let version: String, packs: [Leg] }
-                let channel: String
-                let releases: [Release]
-            }
-            let objects, packs, deliveries: Figures
-            let channels: [Channel]
-        }
-        let document = try place.castree("du", "site", "--json").document(Usage.self)
+        let document = try place.originUsage()
         expect(document.packs.files == 3 && document.deliveries.files == 2)
         let legs = try require(document.channels.first?.releases.first?.packs)
         expect(legs.map(\.fromVersion), equals: [nil, "1"])

@@ -90,16 +90,6 @@ import Testing
         }
     }
 
-    private func pointer(_ channel: String = "stable") throws -> [String: Any] {
-        let data = Data(try place.contents("site/channels/\(channel).json").utf8)
-        return try require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
-    }
-
-    private func head(_ channel: String = "stable") throws -> [String: Any] {
-        let releases = try require(try pointer(channel)["releases"] as? [[String: Any]])
-        return try require(releases.first)
-    }
-
     @Test func `a publisher hears that an origin or a channel is new, in case it mistyped one`()
         throws
     {
@@ -126,7 +116,7 @@ import Testing
         let address = try place.address(of: "js/more.js", in: "2")
         let object = "site/objects/\(address.prefix(2))/\(address.dropFirst(2))"
         try expect(place.contents(object), equals: "more()")
-        try expect(head()["version"] as? String == "2")
+        try expect(place.release()["version"] as? String == "2")
     }
 
     @Test func `publish says in words what it did`() throws {
@@ -150,7 +140,7 @@ import Testing
         _ = try publish(
             "1", "--channel", "beta", "--rollout", "12.5%", "--require", "compatibility=ios-3",
             "--require", "runtimeVersion=2=1", "--mandatory")
-        let release = try head("beta")
+        let release = try place.release(of: "beta")
         expect(release["rolloutPerMille"] as? Int == 125)
         expect(release["rolloutSalt"] as? String == "1")
         expect(release["mandatory"] as? Bool == true)
@@ -159,9 +149,9 @@ import Testing
                 "compatibility": "ios-3", "runtimeVersion": "2=1",
             ])
         _ = try publish("1", "--channel", "beta", "--rollout", "50", "--salt", "s")
-        try expect(head("beta")["rolloutSalt"] as? String == "s")
+        try expect(place.release(of: "beta")["rolloutSalt"] as? String == "s")
         _ = try publish("1", "--channel", "beta", "--rollout", "100")
-        try expect(head("beta")["rolloutPerMille"] == nil)
+        try expect(place.release(of: "beta")["rolloutPerMille"] == nil)
         expect(!place.exists("site/channels/stable.json"))
     }
 
@@ -271,10 +261,10 @@ import Testing
         let document = try answer.document(WithdrawDocument.self)
         expect(document.offered == "1" && !document.embedded)
         expect(document.sequence > second.sequence)
-        try expect(head()["version"] as? String == "1")
+        try expect(place.release()["version"] as? String == "1")
         let last = try place.castree("withdraw", "1", "site", "--embedded")
         expect(last.status, equals: 0)
-        try expect(head()["embedded"] as? Bool == true)
+        try expect(place.release()["embedded"] as? Bool == true)
     }
 
     @Test func `prune deletes old releases after their time of grace`() throws {
@@ -308,6 +298,6 @@ import Testing
             return try answer.document(PublishDocument.self).sequence
         }
         expect(abs(numbers[0] - numbers[1]), equals: 1)
-        try expect((pointer()["releases"] as? [Any])?.count, equals: 2)
+        try expect((place.pointer()["releases"] as? [Any])?.count, equals: 2)
     }
 }

@@ -56,7 +56,7 @@ import Testing
     }
 
     private func served() throws -> WebOrigin {
-        try WebOrigin(place.directory.appending(path: "site"))
+        try place.origin()
     }
 
     private func lifecycle() throws -> LifecycleDocument {

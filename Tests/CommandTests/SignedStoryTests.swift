@@ -39,7 +39,7 @@ import Testing
         try place.add("evil", ["index.html": "<h1>evil</h1>"])
         try castree("key new release.key")
         try castree("publish 1 site --no-sync --sign-key release.key")
-        let web = try WebOrigin(place.directory.appending(path: "site"))
+        let web = try place.origin()
         try expect(device("trust add release.key.pub --origin \(web.url)").status, equals: 0)
         try expect(device("pull \(web.url) --activate").status, equals: 0)
         try expect(current(), equals: "1")
@@ -83,7 +83,7 @@ import Testing
         for name in ["release", "spare", "next"] { try castree("key new \(name).key") }
         try castree("publish 1 site --no-sync --sign-key release.key")
         try castree("trust rotate site --add spare.key.pub --sign-key release.key --no-sync")
-        let web = try WebOrigin(place.directory.appending(path: "site"))
+        let web = try place.origin()
         try expect(device("trust add release.key.pub --origin \(web.url)").status, equals: 0)
         try expect(device("pull \(web.url) --activate").status, equals: 0)
         try expect(trusted().keys.count, equals: 2)

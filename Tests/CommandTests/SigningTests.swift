@@ -57,9 +57,7 @@ import Testing
 
     /// Whether OpenSSL takes the signature of the pointer, by docs/origin-format.md.
     private func isVerified(by key: String) throws -> Bool {
-        let file = place.directory.appending(path: "site/channels/stable.json")
-        let read = try JSONSerialization.jsonObject(with: Data(contentsOf: file))
-        var pointer = try require(read as? [String: Any])
+        var pointer = try place.pointer()
         let all = try require(pointer.removeValue(forKey: "signatures") as? [[String: String]])
         let signature = try require(Data(base64Encoded: all.first?["signature"] ?? ""))
         // RFC 8785, for names and texts in ASCII and whole numbers.
@@ -248,11 +246,7 @@ import Testing
             "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
             "one.key", "--sign-key", "two.key")
         expect(again.status == 1 && again.errors.contains("nothing changes"), "\(again)")
-        struct Usage: Decodable {
-            struct Kind: Decodable { let files, bytes: Int }
-            let trust: Kind
-        }
-        let usage = try place.castree("du", "site", "--json").document(Usage.self)
+        let usage = try place.originUsage()
         expect(usage.trust.files, equals: 1)
         try expect(usage.trust.bytes, equals: place.contents("site/trust/2.json").utf8.count)
         // In words.

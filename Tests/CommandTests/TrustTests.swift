@@ -158,7 +158,7 @@ import Testing
         try expect(
             place.castree("publish", "1", "site", "--no-sync", "--no-packs").status, equals: 0)
         // Nobody has signed it yet.
-        let web = try WebOrigin(place.directory.appending(path: "site"))
+        let web = try place.origin()
         try expect(device("trust", "add", "keys/a.pub", "--origin", web.url).status, equals: 0)
         let unsigned = try device("pull", web.url, "--json")
         expect(unsigned.status, equals: 22, "\(unsigned)")
@@ -225,7 +225,7 @@ import Testing
         try place.add("1", Release.first)
         try expect(
             place.castree("publish", "1", "site", "--no-sync", "--no-packs").status, equals: 0)
-        let web = try WebOrigin(place.directory.appending(path: "site"))
+        let web = try place.origin()
         let first = try device("pull", web.url)
         expect(first.status == 0 && first.errors.contains("are not signed"), "\(first)")
         try expect(!device("pull", web.url).errors.contains("not signed"))
@@ -242,7 +242,7 @@ import Testing
             equals: 0)
         try expect(
             place.castree("publish", "2", "site", "--no-sync", "--no-packs").status, equals: 0)
-        let web = try WebOrigin(place.directory.appending(path: "site"))
+        let web = try place.origin()
         try expect(device("trust", "add", "keys/a.pub", "--origin", web.url).status, equals: 0)
         let kiosk = try Kiosk(place, web.url)
         try kiosk.hear("unable to update", "it is not signed")

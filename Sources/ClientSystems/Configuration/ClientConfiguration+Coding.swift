@@ -99,6 +99,9 @@ extension ClientConfiguration {
             return
                 "a history lists \(Self.historyCounts.lowerBound) to \(Self.historyCounts.upperBound) offers"
         }
+        if serialized().count > Self.byteCountMax {
+            return "a configuration has at most \(Self.byteCountMax) bytes"
+        }
         if deployments.count > Self.deploymentCountMax {
             return "there are more than \(Self.deploymentCountMax) deployments"
         }

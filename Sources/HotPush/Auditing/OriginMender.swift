@@ -113,8 +113,6 @@ extension OriginAudit {
         guard byteCount <= ReleaseContent.madeByteCountMax, let owner = owners[address],
             let file = try mender.file(owner)
         else { return nil }
-        let twin = try TwinMaking.twin(
-            of: file.raw, POSIXFileSystem(), capacity: Int(byteCount))
-        return try ObjectID(of: twin) == address ? twin : nil
+        return try TwinMaking.twin(address, byteCount, of: file.raw, POSIXFileSystem())
     }
 }

@@ -45,22 +45,16 @@ extension ReleaseTerms {
     /// The member of a manifest that keeps them; `nil` if there is nothing to keep.
     package var member: JSONValue.Member? {
         guard order != nil || scope != nil || !requirements.isEmpty else { return nil }
-        var members: [JSONValue.Member] = []
-        if let order { members.append(.init(key: "order", value: .integer(order))) }
-        if let scope { members.append(.init(key: "scope", value: .string(scope))) }
-        if !requirements.isEmpty {
-            let list = requirements.map { requirement in
-                var members: [JSONValue.Member] = [
-                    .init(key: "kind", value: .string(requirement.kind)),
-                    .init(key: "value", value: .string(requirement.value)),
-                ]
-                if let platform = requirement.platform {
-                    members.append(.init(key: "platform", value: .string(platform)))
-                }
-                return JSONValue.object(members)
-            }
-            members.append(.init(key: "requirements", value: .array(list)))
+        let list = requirements.map { requirement in
+            JSONValue.members([
+                "kind": .string(requirement.kind), "value": .string(requirement.value),
+                "platform": .text(requirement.platform),
+            ])
         }
-        return .init(key: Self.key, value: .object(members))
+        let document = JSONValue.members([
+            "order": .number(order), "scope": .text(scope),
+            "requirements": list.isEmpty ? nil : .array(list),
+        ])
+        return .init(key: Self.key, value: document)
     }
 }

@@ -136,15 +136,12 @@ private struct Record {
 extension JournalEntry {
     /// The line of the log, with its line feed.
     var line: [UInt8] {
-        var head: [JSONValue.Member] = [
-            .init(key: "at", value: .integer(at)),
-            .init(key: "event", value: .string(event.name)),
-            .init(key: "sequence", value: .integer(sequence)),
-        ]
-        if times > 1, let since {
-            head.append(.init(key: "times", value: .integer(Int64(times))))
-            head.append(.init(key: "since", value: .integer(since)))
-        }
-        return JSONWriter.serialize(.object(head + event.members), sortedKeys: true) + [10]
+        let isRepeated = times > 1 && since != nil
+        let head: [JSONValue.Member] = .present([
+            "at": .integer(at), "event": .string(event.name), "sequence": .integer(sequence),
+            "times": isRepeated ? .integer(Int64(times)) : nil,
+            "since": isRepeated ? .number(since) : nil,
+        ])
+        return JSONValue.object(head + event.members).fileBytes
     }
 }

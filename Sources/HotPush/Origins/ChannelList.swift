@@ -11,8 +11,7 @@ package enum ChannelList {
 
     static func serialized(_ channels: [ChannelName]) -> [UInt8] {
         let names = channels.sorted().map { JSONValue.string($0.description) }
-        let member = JSONValue.Member(key: "channels", value: .array(names))
-        return JSONWriter.serialize(.object([member]), sortedKeys: true) + [10]
+        return JSONValue.members(["channels": .array(names)]).fileBytes
     }
 
     /// Reads the names.

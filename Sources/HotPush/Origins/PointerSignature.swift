@@ -24,10 +24,7 @@ extension [PointerSignature] {
     var document: JSONValue {
         .array(
             map {
-                .object([
-                    .init(key: "key", value: .string($0.key)),
-                    .init(key: "signature", value: .string(Base64.string($0.signature))),
-                ])
+                .members(["key": .string($0.key), "signature": .text(Base64.string($0.signature))])
             })
     }
 

@@ -61,21 +61,18 @@ struct PackingRecord: Sendable, Hashable {
         func list(_ addresses: Set<ObjectID>) -> JSONValue {
             .array(addresses.sorted().map { .string($0.description) })
         }
-        let members = works.map { delivery, work in
-            JSONValue.Member(
-                key: delivery.description,
-                value: .object([
-                    .init(key: "bases", value: list(work.bases)),
-                    .init(key: "content", value: .string(work.content.description)),
-                    .init(key: "frames", value: list(work.frames)),
-                ]))
-        }
-        let document = JSONValue.object([.init(key: "deliveries", value: .object(members))])
+        let works = JSONValue.object(
+            works.map { delivery, work in
+                let document = JSONValue.members([
+                    "bases": list(work.bases), "content": .text(work.content),
+                    "frames": list(work.frames),
+                ])
+                return .init(key: delivery.description, value: document)
+            })
         let name = ".\(OriginLayout.packed).new"
         try fileSystem.removeIfPresent(aside, name)
         let file = try fileSystem.open(aside, name, .creating, mode: 0o666)
-        try fileSystem.write(
-            file.raw, JSONWriter.serialize(document, sortedKeys: true) + [10])
+        try fileSystem.write(file.raw, JSONValue.members(["deliveries": works]).fileBytes)
         try fileSystem.rename(aside, name, to: publishing, OriginLayout.packed)
     }
 }

@@ -7,10 +7,7 @@ extension AppIdentity {
 
     /// The member of a manifest that keeps it.
     var member: JSONValue.Member {
-        var members: [JSONValue.Member] = []
-        if let id { members.append(.init(key: "id", value: .string(id))) }
-        if let rootURL { members.append(.init(key: "rootURL", value: .string(rootURL))) }
-        return .init(key: Self.key, value: .object(members))
+        .init(key: Self.key, value: .members(["id": .text(id), "rootURL": .text(rootURL)]))
     }
 
     /// What a fetched version says about the app.

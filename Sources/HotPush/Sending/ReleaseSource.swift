@@ -150,9 +150,8 @@ package final class ReleaseContent {
             let versions = source.versions, let owner = owners[address],
             let file = try versions.store.objects.open(owner.address)
         else { return nil }
-        let twin = try TwinMaking.twin(
-            of: file.raw, versions.store.fileSystem, capacity: Int(byteCount))
-        guard twin.count == byteCount, try ObjectID(of: twin) == address else { return nil }
+        let made = try TwinMaking.twin(address, byteCount, of: file.raw, versions.store.fileSystem)
+        guard let twin = made else { return nil }
         last = (address, twin)
         return twin
     }

@@ -86,19 +86,20 @@ final class TwinMaking {
     /// Removes what was made: whoever cleans up after packs finds nobody at work.
     func close() { place = nil }
 
-    /// The twin of an open file, in memory.
+    /// The twin of an open file, in memory; `nil` if this zlib gives another one.
     static func twin(
-        of file: Int32, _ fileSystem: any FileSystem, capacity: Int
-    ) throws(StoreError) -> [UInt8] {
+        _ address: ObjectID, _ byteCount: Int64, of file: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> [UInt8]? {
         let deflater = try Deflater()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
         defer { buffer.deallocate() }
         var twin: [UInt8] = []
-        twin.reserveCapacity(capacity)
+        twin.reserveCapacity(Int(byteCount))
         try fileSystem.forEachPiece(of: file, buffer: buffer) { (piece) throws(StoreError) in
             try deflater.add(piece) { (bytes) throws(StoreError) in twin += bytes }
         }
         _ = try deflater.finish { (bytes) throws(StoreError) in twin += bytes }
+        guard twin.count == byteCount, try ObjectID(of: twin) == address else { return nil }
         return twin
     }
 }

@@ -140,8 +140,7 @@ package struct SignedSequences: Sendable {
         body(&memory, Self.name(pointer.channel, origin), origin)
         try owners.replaceFile(
             directory.raw, owners.fileName(in: path),
-            with: memory.document.fileBytes, mode: 0o600,
-            token: "new", durably: true)
+            with: memory.document.fileBytes, mode: 0o600, token: "new", durably: true)
     }
 
     private struct Unfinished {
@@ -157,7 +156,7 @@ package struct SignedSequences: Sendable {
             guard let place = value["place"]?.asString, let pointer = value["pointer"],
                 let name = pointer["channel"]?.asString.flatMap({ try? ChannelName($0) }),
                 let known = try? ChannelPointer(
-                    parsing: JSONWriter.serialize(pointer, sortedKeys: true) + [10], of: name)
+                    parsing: pointer.fileBytes, of: name)
             else { return nil }
             self.init(place: place, pointer: known)
         }
@@ -179,13 +178,14 @@ package struct SignedSequences: Sendable {
         var unfinished: [String: Unfinished] = [:]
 
         var document: JSONValue {
+            let none = JSONValue.object([])
             let unwritten = used.filter { $0.value > sequences[$0.key] ?? 0 }
             return .members([
                 "castreeSigned": .integer(formatVersion), "places": .texts(places),
-                "sequences": .named(sequences) { .integer($0) } ?? .object([]),
+                "sequences": .named(sequences) { .integer($0) } ?? none,
                 "signedAt": .texts(signedAt),
-                "unfinished": .named(unfinished) { $0.document } ?? .object([]),
-                "used": .named(unwritten) { .integer($0) } ?? .object([]),
+                "unfinished": .named(unfinished, \.document) ?? none,
+                "used": .named(unwritten) { .integer($0) } ?? none,
             ])
         }
     }

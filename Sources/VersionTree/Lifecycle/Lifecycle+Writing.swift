@@ -31,72 +31,54 @@ extension Lifecycle {
 
     /// The bytes of the file.
     func serialized() throws(StoreError) -> [UInt8] {
-        var members: [JSONValue.Member] = others
-        func add(_ key: String, _ value: JSONValue) {
-            members.append(.init(key: key, value: value))
-        }
-        func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
-        add("bad", .array(bad.map { Self.value(of: $0) }))
-        add("boot", boot.map { Self.value(of: $0) } ?? .null)
-        add("confirmed", confirmed.map { Self.value(of: $0) } ?? .null)
-        add("current", optional(current))
-        add("embedded", optional(embedded))
-        add("format", .integer(Self.formatVersion))
-        add("knownGood", .array(knownGood.map { .string($0) }))
-        add("pending", optional(pending))
-        // Newer than format 1: left out if there is nothing to say.
-        if let before { add("before", .string(before)) }
-        if !protected.isEmpty {
-            add("protected", .array(protected.sorted().map { .string($0) }))
-        }
-        if !trials.isEmpty { add("trials", .array(trials.map { Self.value(of: $0) })) }
-        if isTrusting { add("trusting", .bool(true)) }
-        if !unheard.isEmpty { add("unheard", .array(unheard.map { Self.value(of: $0) })) }
+        let members: [JSONValue.Member] =
+            others
+            + .present([
+                "bad": .array(bad.map { Self.value(of: $0) }),
+                "boot": boot.map { Self.value(of: $0) } ?? .null,
+                "confirmed": confirmed.map { Self.value(of: $0) } ?? .null,
+                "current": JSONValue.text(current) ?? .null,
+                "embedded": JSONValue.text(embedded) ?? .null,
+                "format": .integer(Self.formatVersion),
+                "knownGood": .array(knownGood.map { .string($0) }),
+                "pending": JSONValue.text(pending) ?? .null,
+                // Newer than format 1: left out if there is nothing to say.
+                "before": .text(before),
+                "protected": protected.isEmpty
+                    ? nil : .array(protected.sorted().map { .string($0) }),
+                "trials": trials.isEmpty ? nil : .array(trials.map { Self.value(of: $0) }),
+                "trusting": isTrusting ? .bool(true) : nil,
+                "unheard": unheard.isEmpty ? nil : .array(unheard.map { Self.value(of: $0) }),
+            ])
         let digest = if let staleDigest { staleDigest } else { try Self.digest(of: members) }
-        let document = JSONValue.object(
-            members + [.init(key: Self.digestKey, value: .string(digest))])
-        return JSONWriter.serialize(document, sortedKeys: true) + [10]
+        return JSONValue.object(members + [.init(key: Self.digestKey, value: .string(digest))])
+            .fileBytes
     }
 
     private static func value(of ban: Ban) -> JSONValue {
-        .object([
-            .init(key: "at", value: .integer(ban.at)),
-            .init(key: "content", value: .string(ban.content.description)),
-            .init(key: "count", value: .integer(Int64(ban.count))),
-            .init(key: "reason", value: .string(ban.reason)),
-            .init(key: "version", value: .string(ban.version)),
+        .members([
+            "at": .integer(ban.at), "content": .text(ban.content),
+            "count": .integer(Int64(ban.count)), "reason": .string(ban.reason),
+            "version": .string(ban.version),
         ])
     }
 
     private static func value(of boot: Boot) -> JSONValue {
-        var members: [JSONValue.Member] = [
-            .init(key: "startedAt", value: .integer(boot.startedAt)),
-            .init(key: "token", value: .string(boot.token)),
-            .init(key: "version", value: .string(boot.version)),
-        ]
-        if let content = boot.content {
-            members.append(.init(key: "content", value: .string(content.description)))
-        }
-        if let system = boot.system {
-            members.append(.init(key: "system", value: .string(system)))
-        }
-        if boot.isWatched { members.append(.init(key: "watched", value: .bool(true))) }
-        return .object(members)
-    }
-
-    private static func value(of confirmed: Confirmation) -> JSONValue {
-        .object([
-            .init(key: "token", value: .string(confirmed.token)),
-            .init(key: "version", value: .string(confirmed.version)),
+        .members([
+            "startedAt": .integer(boot.startedAt), "token": .string(boot.token),
+            "version": .string(boot.version), "content": .text(boot.content),
+            "system": .text(boot.system), "watched": boot.isWatched ? .bool(true) : nil,
         ])
     }
 
+    private static func value(of confirmed: Confirmation) -> JSONValue {
+        .members(["token": .string(confirmed.token), "version": .string(confirmed.version)])
+    }
+
     private static func value(of trial: Trial) -> JSONValue {
-        .object([
-            .init(key: "content", value: .string(trial.content.description)),
-            .init(key: "strikes", value: .integer(Int64(trial.strikes))),
-            .init(key: "takenBack", value: .integer(Int64(trial.takenBack))),
-            .init(key: "version", value: .string(trial.version)),
+        .members([
+            "content": .text(trial.content), "strikes": .integer(Int64(trial.strikes)),
+            "takenBack": .integer(Int64(trial.takenBack)), "version": .string(trial.version),
         ])
     }
 

@@ -17,14 +17,13 @@ extension StoreTrust {
     /// The bytes of the file.
     func serialized() throws(StoreError) -> [UInt8] {
         let members: [JSONValue.Member] =
-            [
-                .init(key: "format", value: .integer(Self.formatVersion)),
-                .init(key: "origins", value: .array(origins.map { .object($0.members) })),
-            ] + foreign
+            .present([
+                "format": .integer(Self.formatVersion),
+                "origins": .array(origins.map { .object($0.members) }),
+            ]) + foreign
         let digest = try Lifecycle.digest(of: members)
-        let document = JSONValue.object(
-            members + [.init(key: Lifecycle.digestKey, value: .string(digest))])
-        return JSONWriter.serialize(document, sortedKeys: true) + [10]
+        return JSONValue.object(members + [.init(key: Lifecycle.digestKey, value: .string(digest))])
+            .fileBytes
     }
 
     /// Reads the file.
@@ -154,23 +153,14 @@ extension TrustedOrigin {
     ]
 
     fileprivate var members: [JSONValue.Member] {
-        var members: [JSONValue.Member] = [
-            .init(key: "keys", value: .array(keys.map { .string($0.base64) })),
-            .init(key: "latest", value: .integer(latest)),
-            .init(key: "places", value: .array(places.map { .string($0) })),
-            .init(
-                key: "sequences",
-                value: .object(sequences.map { .init(key: $0.key, value: .integer($0.value)) })),
-            .init(key: "threshold", value: .integer(Int64(threshold))),
-        ]
-        if let id { members.append(.init(key: "id", value: .string(id))) }
-        if let version { members.append(.init(key: "version", value: .integer(version))) }
-        if floor > 0 { members.append(.init(key: "floor", value: .integer(floor))) }
-        if !ends.isEmpty {
-            let values = ends.map { JSONValue.Member(key: $0.key, value: .integer($0.value)) }
-            members.append(.init(key: "ends", value: .object(values)))
-        }
-        if let appKeys { members.append(.init(key: "appKeys", value: .string(appKeys))) }
-        return members + foreign
+        .present([
+            "keys": .array(keys.map { .string($0.base64) }), "latest": .integer(latest),
+            "places": .array(places.map { .string($0) }),
+            "sequences": .object(
+                sequences.map { .init(key: $0.key, value: .integer($0.value)) }),
+            "threshold": .integer(Int64(threshold)), "id": .text(id),
+            "version": .number(version), "floor": floor > 0 ? .integer(floor) : nil,
+            "ends": .named(ends) { .integer($0) }, "appKeys": .text(appKeys),
+        ]) + foreign
     }
 }

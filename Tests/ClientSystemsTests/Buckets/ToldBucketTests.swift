@@ -13,52 +13,6 @@ import VersionTree
 
 /// Origins in buckets from which the clients of other systems update.
 @Suite struct ToldBucketTests {
-    /// Labels, digests and times are what a directory gives that is published to alike.
-    @Test func `a directory that is published alike tells the same`() throws {
-        let shelf = try ToldBucketWorld.shelf()
-        let world = try ToldBucketWorld(shelf)
-        let directory = shelf.directory.appending("origin")
-        let clock = world.store.clock
-        func publisher() -> Publisher {
-            var options = PublisherOptions()
-            options.isDurable = false
-            options.packs.moment = .never
-            options.telling = world.telling()
-            return Publisher(
-                directory, options: options, fileSystem: POSIXFileSystem(), now: { clock.now })
-        }
-        func both(_ version: String) throws {
-            try world.publish(version, by: world.publisher())
-            try publisher().publish(version, of: shelf.versions)
-        }
-        func enable(_ system: ClientSystem) throws {
-            try world.enable(system, by: world.publisher())
-            try world.telling().enable(TellingPlace.configuration(system), by: publisher())
-        }
-        try both("1")
-        try enable(.codePush)
-        try both("2")
-        try enable(.expo)
-        try both("3")
-        clock.advance(10)
-        _ = try world.publisher().withdraw(VersionName("3"))
-        _ = try publisher().withdraw(VersionName("3"))
-        try both("4")
-        try both("1")
-        for system in [ClientSystem.codePush, .expo] {
-            let expected = try publisher().draft().clients().history(of: .stable, system)
-            try expect(world.history(system), equals: expected)
-            let address = "for/\(system.rawValue)/stable.json"
-            var copy = try ClientHistory(
-                parsing: try require(world.store.files[address]).bytes, of: .stable, system)
-            expect(copy.log != nil)
-            copy.log = nil
-            expect(copy, equals: expected)
-        }
-        try expect(world.history(.codePush).labelCount, equals: 5)
-        expect(world.broken, equals: [])
-    }
-
     @Test func `the log alone makes every history and configuration again`() throws {
         let world = try ToldBucketWorld()
         try world.publish("1", by: world.publisher())

@@ -49,6 +49,15 @@ import VersionTree
         expect(history.offers[1].documents.map(\.signature), equals: ["sig", nil])
     }
 
+    @Test("is not set if it is more than is read")
+    func large() {
+        var configuration = ClientConfiguration(.codePush, baseURL: "https://u.example.org")
+        for number in 0..<1000 {
+            configuration.deployments["\(number)" + String(repeating: "k", count: 250)] = .stable
+        }
+        expect(configuration.problem?.contains("262144 bytes"), equals: true)
+    }
+
     @Test("is refused if it breaks a rule, with the file's name and what to do")
     func hostileConfigurations() throws {
         let text = Self.configuration

@@ -141,7 +141,7 @@ import Testing
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSinceNow: -3600)],
                 ofItemAtPath: place.directory.appending(path: "site/channels/stable.json").path)
-            let origin = try WebOrigin(place.directory.appending(path: "site"))
+            let origin = try place.origin()
             try castree("--store", "device", "pull", origin.url)
             let counts = try counter.counted {
                 try castree("--store", "device", "pull", origin.url)

@@ -125,6 +125,8 @@ struct RollbackDocument: Decodable {
 struct RetireDocument: Decodable {
     let version: String
     let references: Int
+    let unusedObjects: Int
+    let unusedBytes: Int
 }
 
 struct CollectDocument: Decodable {

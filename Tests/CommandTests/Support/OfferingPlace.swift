@@ -45,4 +45,53 @@ extension Workplace {
 
     /// `site` behind a web server.
     func origin() throws -> WebOrigin { try WebOrigin(directory.appending(path: "site")) }
+
+    /// What a channel of `site` says, as devices read it.
+    func pointer(_ channel: String = "stable") throws -> [String: Any] {
+        let data = Data(try contents("site/channels/\(channel).json").utf8)
+        return try require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+    }
+
+    /// A release that a channel of `site` offers, the newest first.
+    func release(_ position: Int = 0, of channel: String = "stable") throws -> [String: Any] {
+        try require((pointer(channel)["releases"] as? [[String: Any]])?[position])
+    }
+
+    /// What `du site` says.
+    func originUsage() throws -> OriginUsageDocument {
+        try castree("du", "site", "--json").document()
+    }
+}
+
+struct OriginUsageDocument: Decodable {
+    struct Figures: Decodable {
+        let files: Int
+        let bytes: Int
+    }
+
+    struct Leg: Decodable {
+        let from: String?
+        let fromVersion: String?
+        let packBytes: Int
+        let bytes: Int
+        let requests: Int
+        let rawBytes: Int
+        let rawRequests: Int
+    }
+
+    struct Channel: Decodable {
+        struct Release: Decodable {
+            let version: String
+            let packs: [Leg]
+        }
+
+        let channel: String
+        let releases: [Release]
+    }
+
+    struct Release: Decodable { let version: String }
+
+    let offered, objects, packs, deliveries, trust, publisher: Figures
+    let channels: [Channel]
+    let releases: [Release]
 }

@@ -62,19 +62,6 @@ import VersionTree
         expect(count < 500)
     }
 
-    @Test func `a withdrawal that died before devices saw it can be repeated`() throws {
-        let world = try BucketWorld(Self.shelf.get())
-        try Verb.withdraw.prepare(world)
-        let killed = world.publisher("one") { request in
-            request.isWrite && request.key.hasPrefix("channels/")
-                ? .end(isApplied: false) : .answered
-        }
-        _ = try killed.withdraw(VersionName("3"))
-        let code = code { try world.publisher("two").withdraw(VersionName("3")) }
-        expect(code, equals: .notOffered)
-        world.expectEnd()
-    }
-
     @Test(
         arguments: [["bare"], ["quoted"], []] as [Set<String>],
         [["bare"], ["quoted"], []] as [Set<String>])

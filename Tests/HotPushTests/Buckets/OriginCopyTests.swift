@@ -36,61 +36,72 @@ import VersionTree
         all.filter { !$0.key.hasPrefix("probe/") && $0.key != "origin.json" }
     }
 
-    @Test(arguments: [true, false])
-    func `all of it is copied, byte by byte, and published to as before`(hasLog: Bool) throws {
-        let fixture = try directory(hasLog: hasLog)
-        let before = try fixture.place.published()
-        let world = try BucketWorld()
-        let report = try copy(fixture, to: world)
-        expect(report.channelCount == 1 && report.behind.isEmpty && report.foundCount == 0)
-        let copied = files(world.store.files.mapValues(\.bytes)).filter {
-            hasLog || !$0.key.hasPrefix("log/")
-        }
-        expect(copied.keys.sorted(), equals: files(before).keys.sorted())
-        for (path, bytes) in copied where path != "channels/stable.json" || hasLog {
-            expect(before[path], equals: bytes, "\(path)")
-        }
-        try expect(fixture.place.published(), equals: before)
-        try expect(world.offered(), equals: ["r2", "r1"])
-        let commit = try world.publisher(packs: .before).publish(
-            "r1", of: fixture.place.versions)
-        expect(commit.objects.count, equals: 0)
-        world.checkEnd()
-        // A log is not written in the order of its numbers.
-        expect(hasLog || world.broken.isEmpty)
+    /// Copies an origin from one place to another.
+    @discardableResult
+    private func copy(
+        _ source: PackingFixture, to target: PublishingPlace, ending steps: EndingSteps? = nil
+    ) throws -> OriginCopy.Report {
+        let place = source.place
+        let storage =
+            place.kind == .directory
+            ? try OriginCopy.directory(place.origin) : try place.storage()
+        let publisher = steps.map { target.publisher(ending: $0) } ?? target.publisher()
+        return try OriginCopy(
+            publisher.engine(isCreating: true), from: storage, scratch: place.store.directory.path
+        ).run()
     }
 
-    @Test(arguments: [true, false])
-    func `a copy in a directory is an origin like any other, wherever it was cut`(
-        hasLog: Bool
+    @Test(arguments: places, places)
+    func `all of it is copied, byte by byte, and published to as before`(
+        from: OriginPlace, to: OriginPlace
+    ) throws {
+        for hasLog in from == .directory ? [true, false] : [true] {
+            let fixture = try PackingFixture(scale: 10, in: from)
+            for version in ["r1", "r2"] { try fixture.publish(version) }
+            if !hasLog { try fixture.place.forgetLog() }
+            let before = try fixture.place.published()
+            let target = fixture.place.at(to, "copy")
+            let report = try copy(fixture, to: target)
+            expect(report.channelCount == 1 && report.behind.isEmpty && report.foundCount == 0)
+            let copied = files(try target.published()).filter {
+                hasLog || !$0.key.hasPrefix("log/")
+            }
+            expect(copied.keys.sorted(), equals: files(before).keys.sorted())
+            for (path, bytes) in copied where path != "channels/stable.json" || hasLog {
+                expect(before[path], equals: bytes, "\(path)")
+            }
+            try expect(fixture.place.published(), equals: before)
+            try expect(target.offered(), equals: ["r2", "r1"])
+            let commit = try target.publisher(packs: .before).publish("r1", of: target.versions)
+            expect(commit.objects.count, equals: 0)
+        }
+    }
+
+    @Test(arguments: OriginPlace.timed, [true, false])
+    func `a copy that was killed anywhere goes on, and is an origin like any other`(
+        kind: OriginPlace, hasLog: Bool
     ) throws {
         let fixture = try directory(hasLog: hasLog)
-        let share = TestShare(oneIn: 9)
-        let count = try share.count { point in
-            let target = fixture.place.withOrigin("copy-\(point)")
-            func copy(on disk: any FileSystem) throws {
-                let source = try OriginCopy.directory(fixture.place.origin)
-                let engine = try target.publisher(on: disk).engine(isCreating: true)
-                _ = try OriginCopy(engine, from: source, scratch: target.origin).run()
+        let whole = try copy(fixture, to: fixture.place.at(kind, "whole"))
+        let count = try TestShare(oneIn: 9).count { point in
+            let target = fixture.place.at(kind, "copy-\(point)")
+            let steps = EndingSteps(after: point, isApplied: point % 2 == 0)
+            _ = try? copy(fixture, to: target, ending: steps)
+            // Nobody sees anything of it before it is whole.
+            if try target.pointer() != nil {
+                try expect(target.bytes("log/0000000001.json") != nil)
+                try expect(target.read()?.version, equals: "r2", "\(point)")
             }
-            let disk = FaultyFileSystem()
-            disk.arm(.stop(after: point))
-            try? copy(on: disk)
-            if FileManager.default.fileExists(atPath: target.origin) {
-                // Nobody sees anything of it before it is whole.
-                let published = try target.published()
-                expect(
-                    published["channels/stable.json"] == nil
-                        || published["log/0000000001.json"] != nil)
-            }
-            try copy(on: POSIXFileSystem())
+            let again = try copy(fixture, to: target)
+            expect(again.sent.count + again.foundCount <= whole.sent.count || kind == .directory)
             var options = OriginAuditOptions()
             options.check.isDeep = true
-            let storage = try OriginCopy.directory(target.origin)
-            try expect(OriginAudit(storage, options).run().findings, equals: [], "\(point)")
+            try expect(
+                OriginAudit(target.storage(), options).run().findings, equals: [], "\(point)")
+            try expect(target.offered(), equals: ["r2", "r1"])
             try expect(target.publish("1").objects.count > 0)
-            Damage.remove(target.origin)
-            return disk.hasFired
+            try target.restore([:])
+            return steps.wereReached
         }
         expect(count > 3)
     }
@@ -139,22 +150,6 @@ import VersionTree
         }
         expect(refusals.withLock { $0 }, equals: [.busy, .busy, .busy])
         try expect(world.offered(), equals: ["r2", "r1"])
-    }
-
-    @Test func `a copy that was killed anywhere goes on, and ends the same`() throws {
-        let fixture = try directory()
-        let whole = try copy(fixture, to: BucketWorld())
-        let share = TestShare(oneIn: 9)
-        for number in 1...whole.figures.requestCount where share.takes(number) {
-            let world = try BucketWorld()
-            _ = try? copy(fixture, to: world) {
-                $0.number == number ? .end(isApplied: number % 2 == 0) : .answered
-            }
-            let again = try copy(fixture, to: world)
-            expect(again.sent.count + again.foundCount <= whole.sent.count)
-            try expect(world.offered(), equals: ["r2", "r1"])
-            world.expectEnd("killed at request \(number)")
-        }
     }
 
     @Test

@@ -29,13 +29,6 @@ extension ForeignSystem {
 }
 
 extension JSONValue {
-    /// An object of the members that there are.
-    static func members(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
-        .object(members.compactMap { key, value in value.map { Member(key: key, value: $0) } })
-    }
-
-    static func text(_ text: String?) -> JSONValue? { text.map { .string($0) } }
-
     static func list(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
 
     /// The text of a member that must be there.

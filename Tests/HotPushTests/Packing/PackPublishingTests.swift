@@ -8,12 +8,10 @@ import VersionTree
 @testable import HotPush
 
 @Suite("A publisher of packs") struct PackPublishingTests {
-    let fixture: PackingFixture
-
-    init() throws { fixture = try PackingFixture() }
-
-    @Test("makes a pack of everything, from which the release comes byte for byte")
-    func whole() throws {
+    @Test(
+        "makes a pack of everything, from which the release comes byte for byte", arguments: places)
+    func whole(_ kind: OriginPlace) throws {
+        let fixture = try PackingFixture(in: kind)
         try fixture.publish("r1")
         let packs = try fixture.readAll([])
         expect(packs.count, equals: 1)
@@ -24,8 +22,11 @@ import VersionTree
         try expect(fixture.place.read()?.files, equals: PackingFixture.files(1))
     }
 
-    @Test("makes a pack from the release before, of what that lacks, whatever its files are called")
-    func fromTheOneBefore() throws {
+    @Test(
+        "makes a pack from the release before, of what that lacks, whatever its files are called",
+        arguments: places)
+    func fromTheOneBefore(_ kind: OriginPlace) throws {
+        let fixture = try PackingFixture(in: kind)
         try fixture.publish("r1")
         try fixture.publish("r2")
         let packs = try fixture.readAll(["r1"])

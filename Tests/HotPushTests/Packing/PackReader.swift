@@ -10,7 +10,8 @@ import Zstandard
 
 /// Reads the packs of an origin in the plainest way: whole files, in memory.
 struct PackReader {
-    let origin: String
+    /// The bytes of a file of the origin.
+    let file: (String) throws -> [UInt8]?
     /// Where bases are that the origin has not.
     var store: Store?
 
@@ -23,7 +24,7 @@ struct PackReader {
     }
 
     func delivery(of version: PublishedVersion, _ published: PublishedDelivery) throws -> Delivery {
-        let bytes = try Damage.contents("\(origin)/\(OriginLayout.delivery(published.address))")
+        let bytes = try require(file(OriginLayout.delivery(published.address, in: published.epoch)))
         expect(Int64(bytes.count), equals: published.byteCount)
         try expect(ObjectID(of: bytes), equals: published.address)
         return try Delivery(parsing: bytes, of: version)
@@ -31,7 +32,9 @@ struct PackReader {
 
     /// The delivery of the first release of a channel; `nil` if it has none.
     func delivery(_ channel: ChannelName = .stable) throws -> Delivery? {
-        let pointer = try DirectoryOrigin(origin).pointer(channel)
+        let pointer = try file(OriginLayout.pointer(channel)).map {
+            try ChannelPointer(parsing: $0, of: channel)
+        }
         guard let release = pointer?.releases.first, let published = release.delivery else {
             return nil
         }
@@ -40,8 +43,10 @@ struct PackReader {
 
     /// Decodes a pack, and holds everything in it against the manifest.
     /// - Parameter base: the manifest of the content from which it leads.
-    func read(_ pack: Delivery.Pack, from base: Manifest? = nil) throws -> Pack {
-        let bytes = try Damage.contents("\(origin)/\(OriginLayout.pack(pack.address))")
+    func read(
+        _ pack: Delivery.Pack, from base: Manifest? = nil, in epoch: Int64 = 0
+    ) throws -> Pack {
+        let bytes = try require(file(OriginLayout.pack(pack.address, in: epoch)))
         try expect(ObjectID(of: bytes), equals: pack.address)
         expect(Int64(bytes.count), equals: pack.byteCount)
         let head = try PackHead(
@@ -94,8 +99,7 @@ struct PackReader {
     }
 
     private func baseBytes(_ object: Reference) throws -> [UInt8] {
-        let path = "\(origin)/\(OriginLayout.object(object.address))"
-        if FileManager.default.fileExists(atPath: path) { return try Damage.contents(path) }
+        if let bytes = try file(OriginLayout.object(object.address)) { return bytes }
         return try require(try store?.read(object.address, limit: Int(object.byteCount)))
     }
 

@@ -116,9 +116,11 @@ import VersionTree
         expect(!disk.operations.contains { $0.verb == .write })
     }
 
-    @Test("a release that is offered again without packs keeps those that it has")
-    func kept() throws {
-        try fixture.publish("r2")
+    @Test(
+        "a release that is offered again without packs keeps those that it has", arguments: places)
+    func kept(_ kind: OriginPlace) throws {
+        let fixture = try PackingFixture(3, scale: 10, in: kind)
+        for version in ["r1", "r2"] { try fixture.publish(version) }
         let delivery = try fixture.pointer().releases[0].delivery
         let offer = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "x"))
         try fixture.publisher(.never).publish("r2", of: fixture.place.versions, as: offer)
@@ -129,9 +131,11 @@ import VersionTree
         try expect(fixture.pointer().releases[0].delivery, equals: delivery)
     }
 
-    @Test("the newest releases of a channel keep their packs, as many as is said")
-    func keptReleases() throws {
-        try fixture.publish("r2")
+    @Test(
+        "the newest releases of a channel keep their packs, as many as is said", arguments: places)
+    func keptReleases(_ kind: OriginPlace) throws {
+        let fixture = try PackingFixture(3, scale: 10, in: kind)
+        for version in ["r1", "r2"] { try fixture.publish(version) }
         try fixture.publish("r3")
         try expect(
             fixture.pointer().releases.map { $0.delivery != nil }, equals: [true, true, false])
@@ -143,9 +147,12 @@ import VersionTree
             ])
     }
 
-    @Test("packs made for a release that has some already lead from what was not considered before")
-    func more() throws {
-        try fixture.publish("r2")
+    @Test(
+        "packs made for a release that has some already lead from what was not considered before",
+        arguments: places)
+    func more(_ kind: OriginPlace) throws {
+        let fixture = try PackingFixture(3, scale: 10, in: kind)
+        for version in ["r1", "r2"] { try fixture.publish(version) }
         let more = try fixture.publisher(.before) { $0.packs.baseVersions = ["r3"] }
             .pack("r2", of: fixture.place.versions)
         expect(more?.packs.map(\.version) == ["r3"] && more?.keptPackCount == 2)
@@ -154,51 +161,56 @@ import VersionTree
 }
 
 @Suite("Collecting an origin with packs") struct PackCollectionTests {
-    let fixture: PackingFixture
-
-    init() throws {
-        fixture = try PackingFixture(3, scale: 10)
+    private func published(_ kind: OriginPlace = .directory) throws -> PackingFixture {
+        let fixture = try PackingFixture(3, scale: 10, in: kind)
         for version in ["r1", "r2", "r3"] { try fixture.publish(version) }
+        return fixture
     }
 
-    private func collect(_ count: Int, grace: Int64) throws {
+    private func collect(_ fixture: PackingFixture, _ count: Int, grace: Int64) throws {
         try fixture.place.publisher().collect(
             OriginRetention(releaseCount: count, graceSeconds: grace))
     }
 
-    private func files(_ directory: String) -> Int {
-        Damage.names(fixture.place.origin + "/" + directory).filter { $0.utf8.count > 60 }.count
+    private func files(_ fixture: PackingFixture, _ directory: String) throws -> Int {
+        try fixture.place.published().keys.count { $0.hasPrefix(directory + "/") }
     }
 
     @Test("deletes deliveries that no pointer names, and with them their packs, after the grace")
     func grace() throws {
-        expect(files("deliveries") == 3 && files("packs") == 6)
+        let fixture = try published()
+        try expect(files(fixture, "deliveries") == 3 && files(fixture, "packs") == 6)
         // r1 has lost its packs to r3.
-        try collect(10, grace: 3600)
+        try collect(fixture, 10, grace: 3600)
         fixture.place.clock.advance(3599)
-        try collect(10, grace: 3600)
-        expect(files("deliveries") == 3 && files("packs") == 6)
+        try collect(fixture, 10, grace: 3600)
+        try expect(files(fixture, "deliveries") == 3 && files(fixture, "packs") == 6)
         fixture.place.clock.advance(2)
-        try collect(10, grace: 3600)
-        expect(files("deliveries") == 2 && files("packs") == 5)
+        try collect(fixture, 10, grace: 3600)
+        try expect(files(fixture, "deliveries") == 2 && files(fixture, "packs") == 5)
         try fixture.readAll(["r1", "r2"])
-        try collect(1, grace: 0)
-        expect(files("deliveries") == 1 && files("packs") == 3)
+        try collect(fixture, 1, grace: 0)
+        try expect(files(fixture, "deliveries") == 1 && files(fixture, "packs") == 3)
     }
 
     @Test("never reads a pack")
     func reading() throws {
+        let fixture = try published()
         let disk = FaultyFileSystem()
         try fixture.place.publisher(on: disk).collect(OriginRetention(graceSeconds: 0))
         expect(!disk.operations.contains { $0.verb == .read && $0.path.contains("/packs/") })
     }
 
-    @Test("keeps no object and no manifest for a pack")
-    func apart() throws {
+    @Test(
+        "keeps no object and no manifest for a pack, and no packs that a release has lost",
+        arguments: places)
+    func apart(_ kind: OriginPlace) throws {
+        let fixture = try published(kind)
         _ = try fixture.place.publisher().withdraw(VersionName("r1"))
-        let before = (files("manifests"), files("objects"))
-        try collect(10, grace: 0)
-        expect(files("manifests") == before.0 - 1 && files("objects") == before.1 - 8)
+        let before = try (files(fixture, "manifests"), files(fixture, "objects"))
+        try collect(fixture, 10, grace: 0)
+        try expect(files(fixture, "manifests") == before.0 - 1)
+        try expect(files(fixture, "objects") == before.1 - 8 && files(fixture, "deliveries") == 2)
         // The packs of r2 from r1 stand: a device with r1 has what they need.
         let r1 = try fixture.manifest("r1").contentAddress()
         let delivery = try require(try fixture.reader.delivery())

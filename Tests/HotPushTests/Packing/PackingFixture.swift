@@ -51,8 +51,8 @@ struct PackingFixture {
     }
 
     /// A store with releases 1 to `count`, none of them published.
-    init(_ count: Int = 2, scale: Int = 100) throws {
-        place = try PublishingPlace()
+    init(_ count: Int = 2, scale: Int = 100, in kind: OriginPlace = .directory) throws {
+        place = try PublishingPlace(kind)
         for release in 1...count { try add(release, scale: scale) }
     }
 
@@ -63,7 +63,9 @@ struct PackingFixture {
         try place.store.add("r\(release)", Self.files(release, scale: scale))
     }
 
-    var reader: PackReader { PackReader(origin: place.origin, store: place.versions.store) }
+    var reader: PackReader {
+        PackReader(file: { try place.bytes($0) }, store: place.versions.store)
+    }
 
     func manifest(_ version: String) throws -> Manifest {
         try place.versions.registeredManifest(of: version)
@@ -106,7 +108,7 @@ struct PackingFixture {
 
     /// What the channel offers.
     func pointer() throws -> ChannelPointer {
-        try require(try DirectoryOrigin(place.origin).pointer(.stable))
+        try require(place.pointer())
     }
 
     /// The names of the files in one of the publisher's own directories.

@@ -34,6 +34,7 @@ import VersionTree
         // Of each the manifest and an object.
         let gone = try Set(before).subtracting(place.published().keys)
         expect(gone.count == 6 && report.fileCount >= 6)
+        expect(report.fileCount == 6 || kind != .directory)
         try expect(place.offered(), equals: ["14", "13"])
         for release in try require(place.pointer()).releases {
             try expect(place.files(of: require(release.version))["shared"], equals: "same")
@@ -138,7 +139,8 @@ import VersionTree
             try expect(place.published(), equals: before)
             try place.set(key, bytes)
         }
-        try expect(collect(1, grace: 0, in: place).fileCount >= 4)
+        let count = try collect(1, grace: 0, in: place).fileCount
+        expect(count == 4 || count > 4 && kind != .directory)
     }
 
     @Test("is refused where there is no origin", arguments: places)
@@ -171,7 +173,7 @@ import VersionTree
         let last = try place.publisher().withdraw(VersionName("1"))
         expect(last.releases.isEmpty)
         // It can be offered again.
-        try place.publish("2")
+        try expect(place.publish("2").objects.isEmpty || kind != .directory)
         try expect(place.read()?.version, equals: "2")
     }
 

@@ -12,7 +12,7 @@ import VersionTree
 /// A store with releases, and a place to publish them to.
 struct PublishingPlace {
     let store: TemporaryStore
-    let kind: OriginPlace
+    private(set) var kind: OriginPlace
     private let buckets: PlacedBuckets
     private var originName = "origin"
 
@@ -46,6 +46,13 @@ struct PublishingPlace {
     func withOrigin(_ name: String) -> PublishingPlace {
         var place = self
         place.originName = name
+        return place
+    }
+
+    /// The same store, and a place of another kind.
+    func at(_ kind: OriginPlace, _ name: String) -> PublishingPlace {
+        var place = withOrigin(name)
+        place.kind = kind
         return place
     }
 
@@ -91,6 +98,14 @@ struct PublishingPlace {
         return .bucket(
             OriginPublisher(
                 storage, options: options, now: { clock.now }, pause: { _ in clock.advance(1) }))
+    }
+
+    /// A publisher that ends after some steps.
+    func publisher(
+        ending steps: EndingSteps, _ change: (inout PublisherOptions) -> Void = { _ in }
+    ) -> PlacePublisher {
+        steps.begin()
+        return publisher(on: steps.disk, change, schedule: { steps.schedule($0) })
     }
 
     @discardableResult

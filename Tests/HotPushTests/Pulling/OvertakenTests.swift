@@ -38,7 +38,7 @@ import VersionTree
             return "/" + OriginLayout.delivery(try require(pointer.releases[0].delivery).address)
         case .pack:
             let reader = PackReader(
-                origin: fixture.place.origin, store: fixture.place.versions.store)
+                file: { try fixture.place.bytes($0) }, store: fixture.place.versions.store)
             let delivery = try require(try reader.delivery())
             return "/" + OriginLayout.pack(try require(delivery.packs.first).address)
         }

@@ -291,6 +291,7 @@ import VersionTree
         let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
         let plan = try place.publisher(PointerSealing()).collect(retention)
         expect(plan.trimmedCount == 0 && plan.garbage.count >= 2)
+        expect(plan.garbage.count == 2 || kind != .directory)
         try expect(place.bytes(), equals: before)
         try expect(place.publisher(sealing).collect(retention).trimmedCount, equals: 1)
         try expect(place.pointer().releases.count, equals: 1)

@@ -71,9 +71,7 @@ struct SignedPlace {
 
     /// A publisher that ends after some steps.
     func publisher(_ sealing: PointerSealing, ending steps: EndingSteps) -> PlacePublisher {
-        steps.begin()
-        return publisher(
-            sealing, on: steps.disk, isDurable: true, schedule: { steps.schedule($0) })
+        place.publisher(ending: steps) { ($0.sealing, $0.isDurable) = (sealing, true) }
     }
 
     /// Publishes a version, signed.

@@ -1,5 +1,3 @@
-package import StrictJSON
-
 // JSON as files of an origin have it: without white space, keys sorted (RFC 8785), one line.
 
 extension JSONValue {
@@ -13,7 +11,7 @@ extension JSONValue {
         value.map { .string($0.description) }
     }
 
-    /// The texts of values.
+    /// The texts of values, by their names.
     package static func texts(_ values: [String: some CustomStringConvertible]) -> JSONValue {
         .object(values.map { Member(key: $0.key, value: .string($0.value.description)) })
     }
@@ -27,8 +25,8 @@ extension JSONValue {
             : .object(values.map { Member(key: $0.key.description, value: document($0.value)) })
     }
 
-    /// An epoch, or where something stands in a log; `nil` for the first.
-    static func epoch(_ value: Int64?) -> JSONValue? {
+    /// An epoch; `nil` for the first, which is not written.
+    package static func epoch(_ value: Int64?) -> JSONValue? {
         value.flatMap { $0 > 0 ? .integer($0) : nil }
     }
 
@@ -41,7 +39,7 @@ extension JSONValue {
 
 extension [JSONValue.Member] {
     /// Those members that have a value.
-    static func present(_ members: KeyValuePairs<String, JSONValue?>) -> Self {
+    package static func present(_ members: KeyValuePairs<String, JSONValue?>) -> Self {
         members.compactMap { key, value in value.map { .init(key: key, value: $0) } }
     }
 }
