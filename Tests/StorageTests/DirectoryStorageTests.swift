@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test(arguments: ["file", "link", "danglingLink"])
-    func `what stands in place of a directory is set aside, where that may be`(_ what: String)
+    func `what stands in place of a directory is set aside by a repair`(_ what: String)
         throws
     {
         let path = directory.path + "/objects"
@@ -193,10 +193,14 @@ import Testing
         } else {
             expect(symlink(what == "link" ? "/etc" : "nowhere", path), equals: 0)
         }
-        #expect(throws: StoreError.self) { try self.storage().write("objects/ab/one", "content") }
         let aside = Mutex<[String]>([])
-        let storage = try self.storage(
-            DirectoryStorage.Rescue(setAside: { _, name in aside.withLock { $0.append(name) } }))
+        var rescue = DirectoryStorage.Rescue(
+            setAside: { _, name in aside.withLock { $0.append(name) } })
+        #expect(throws: StoreError.self) {
+            try self.storage(POSIXFileSystem(), rescue).write("objects/ab/one", "content")
+        }
+        rescue.mendsDirectories = true
+        let storage = try self.storage(POSIXFileSystem(), rescue)
         try storage.write("objects/ab/one", "content")
         expect(aside.withLock { $0.count }, equals: 1)
         try expect(storage.keys(), equals: ["objects/ab/one"])

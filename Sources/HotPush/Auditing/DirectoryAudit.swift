@@ -46,7 +46,7 @@ package struct DirectoryAudit {
         }
         let storage = try OriginDirectory(
             path: path, options: publisher,
-            fileSystem: OwnersFileSystem.around(fileSystem, directory: path)
+            fileSystem: OwnersFileSystem.around(fileSystem, directory: path), isRepairing: true
         ).open(isCreating: false)
         // Publishers of older castrees keep out meanwhile.
         let lock = try OriginLock(storage, publisher)

@@ -10,6 +10,8 @@ struct OriginDirectory {
     let path: String
     let options: PublisherOptions
     let fileSystem: any FileSystem
+    /// Whether it is opened to be repaired.
+    var isRepairing = false
 
     // As in all programs, the umask decides whether the group may write. 022 leaves 0644 and 0755,
     // which every web server can read.
@@ -119,18 +121,19 @@ struct OriginDirectory {
         _ root: consuming Descriptor, _ rights: UInt32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> DirectoryStorage {
         let (path, notice) = (path, options.notice)
+        var rescue = DirectoryStorage.Rescue(
+            makeRoom: { (root) throws(StoreError) in
+                try OriginReserve.makeRoom(in: root, fileSystem)
+            },
+            setAside: { name, aside in
+                notice(
+                    "something else stood in place of \(printable(name)) in \(printable(path)); it is "
+                        + "\(OriginLayout.work)/\(aside) now, and castree does not need it")
+            })
+        rescue.mendsDirectories = isRepairing
         return try DirectoryStorage(
             path, open: root, scratch: OriginLayout.work, rights: rights,
-            isDurable: options.isDurable,
-            rescue: DirectoryStorage.Rescue(
-                makeRoom: { (root) throws(StoreError) in
-                    try OriginReserve.makeRoom(in: root, fileSystem)
-                },
-                setAside: { name, aside in
-                    notice(
-                        "something else stood in place of \(printable(name)) in \(printable(path)); it is "
-                            + "\(OriginLayout.work)/\(aside) now, and castree does not need it")
-                }),
+            isDurable: options.isDurable, rescue: rescue,
             fileSystem: fileSystem)
     }
 

@@ -343,7 +343,7 @@ extension DirectoryStorage {
             return try fileSystem.open(parent, name, .directory, mode: 0)
         } catch {
             guard error.isNotDirectory else { throw error }
-            if name != scratch, try setAside(parent, name) {
+            if rescue.mendsDirectories, name != scratch, try setAside(parent, name) {
                 return try makeDirectory(name, in: parent, path)
             }
             throw StoreError(

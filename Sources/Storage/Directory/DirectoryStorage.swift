@@ -75,8 +75,10 @@ package final class DirectoryStorage: ObjectStorage {
     package struct Rescue: Sendable {
         /// Called with the open directory when the disk is full: makes room, and says whether there was any to be made.
         package var makeRoom: @Sendable (_ root: Int32) throws(StoreError) -> Bool
-        /// Called with what was renamed that stood in place of a file, or of a directory; nil if it stays.
+        /// Called with what a directory was renamed to that stood in place of a file; nil if such a directory stays.
         package var setAside: (@Sendable (_ key: String, _ name: String) -> Void)?
+        /// Whether what stands in place of a directory is set aside as well: a repair does it.
+        package var mendsDirectories = false
 
         /// Makes nothing better.
         package init(
