@@ -207,6 +207,9 @@ extension PinTable {
         }
         var versions = marked(request, now)
         if versions.isEmpty {
+            // A page that an earlier run has marked, or one silent for long: it may be of any version.
+            let isPlain = browsers.values.contains { $0.plainHints == request.hints }
+            if request.mark != nil, !isPlain { return .doubt([]) }
             var live: [Load] = []
             for browser in browsers.values { live += browser.loads.filter { isLive($0, now) } }
             live.sort { $0.number < $1.number }

@@ -69,7 +69,8 @@ struct PinTable: Sendable {
     enum Decision: Sendable, Hashable {
         /// This version; set the cookie if there is one; if the request is for a page, mark it.
         case serve(VersionName, cookie: PinCookie?, mark: PageMark?)
-        /// The first version if all agree (``agree(_:on:)``), otherwise ``refusal(_:)``.
+        /// The first version if all agree (``agree(_:on:)``), otherwise ``refusal(_:)``; any version of the store if
+        /// there is none.
         case doubt([VersionName])
     }
 
