@@ -168,9 +168,19 @@ extension AppHandler {
             let entries = versions.compactMap { find($0, fetched) ?? nil }
             guard entries.count == versions.count, let first = entries.first,
                 PinTable.agree(entries.map(\.site), on: head)
-            else { return .response(adding(cookies, to: PinTable.refusal(head.method))) }
+            else {
+                noteRefusal(versions)
+                return .response(adding(cookies, to: PinTable.refusal(head.method)))
+            }
             let response = respond(head, first, fetched, exchange)
             return .response(adding(cookies, to: response))
+        }
+    }
+
+    /// Notes that a page got no answer which may be of the version that is current, and so on trial.
+    private func noteRefusal(_ versions: [VersionName]) {
+        if versions.contains(where: { $0 == shelf.current?.site.version }) {
+            isRefused.store(true, ordering: .relaxed)
         }
     }
 
@@ -280,16 +290,6 @@ extension AppHandler {
             }, then: { $0.isBusy ? .response(Self.busy(method)) : then($0) })
     }
 
-    /// Answers when another thread has done its work.
-    ///
-    /// - Parameters:
-    ///   - end: when the waiting ends; inherited from the request's earlier work, if there was any.
-    ///   - work: gets that end.
-    func later<Result: Sendable>(
-        _ head: RequestHead, _ exchange: Exchange, until end: SuspendingClock.Instant? = nil,
-        _ work: @escaping @Sendable (_ end: SuspendingClock.Instant) -> Result,
-        then: @escaping @Sendable (Result) -> Answer
-    ) -> Answer {
     /// All versions of the store that can be served.
     private func fetchAll(by end: SuspendingClock.Instant) -> Fetched {
         var fetched = Fetched()
@@ -306,6 +306,16 @@ extension AppHandler {
         return fetched
     }
 
+    /// Answers when another thread has done its work.
+    ///
+    /// - Parameters:
+    ///   - end: when the waiting ends; inherited from the request's earlier work, if there was any.
+    ///   - work: gets that end.
+    func later<Result: Sendable>(
+        _ head: RequestHead, _ exchange: Exchange, until end: SuspendingClock.Instant? = nil,
+        _ work: @escaping @Sendable (_ end: SuspendingClock.Instant) -> Result,
+        then: @escaping @Sendable (Result) -> Answer
+    ) -> Answer {
         let end = end ?? SuspendingClock.now + waitLimit
         let isTaken = storeWork.add {
             let result = LockPatience.until(end, unless: self.isGivenUp) { work(end) }

@@ -157,6 +157,8 @@ struct PinTable: Sendable {
     var sessions: [String: Holder] = [:]
     /// How many loads there had been when a session began: its page is of none that was answered later.
     var opened: [String: UInt64] = [:]
+    /// By session, the loads of a page that its browser keeps in memory (back/forward cache), and of its frames.
+    var kept: [String: [UInt64]] = [:]
     /// What pages say of themselves, by their sessions.
     var words: [String: PageWord] = [:]
     var browsers: [String: Browser] = [:]
