@@ -170,6 +170,10 @@ struct BridgeQuery: Sendable {
     private(set) var acknowledged: UInt64?
     /// What the page says of its own version.
     private(set) var word: PageWord?
+    /// The paths of a page that goes, and of the frames in it.
+    private(set) var paths: [[UInt8]] = []
+    /// Whether the browser keeps the page that goes in its memory.
+    private(set) var isKept = false
 
     init(_ head: RequestHead) {
         guard let query = head.query else { return }
@@ -180,6 +184,8 @@ struct BridgeQuery: Sendable {
             if text.hasPrefix(PageWord.parameter) {
                 word = PageWord(String(text.dropFirst(PageWord.parameter.count)))
             }
+            if part.elementsEqual("kept=1".utf8) { isKept = true }
+            if text.hasPrefix("page=") { paths.append(Array(part.dropFirst(5))) }
             if text.hasPrefix("ack=") {
                 // An invalid number counts as absent.
                 acknowledged = try? BridgeFrame.number(part.dropFirst(4))

@@ -1,17 +1,30 @@
 // What a page knows of itself: whether it is whole, where it is shown, where it comes from and what it shares.
 extension BridgeScript {
+    static let remembering = #"""
+        // What the tab remembers when its page is loaded again. Where site data is blocked, its name does, if it has none.
+        const tab = (() => {
+          try { if (sessionStorage) return sessionStorage; } catch (error) {}
+          const own = 'castree tab ', { name } = window;
+          if (frameElement || name && !name.startsWith(own)) return null;
+          try {
+            return new Proxy(JSON.parse((name || '').slice(own.length) || '{}'), {
+              set: (all, key, value) => { all[key] = value; window.name = own + JSON.stringify(all); return true; },
+            });
+          } catch (error) { return null; }
+        })();
+        """#
+
     static let turning = #"""
         // The way back: what the browser has in memory it takes for a page without asking, whatever `Vary` says. A tab that
         // has had pages of two versions loads such a page again.
         const isRestored = type === 'back_forward' && !frameElement;
         let isTurned = false;
         try {
-          const tab = sessionStorage;
           if (said && !frameElement) {
             if (tab.castreeVersion && tab.castreeVersion !== said) tab.castreeTurned = 1;
             tab.castreeVersion = said;
             // What came as it was told may be told of once more, should it be left and wait again.
-            if ((tab.castreeReady || '').split(' ')[0] === said.slice(9)) delete tab.castreeReady;
+            if ((tab.castreeReady || '').split(' ')[0] === said.slice(9)) tab.castreeReady = '';
           }
           isTurned = isRestored && !!tab.castreeTurned;
         } catch (error) {}
@@ -38,13 +51,38 @@ extension BridgeScript {
           if (isMixed) return false;
           isMixed = true;
           try {
-            const tab = sessionStorage;
             if (frameElement || tab.castreeMixed === (tab.castreeMixed = said)) kept(() => location.reload());
             else location.reload();
           } catch (error) {}
           return false;
         };
         addEventListener('load', () => { isWhole(); });
+        """#
+
+    static let leaving = #"""
+        // The frames of a page go with it. Over plain http to a name the server cannot tell them from pages.
+        const pathsIn = page => Array.from(page).map(frame => {
+          try { return [].concat(frame.location.pathname, ...pathsIn(frame)); } catch (error) { return []; }
+        });
+        // The page goes: one last request carries what is unacked.
+        addEventListener('pagehide', ({ persisted }) => {
+          if (!session) return;
+          sent = acked;
+          const all = take(), frames = [[`A ${received}`]];
+          let room = 60000;
+          for (const frame of all) {
+            if ((room -= 64 + bytesOf(frame[1]).length) < 0) break;
+            frames.push(frame);
+          }
+          if (!persisted && frames.length > queue.length) {
+            frames.push(['C']);
+            if (link) link.drop();
+            link = { flush() {} };
+          }
+          const paths = [].concat(new URL(loaded || location).pathname, ...pathsIn(window)).slice(0, 16);
+          const query = `session=${session}${persisted ? '&kept=1' : ''}&page=` + paths.join('&page=');
+          navigator.sendBeacon(address + '?' + query, batch(frames));
+        });
         """#
 
     static let returning = #"""

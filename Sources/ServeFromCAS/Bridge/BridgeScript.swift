@@ -26,7 +26,7 @@ package enum BridgeScript {
           const names = /^(version-ready|progress|rolled-back|checking|available|ready|up-to-date|update-failed)$/;
           // What the document says of its version, wherever the copy was kept: a service worker may show an old one.
           const worker = window.navigator && navigator.serviceWorker;
-          const [{ serverTiming, workerStart, type, activationStart, deliveryType } = {}] =
+          const [{ name: loaded, serverTiming, workerStart, type, activationStart, deliveryType } = {}] =
             performance.getEntriesByType('navigation');
           // A page that was fetched ahead of its visit: its reload is not.
           const isAhead = activationStart > 0 || deliveryType === 'navigational-prefetch';
@@ -35,6 +35,7 @@ package enum BridgeScript {
             const own = serverTiming.find(entry => entry.name === 'castree');
             return own ? '&version=' + own.description : workerStart ? '&version=' : '';
           })();
+          \#(remembering)
           \#(turning)
           \#(foreignness)
           \#(sharing)
@@ -132,7 +133,7 @@ package enum BridgeScript {
                 // service worker keeps would reload for ever.
                 if (isFirst && isRestored) detail.reload = true;
                 else try {
-                  const tab = sessionStorage, before = heard;
+                  const before = heard;
                   heard = detail.version + (detail.reload ? ' reload' : '');
                   if (tab.castreeReady === (tab.castreeReady = heard) && !isAhead) {
                     if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
@@ -175,7 +176,7 @@ package enum BridgeScript {
             if (!detail.own) return;
             // The page's version was left; once in a tab, as above.
             try {
-              const tab = sessionStorage, mark = `${detail.version} ${detail.at}`;
+              const mark = `${detail.version} ${detail.at}`;
               if (tab.castreeLeft !== (tab.castreeLeft = mark)) location.reload();
               else kept(() => location.reload());
             } catch (error) {}
@@ -299,23 +300,7 @@ package enum BridgeScript {
             }
           };
 
-          // The page goes: one last request carries what is unacked.
-          addEventListener('pagehide', ({ persisted }) => {
-            if (!session) return;
-            sent = acked;
-            const all = take(), frames = [[`A ${received}`]];
-            let room = 60000;
-            for (const frame of all) {
-              if ((room -= 64 + bytesOf(frame[1]).length) < 0) break;
-              frames.push(frame);
-            }
-            if (!persisted && frames.length > queue.length) {
-              frames.push(['C']);
-              if (link) link.drop();
-              link = { flush() {} };
-            }
-            navigator.sendBeacon(`${address}?session=${session}`, batch(frames));
-          });
+          \#(leaving)
           // For an app that is brought up to date while nobody sees it.
           const tellVisibility = isNews => {
             if (!session || !isNews) return;
@@ -377,10 +362,10 @@ package enum BridgeScript {
           if (refuses && worker) {
             worker.register = async () => { throw new TypeError('This server refuses service workers.'); };
             const free = async () => {
-              const all = await worker.getRegistrations(), tab = sessionStorage;
+              const all = await worker.getRegistrations();
               await Promise.all(all.map(each => each.unregister()));
               if (frameElement) return;
-              if (!worker.controller && !workerStart) tab.removeItem('castreeFreed');
+              if (!worker.controller && !workerStart) tab.castreeFreed = '';
               else if (!(tab.castreeFreed > 4)) {
                 tab.castreeFreed = 1 + +(tab.castreeFreed || 0);
                 location.reload();

@@ -68,6 +68,7 @@ extension AppHandler {
             defer { if let token = keptToken { bridge.give(token: token, to: session) } }
             let own = page(of: session)
             tellEarlierRollbacks(to: session, of: own)
+            tellOutlived(session, of: own)
             guard let ready = nextVersion else { return }
             // A page that cannot be told from others cannot have a version that has not begun.
             let page = own ?? shelf.current?.site.version.description
@@ -79,7 +80,7 @@ extension AppHandler {
 
     /// Whether a session's page gets a version with its next navigation: one in a frame of another origin's page starts
     /// it once.
-    private func getsNext(_ version: String, _ session: BridgeSessionID) -> Bool {
+    func getsNext(_ version: String, _ session: BridgeSessionID) -> Bool {
         if shelf.current?.site.version.description == version || mayBeStartedByOthers(version) {
             return true
         }

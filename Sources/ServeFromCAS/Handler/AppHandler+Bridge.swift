@@ -34,7 +34,14 @@ extension AppHandler {
             _ = version(of: head, exchange)
         }
         guard let session, bridge.knowsSession(of: head) else { return }
-        hold(session, exchange.connection, saying: BridgeQuery(head).word)
+        let query = BridgeQuery(head)
+        hold(session, exchange.connection, saying: query.word)
+        guard !query.paths.isEmpty else { return }
+        pins.withLock {
+            $0.goes(
+                session: session.description, paths: query.paths, isKept: query.isKept,
+                now: SystemClock.now)
+        }
     }
 
     private func answerBridge(

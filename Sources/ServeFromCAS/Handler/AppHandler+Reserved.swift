@@ -144,19 +144,24 @@ extension AppHandler {
 
     /// Whether all open pages of the version that is shown say that nobody sees them: then its time does not run.
     ///
-    /// Not if there is none. One that has no bridge yet, or whose version is not known, may be seen.
+    /// Not if there is none. One that has no bridge yet may be seen.
     func isUnseen(now: Duration) -> Bool {
         guard let version = shelf.current?.site.version else { return false }
         let hidden = hidden.withLock { $0 }
         let name = version.description
-        var hasOwn = false
+        var (hasOwn, looseCount) = (false, 0)
         for session in bridge.sessions {
             let page = page(of: session)
             guard page == nil || page == name else { continue }
             guard hidden.contains(session) else { return false }
-            if page == name { hasOwn = true }
+            hasOwn = true
+            // Without a cookie nobody can tell which navigation was that of a page with a session.
+            if !pins.withLock({ $0.knows(session: session.description) }) { looseCount += 1 }
         }
-        return hasOwn && !pins.withLock { $0.hasPageWithoutSession(of: version, now: now) }
+        return hasOwn
+            && !pins.withLock {
+                $0.hasPageWithoutSession(of: version, besides: looseCount, now: now)
+            }
     }
 
     /// Who has posted something.

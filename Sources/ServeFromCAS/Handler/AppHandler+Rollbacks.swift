@@ -74,6 +74,23 @@ extension AppHandler {
         for left in told { bridge.announce(event(left, own: left.version == version), to: session) }
     }
 
+    /// Tells a page that it has outlived the server which watched the start of its version.
+    ///
+    /// Nobody watches that until a navigation starts it again, so the page loads itself again, once in this process.
+    func tellOutlived(_ session: BridgeSessionID, of own: String?) {
+        guard let own, let startup else { return }
+        let lifecycle = shelf.lifecycle
+        let isDue = startup.ask {
+            $0.candidate(lifecycle) == own && $0.isDue(lifecycle) && $0.heldBack != lifecycle
+        }
+        guard isDue, lifecycle.isOnTrial(own), getsNext(own, session) else { return }
+        // Where that cannot be told, a navigation finds out.
+        if let watcher = try? store.versions.startWatcher(), watcher.process != nil { return }
+        let reason = "the server that had started it ended before anything confirmed that it works"
+        bridge.announce(
+            .rolledBack(version: own, reason: reason, own: true, at: begunAt), to: session)
+    }
+
     private func event(_ left: Rollback, own: Bool) -> BridgeEvent {
         .rolledBack(version: left.version, reason: left.reason, own: own, at: left.at)
     }

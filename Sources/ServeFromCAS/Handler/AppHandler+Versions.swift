@@ -80,6 +80,9 @@ extension AppHandler {
         var head = head
         var request = PinRequest(
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        if head.isNavigationOfWorker, pins.withLock({ $0.isFrameOfWorker(request) }) {
+            request.load = .frame
+        }
         head.isShownAgain = request.load == .page && request.isReload && request.cookie != nil
         if request.load == .frame,
             isInPageOfUpstream(head, request)
@@ -121,9 +124,15 @@ extension AppHandler {
             guard let entry = found else {
                 return .response(adding(cookies, to: Self.gone(head.method)))
             }
-            // Its visit would send no navigation, so it must be what a navigation gets.
-            if head.isPageAhead, version != shelf.current?.site.version || isWaiting {
-                return .response(adding(cookies, to: Self.refusedAhead(head.method)))
+            var mark = mark
+            // Its visit would send no navigation, so it must be what a navigation gets, its mark too.
+            if head.isPageAhead {
+                mark = mark ?? pins.withLock { $0.markAhead(request, version, SystemClock.now) }
+                if version != shelf.current?.site.version || isWaiting
+                    || request.canBeMarked && mark == nil
+                {
+                    return .response(adding(cookies, to: Self.refusedAhead(head.method)))
+                }
             }
             var response = respond(head, entry, fetched, exchange)
             if request.load != .subresource, mark != nil || request.hints == 7 {
@@ -139,6 +148,16 @@ extension AppHandler {
                     "Set-Cookie", cookie.setCookie(cookieName, parts.pageSeal, isSecure: isSecure))
             }
             return .response(adding(cookies, to: response))
+        case .doubt([]):
+            let method = head.method
+            return later(head, exchange, until: fetched.end) { end in
+                self.fetchAll(by: end)
+            } then: { fetched in
+                if fetched.isBusy { return .response(Self.busy(method)) }
+                let all = fetched.entries.keys.sorted()
+                guard !all.isEmpty else { return .response(PinTable.refusal(method)) }
+                return self.carryOut(.doubt(all), of: request, head, exchange, cookies, fetched)
+            }
         case .doubt(let versions):
             let unknown = versions.filter { find($0, fetched) == nil }
             guard unknown.isEmpty else {
@@ -149,9 +168,19 @@ extension AppHandler {
             let entries = versions.compactMap { find($0, fetched) ?? nil }
             guard entries.count == versions.count, let first = entries.first,
                 PinTable.agree(entries.map(\.site), on: head)
-            else { return .response(adding(cookies, to: PinTable.refusal(head.method))) }
+            else {
+                noteRefusal(versions)
+                return .response(adding(cookies, to: PinTable.refusal(head.method)))
+            }
             let response = respond(head, first, fetched, exchange)
             return .response(adding(cookies, to: response))
+        }
+    }
+
+    /// Notes that a page got no answer which may be of the version that is current, and so on trial.
+    private func noteRefusal(_ versions: [VersionName]) {
+        if versions.contains(where: { $0 == shelf.current?.site.version }) {
+            isRefused.store(true, ordering: .relaxed)
         }
     }
 
@@ -261,6 +290,22 @@ extension AppHandler {
             }, then: { $0.isBusy ? .response(Self.busy(method)) : then($0) })
     }
 
+    /// All versions of the store that can be served.
+    private func fetchAll(by end: SuspendingClock.Instant) -> Fetched {
+        var fetched = Fetched()
+        fetched.end = end
+        for name in shelf.names(store.versions) where !fetched.isBusy {
+            do throws(StoreError) {
+                let version = try VersionName(name)
+                fetched.entries[version] = .some(try shelf.open(version))
+            } catch {
+                // No page is of a version that cannot be shown.
+                fetched.isBusy = error.code == .locked
+            }
+        }
+        return fetched
+    }
+
     /// Answers when another thread has done its work.
     ///
     /// - Parameters:
@@ -335,7 +380,9 @@ extension AppHandler {
 
     private static func refusedAhead(_ method: Method) -> Response {
         PlainAnswer.response(
-            503, "Another version waits: this page is not fetched ahead.", method: method)
+            503,
+            "Another version waits, or the page could not be told from others: it is not fetched ahead.",
+            method: method)
     }
 
     private static func gone(_ method: Method) -> Response {

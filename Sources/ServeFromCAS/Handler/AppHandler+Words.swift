@@ -46,6 +46,7 @@ extension AppHandler {
             return Self.empty(204)
         }
         guard let answered = witness.answered else {
+            if witness.word == nil { isRefused.store(true, ordering: .relaxed) }
             return PlainAnswer.response(
                 409, "The server cannot tell which version this page has.", method: method)
         }
@@ -82,10 +83,12 @@ extension AppHandler {
         bridge.sessions.contains { page(of: $0) == version }
     }
 
-    private func takeBackUnshown(_ version: String, _ reason: String, _ startup: StartWatch) {
+    private func takeBackUnshown(
+        _ version: String, _ reason: String, _ startup: StartWatch, rests: Bool = false
+    ) {
         do throws(StoreError) {
             let left = try startup.judge { (judge, ledger) throws(StoreError) in
-                try judge.takeBackUnshown(version, reason, ledger)
+                try judge.takeBackUnshown(version, reason, rests: rests, ledger)
             }
             if let left { tellRollback(left.from, left.reason) }
             follow()
@@ -98,7 +101,8 @@ extension AppHandler {
     /// behind them, or has kept for the next page what came.
     ///
     /// Nor does one count that a page of another origin caused: that may have closed it before it could confirm anything;
-    /// nor one during which cookies that are not its browser's made the server refuse files.
+    /// nor one during which the server refused what may be its page's: by cookies that are not its browser's, or because
+    /// two pages could not be told apart. Then the version waits as after a strike, or it would be started at once again.
     func takeBackWaiting(_ startup: StartWatch) {
         guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }) else { return }
         if startedByOthers.withLock({ $0.token == token }), let version = shelf.lifecycle.current {
@@ -111,6 +115,12 @@ extension AppHandler {
                 version,
                 "it was not confirmed, and cookies that other servers have set contradicted its page's",
                 startup)
+        }
+        if isRefused.load(ordering: .relaxed), let version = shelf.lifecycle.current {
+            return takeBackUnshown(
+                version,
+                "it was not confirmed, and the server had refused files that may be its page's",
+                startup, rests: true)
         }
         guard startedByWorker.withLock({ $0 == token }),
             let version = shelf.lifecycle.current, startup.ask({ $0.isWatching(version) }),

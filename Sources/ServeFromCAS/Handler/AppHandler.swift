@@ -45,6 +45,8 @@ final class AppHandler: RequestHandler {
     let startedByWorker = Mutex<String?>(nil)
     /// What pages of other origins have started, and the token of the last such start.
     let startedByOthers = Mutex<(versions: Set<String>, token: String?)>(([], nil))
+    /// When this process began to serve, in seconds since 1970.
+    let begunAt = secondsNow()
     /// How many requests of the bridge wait, by browser.
     let heldPolls = Mutex<[String: Int]>([:])
     /// What was told of pages that service workers keep.
@@ -55,6 +57,8 @@ final class AppHandler: RequestHandler {
     let loopsToRead = Mutex<[EventLoop]>([])
     /// Whether a request was in doubt since the last start because of cookies that contradict its page.
     let isContradicted = Atomic<Bool>(false)
+    /// Whether a request since the last start was refused that may be of a page of the version which was started.
+    let isRefused = Atomic<Bool>(false)
     /// Whether the server is stopping: then it holds no request.
     let isStopping = Atomic<Bool>(false)
 

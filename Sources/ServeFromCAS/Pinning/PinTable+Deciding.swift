@@ -124,7 +124,7 @@ extension PinTable {
                 || isEarlier && browser.loads[$0].version == cookie.version
                     && isHeld(browser.loads[$0], now)
         }
-        guard let possible = Self.possible(live.map { browser.loads[$0] }, request, contains)
+        guard let possible = possible(live.map { browser.loads[$0] }, request, contains)
         else { return nil }
         let versions = Self.versions(possible)
         if let newest = possible.last,
@@ -207,10 +207,13 @@ extension PinTable {
         }
         var versions = marked(request, now)
         if versions.isEmpty {
+            // A page that an earlier run has marked, or one silent for long: it may be of any version.
+            let isPlain = browsers.values.contains { $0.plainHints == request.hints }
+            if request.mark != nil, !isPlain { return .doubt([]) }
             var live: [Load] = []
             for browser in browsers.values { live += browser.loads.filter { isLive($0, now) } }
             live.sort { $0.number < $1.number }
-            guard let possible = Self.possible(live, request, contains) else { return nil }
+            guard let possible = possible(live, request, contains) else { return nil }
             versions = Self.versions(possible)
         }
         if versions.count > 1 { return .doubt(versions) }
@@ -221,10 +224,11 @@ extension PinTable {
     ///
     /// A page may give itself any address, so the address of a page excludes nothing; a script or style
     /// has the address it was loaded from. `nil` if it is not known yet which version has that path.
-    private static func possible(
+    private func possible(
         _ loads: [Load], _ request: PinRequest, _ contains: (VersionName, [UInt8]) -> Bool?
     ) -> [Load]? {
-        guard let referrer = request.referrer, versions(loads).count > 1,
+        let loads = awake(loads, request)
+        guard let referrer = request.referrer, Self.versions(loads).count > 1,
             Responder.isAsset(referrer[...])
         else { return loads }
         var possible: [Load] = []

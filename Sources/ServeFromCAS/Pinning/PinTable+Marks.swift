@@ -42,6 +42,14 @@ extension PinTable {
         return found
     }
 
+    /// The mark for a page that is fetched ahead, which its browser's other pages of that version have.
+    mutating func markAhead(
+        _ request: PinRequest, _ version: VersionName, _ now: Duration
+    ) -> PageMark? {
+        guard request.canBeMarked, let cookie = request.cookie else { return nil }
+        return mark(for: version, cookie.browser, now)
+    }
+
     /// All marks, in the order in which a browser gets them: each is used again as late as possible, and a version's first
     /// is mostly the same in the next run.
     private func inTurn(after browser: Browser, _ version: VersionName) -> [PageMark] {

@@ -5,7 +5,9 @@ import VersionTree
 extension PinTable {
     /// The versions of a browser's other pages, for the cookie that its newest page gets.
     func otherVersions(_ name: String, _ now: Duration) -> [VersionName] {
-        let pages = browsers[name]?.loads.filter { $0.parent == nil && isLive($0, now) } ?? []
+        let pages =
+            browsers[name]?.loads.filter { $0.parent == nil && isLive($0, now) && !isKept($0) }
+            ?? []
         guard let newest = pages.last else { return [] }
         var result: [VersionName] = []
         // There may be several pages of one path and version.

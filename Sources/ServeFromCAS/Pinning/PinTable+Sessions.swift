@@ -21,6 +21,7 @@ extension PinTable {
         session: String, connection: UInt64, word: PageWord? = nil, now: Duration
     ) {
         open(session: session)
+        kept[session] = nil
         if let word { words[session] = word }
         guard let holder = sessions[session] ?? begin(session, connection, now) else { return }
         if !isThere(holder) { revive(session, holder, now) }
@@ -32,15 +33,20 @@ extension PinTable {
     /// Whether a page is open that has no session, or none yet; of one version, or of any.
     ///
     /// A frame is seen with the page around it: it needs no session, and one that it has speaks for both.
-    func hasPageWithoutSession(of version: VersionName? = nil, now: Duration) -> Bool {
-        browsers.values.contains { browser in
+    /// - Parameter loose: how many sessions may be of such pages, and nobody can tell of which.
+    func hasPageWithoutSession(
+        of version: VersionName? = nil, besides loose: Int = 0, now: Duration
+    ) -> Bool {
+        var all: [VersionName: Int] = [:]
+        for browser in browsers.values {
             var open: [VersionName: Int] = [:]
             for load in browser.loads where isLive(load, now) {
                 open[load.version, default: 0] +=
                     (load.parent == nil ? load.pages : 0) - load.sessions
             }
-            return open.contains { $0.value > 0 && $0.key == version ?? $0.key }
+            all.merge(open.mapValues { max(0, $0) }, uniquingKeysWith: +)
         }
+        return all.contains { $0.value > loose && $0.key == version ?? $0.key }
     }
 
     /// Whether a session's page is known.
@@ -81,6 +87,7 @@ extension PinTable {
     mutating func leave(session: String, now: Duration) {
         words[session] = nil
         opened[session] = nil
+        kept[session] = nil
         for (connection, crowd) in crowds where crowd.session == session {
             release(crowdOf: connection, now)
         }

@@ -127,6 +127,15 @@ extension PinTable {
         return browser.keepsPages && browser.workers.contains { $0.path == request.referrer }
     }
 
+    /// Whether a navigation that a worker sends on is a frame's: it has the mark of the page around it, and a tab's has none.
+    func isFrameOfWorker(_ request: PinRequest) -> Bool {
+        guard request.load == .page, request.sender == .page, let mark = request.mark,
+            let cookie = request.cookie
+        else { return false }
+        return cookie.mark == mark
+            || browsers[cookie.browser]?.marks.contains { $0.mark == mark } ?? false
+    }
+
     /// Whether a worker of a request's browser has kept pages: then the next page comes with the worker's script.
     func keepsPages(_ request: PinRequest) -> Bool {
         request.cookie.map { browsers[$0.browser]?.keepsPages ?? false } ?? false

@@ -69,7 +69,8 @@ struct PinTable: Sendable {
     enum Decision: Sendable, Hashable {
         /// This version; set the cookie if there is one; if the request is for a page, mark it.
         case serve(VersionName, cookie: PinCookie?, mark: PageMark?)
-        /// The first version if all agree (``agree(_:on:)``), otherwise ``refusal(_:)``.
+        /// The first version if all agree (``agree(_:on:)``), otherwise ``refusal(_:)``; any version of the store if
+        /// there is none.
         case doubt([VersionName])
     }
 
@@ -156,6 +157,8 @@ struct PinTable: Sendable {
     var sessions: [String: Holder] = [:]
     /// How many loads there had been when a session began: its page is of none that was answered later.
     var opened: [String: UInt64] = [:]
+    /// By session, the loads of a page that its browser keeps in memory (back/forward cache), and of its frames.
+    var kept: [String: [UInt64]] = [:]
     /// What pages say of themselves, by their sessions.
     var words: [String: PageWord] = [:]
     var browsers: [String: Browser] = [:]

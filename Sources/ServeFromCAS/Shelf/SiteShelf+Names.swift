@@ -68,6 +68,14 @@ extension SiteShelf {
     private func others(
         than site: Site, _ versions: VersionStore
     ) -> some Sequence<VersionTree.Manifest> {
+        // A version whose manifest cannot be read shows nobody anything.
+        names(versions).filter { $0 != site.version.description }.lazy.compactMap {
+            try? versions.manifest(of: $0)
+        }
+    }
+
+    /// The names of all versions in the store.
+    func names(_ versions: VersionStore) -> [String] {
         var names: [String] = []
         do throws(StoreError) {
             try versions.fileSystem.list(versions.directories.manifests.raw) {
@@ -82,10 +90,7 @@ extension SiteShelf {
             // Without the list, no version is known to differ, and none to bear a name out.
             names = []
         }
-        // A version whose manifest cannot be read shows nobody anything.
-        return names.filter { $0 != site.version.description }.lazy.compactMap {
-            try? versions.manifest(of: $0)
-        }
+        return names
     }
 }
 

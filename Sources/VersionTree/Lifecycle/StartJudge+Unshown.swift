@@ -30,9 +30,10 @@ extension StartJudge {
     ///
     /// It was no start, so it counts nothing, and the next page is the first one again. Where there is nothing to
     /// go back to, the version stays, and its next page starts it.
+    /// - Parameter rests: whether it waits as after a strike all the same.
     /// - Returns: `nil` if the version stays, or this process does not watch it.
     package mutating func takeBackUnshown(
-        _ version: String, _ reason: String, _ ledger: some StartLedger
+        _ version: String, _ reason: String, rests: Bool = false, _ ledger: some StartLedger
     ) throws(StoreError) -> LeftVersion? {
         guard let watched, watched.version == version else { return nil }
         let left = try ledger.leave(
@@ -42,6 +43,12 @@ extension StartJudge {
         guard lifecycle.boot?.token != watched.token else { return nil }
         hasStarted = false
         stopWatching(token: watched.token, ledger)
+        if rests, left != nil {
+            hasStarted = true
+            booted = lifecycle.current
+            refused = lifecycle
+            restLeft = rules.rest
+        }
         return left
     }
 

@@ -57,7 +57,7 @@ package struct StartJudge: Sendable, Hashable {
     let rules: Rules
     private(set) var watched: Watched?
     /// What this process started last.
-    private var booted: String?
+    var booted: String?
     /// Whether this process has had its first start: only that start retries what waits after a strike.
     var hasStarted = false
     /// The version that was gone back to, until its next page: that is the reload that follows, and starts nothing.
@@ -67,11 +67,11 @@ package struct StartJudge: Sendable, Hashable {
     /// The lifecycle under which a page began without starting what is pending.
     ///
     /// Another process has the lock, or the start failed. Until this changes, no page is told that anything waits.
-    var heldBack: Lifecycle?
+    package var heldBack: Lifecycle?
     /// The lifecycle in which a start did not switch to what is pending: that waits, whatever its name.
-    private var refused: Lifecycle?
+    var refused: Lifecycle?
     /// How much longer a version that waits after a strike must wait.
-    private var restLeft: Duration
+    var restLeft: Duration
     var lastLook: Duration?
     private var isForeground = true
     private var hasEnded = false

@@ -95,7 +95,36 @@ struct BridgeScriptTests {
     func noLoop() throws {
         let steps = "open(first); left(1, true, 5); console.log(loads);"
         try expect(run(steps, frame: "{}"), equals: "0")
-        try expect(run(steps, storage: "{ get() { throw new Error('blocked'); } }"), equals: "0")
+        let named = "null; globalThis.name = 'of the app'"
+        try expect(run(steps, frame: named, storage: Self.blocked), equals: "0")
+    }
+
+    /// Site data is blocked.
+    private static let blocked = "{ get() { throw new Error('blocked'); } }"
+
+    @Test(
+        "remembers by the tab's name where site data is blocked, once for each version and rollback"
+    )
+    func blockedStorage() throws {
+        let told = "tell(1, 'version-ready', { version: '2', reload: true });"
+        for (news, others) in [(told, "castreeReady"), ("left(1, true, 5);", "castreeLeft")] {
+            // The page that comes has the name that this one had.
+            let steps = """
+                open(first); \(news)
+                const kept = name;
+                console.log(loads, kept.startsWith('castree tab {'), kept.includes('\(others)'));
+                """
+            let first = try run(steps, storage: Self.blocked)
+            expect(first, equals: "1 true true")
+            let own = try run("open(first); \(news) console.log(name);", storage: Self.blocked)
+            for name in [own, "of the app", "castree tab {"] {
+                let page = "null; globalThis.name = '\(name)'"
+                try expect(
+                    run(
+                        "open(first); \(news) console.log(loads, name);", frame: page,
+                        storage: Self.blocked), equals: "0 \(name)")
+            }
+        }
     }
 
     @Test("confirms with its session, as soon as it has one")
@@ -142,10 +171,6 @@ struct BridgeScriptTests {
             console.log(loads);
             """
         try expect(run(steps), equals: "0\n1\n1")
-        let blocked = "{ get() { throw new Error('blocked'); } }"
-        let told =
-            "open(first); tell(1, 'version-ready', { version: '2', reload: true }); console.log(loads);"
-        try expect(run(told, storage: blocked), equals: "0")
     }
 
     /// A page of version 2.
@@ -235,7 +260,7 @@ struct BridgeScriptTests {
         }
         let steps = "console.log(tab.castreeReady);"
         let storage = "{ value: Object.assign(tab, { castreeReady: '2 reload' }) }"
-        try expect(run(steps, frame: Self.second, storage: storage), equals: "undefined")
+        try expect(run(steps, frame: Self.second, storage: storage), equals: "")
     }
 
     @Test("gives the workers that pages share an address for each version, and no other anything")

@@ -14,6 +14,42 @@ struct PageAheadTests {
     ]
 
     @Test(
+        "is told by its hints as the other pages of its version are, and refused where it cannot be"
+    )
+    func marked() throws {
+        let hints = [
+            ("Sec-CH-UA", "\"x\""), ("Sec-CH-UA-Mobile", "?0"), ("Sec-CH-UA-Platform", "\"y\""),
+        ]
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        let app = try TestApp(store)
+        let browser = try app.browser()
+        let page = try browser.ask("GET", "/", navigation + hints)
+        let fields = Self.ahead + hints + [("Sec-Purpose", "prefetch")]
+        let answer = try browser.ask("GET", "/help/", fields + [("Referer", browser.origin + "/")])
+        expect(answer.status, equals: 200)
+        let policy = try require(page.value("Permissions-Policy"))
+        expect(answer.value("Permissions-Policy"), equals: policy)
+        // It is visited when another version has come: what it asks for is of its own.
+        try store.versions.activate("2")
+        try browser.ask("GET", "/", navigation + hints)
+        let marks = zip(hints, ["ch-ua=*", "ch-ua-mobile=*", "ch-ua-platform=*"])
+            .filter { policy.contains($0.1) }.map(\.0)
+        let referrer = [("Referer", browser.origin + "/help/")]
+        let file = try browser.ask("GET", "/app.js", scriptLoad + marks + referrer)
+        expect(file.text.contains("one"))
+        browser.cookies = [:]
+        // Without a cookie it may be of either.
+        try expect(browser.ask("GET", "/help/", fields + referrer).status, equals: 409)
+        let other = try TestApp(store)
+        let visitor = try other.browser()
+        try visitor.ask("GET", "/", navigation + hints)
+        visitor.cookies = [:]
+        let here = [("Referer", visitor.origin + "/")]
+        try expect(visitor.ask("GET", "/help/", fields + here).status, equals: 503)
+    }
+
+    @Test(
         "is refused where its visit would get another version, and is what it was again after that")
     func refused() throws {
         for purpose in ["prefetch", "prefetch;prerender", "prefetch;anonymous-client-ip"] {

@@ -39,9 +39,12 @@ struct UnseenPageTests {
     }
 
     /// Opens a page in a browser of its own; its session, if it has one.
-    private static func open(_ page: Page, _ app: TestApp) throws -> (TestBrowser, String?) {
+    private static func open(
+        _ page: Page, _ app: TestApp, isBlocked: Bool = false
+    ) throws -> (TestBrowser, String?) {
         let browser = try app.browser()
         try browser.navigate()
+        if isBlocked { browser.cookies = [:] }
         if page.state == .bare { return (browser, nil) }
         let session = try browser.beginSession()
         let query = "?session=\(session)&version=\(page.version)"
@@ -67,6 +70,29 @@ struct UnseenPageTests {
             expect(lifecycle.current, equals: scene.isLeft ? "1" : "2", "scene \(index)")
             // Nobody has vouched for it, however long it stays.
             expect(lifecycle.knownGood, equals: ["1"], "scene \(index)")
+            withExtendedLifetime(tabs) {}
+        }
+    }
+
+    /// The same where no cookie tells which navigation was that of a page with a session; the page itself says its version.
+    static let blockedScenes: [(open: [Page], isLeft: Bool)] = scenes.filter { scene in
+        // Nobody hears that such a page has gone.
+        !scene.open.contains { $0.state == .gone }
+    }
+
+    @Test("is not left either where cookies are blocked")
+    func blocked() throws {
+        for (index, scene) in Self.blockedScenes.enumerated() {
+            let app = try Self.app()
+            var tabs = try scene.open.filter { $0.version == "1" }
+                .map { try Self.open($0, app, isBlocked: true) }
+            try app.store.versions.activateAtNextBoot("2")
+            tabs += try scene.open.filter { $0.version == "2" }
+                .map { try Self.open($0, app, isBlocked: true) }
+            app.look(after: .seconds(1))
+            app.look(after: .seconds(150))
+            let lifecycle = try app.store.reopened().lifecycle()
+            expect(lifecycle.current, equals: scene.isLeft ? "1" : "2", "scene \(index)")
             withExtendedLifetime(tabs) {}
         }
     }

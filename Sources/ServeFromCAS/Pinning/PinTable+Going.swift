@@ -1,0 +1,53 @@
+import VersionTree
+
+// Pages that go, as their scripts say. A page that its browser keeps in memory (back/forward cache) asks for nothing until it
+// is back; and frames go with the page around them, also where the browser does not say which navigation is a frame's.
+extension PinTable {
+    /// A session's page goes.
+    ///
+    /// - Parameters:
+    ///   - paths: its own and those of the frames in it. Where the browser does not say what it loads, the session may be
+    ///     bound to a frame's load.
+    ///   - isKept: whether the page may come back with them; else its session ends.
+    mutating func goes(session: String, paths: [[UInt8]], isKept: Bool, now: Duration) {
+        guard let holder = sessions[session], let browser = browsers[holder.browser] else { return }
+        var (going, paths) = ([holder.load], paths)
+        if let bound = paths.firstIndex(of: holder.path) { paths.remove(at: bound) }
+        for path in paths {
+            // One that has a session speaks for itself, and one that is known as a frame ends with its page.
+            let load = browser.loads.last { load in
+                load.path == path && load.version == holder.version && isLive(load, now)
+                    && (isKept || load.parent == nil)
+                    && load.sessions + going.dropFirst().count { $0 == load.number } < load.pages
+            }
+            if let load { going.append(load.number) }
+        }
+        if isKept {
+            kept[session] = going
+            return
+        }
+        for number in going.dropFirst() {
+            change(holder.browser, number) { load in
+                load.pages -= 1
+                if load.pages <= 0 { load.isOver = true }
+            }
+        }
+    }
+
+    /// Whether browsers keep all pages of a load in memory.
+    func isKept(_ load: Load) -> Bool {
+        !kept.isEmpty && load.pages <= kept.values.joined().count { $0 == load.number }
+    }
+
+    /// The loads of which a page may ask: not those that browsers keep in memory, unless such a page may be back
+    /// already, since no other has the address that the request names.
+    func awake(_ loads: [Load], _ request: PinRequest) -> [Load] {
+        guard !kept.isEmpty else { return loads }
+        let awake = loads.filter { !isKept($0) }
+        if awake.contains(where: { $0.path == request.referrer }) { return awake }
+        let rest = loads.filter { load in
+            load.path == request.referrer || awake.contains { $0.number == load.number }
+        }
+        return rest.isEmpty ? loads : rest
+    }
+}

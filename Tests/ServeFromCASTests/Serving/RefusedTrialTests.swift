@@ -1,0 +1,80 @@
+import CASStore
+import Expectations
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+// docs/serving.md, "What counts as a start, and the strikes": a good version is never banned, so what the server itself has
+// refused its page counts for nothing.
+@Suite("A version on trial whose page was refused something")
+struct RefusedTrialTests {
+    /// What a page of the version asks for that cannot be told from the older page.
+    enum Request: CaseIterable {
+        case script, data, frame, confirmation
+        /// One that both versions answer alike, and none at all.
+        case same, none
+
+        var isRefused: Bool { self != .same && self != .none }
+    }
+
+    /// Sends it as a page does whose navigation the browser had not had answered when it asked.
+    private func send(_ request: Request, _ browser: TestBrowser) throws -> Int? {
+        let referrer = [("Referer", browser.origin + "/help/")]
+        switch request {
+        case .script: return try browser.load("/app.js", from: "/help/").status
+        case .data: return try browser.ask("GET", "/style.css", referrer).status
+        case .frame:
+            let frame = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
+            return try browser.ask("GET", "/", frame + referrer).status
+        case .confirmation:
+            let session = try browser.beginSession()
+            try browser.post("/_castree/bridge?session=\(session)", "3\nA 0", from: "/help/")
+            return try browser.post("/_castree/confirm?session=\(session)", from: "/help/").status
+        case .same: return try browser.load("/same.txt", from: "/help/").status
+        case .none: return nil
+        }
+    }
+
+    @Test(
+        "is left, waits for the next process, and counts nothing; of others not confirmed a strike counts",
+        arguments: Request.allCases)
+    func refused(_ request: Request) async throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        for _ in 1...3 {
+            let app = try TestApp(store) {
+                $0.confirmation = .seconds(2000)
+                // However slow the machine is, the older page may be open still.
+                $0.pinGrace = .seconds(100_000)
+            }
+            let browser = try app.browser()
+            // None waits while the older page begins.
+            try store.versions.activateAtNextBoot("1")
+            try expect(browser.navigate().text.contains("one"))
+            let before = browser.cookies
+            try store.versions.activateAtNextBoot("2")
+            try expect(browser.navigate("/help/").text.contains("help of two"))
+            let after = browser.cookies
+            browser.cookies = before
+            try expect(
+                send(request, browser),
+                equals: request == .none ? nil : request.isRefused ? 409 : 200)
+            browser.cookies = after
+            app.look(after: .seconds(2001))
+            let lifecycle = try store.reopened().lifecycle()
+            expect(lifecycle.current, equals: "1")
+            expect(lifecycle.pending, equals: "2")
+            expect(lifecycle.trials.map(\.strikes), equals: request.isRefused ? [] : [1])
+            expect(
+                app.notices.all.contains { $0.contains("the server had refused files") }
+                    == request.isRefused)
+            // The reload that follows, and every later page.
+            for _ in 1...2 { try expect(browser.navigate("/help/").text.contains("help of one")) }
+            await app.stop()
+            if !request.isRefused { return }
+        }
+    }
+}
