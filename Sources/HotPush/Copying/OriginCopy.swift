@@ -150,7 +150,10 @@ package struct OriginCopy: Sendable {
         // log they would offer what is in no log of this one.
         if let number = try newestEntryListed() {
             guard number <= state.number, try from.bytes(of: number) == log.bytes(of: number) else {
-                throw occupied("entries of another log")
+                throw occupied(
+                    "entries of another log",
+                    "a copy of another origin was cut short there; repeat that one, or choose another place"
+                )
             }
         }
         _ = try StoreProbe(storage).run()
@@ -167,11 +170,12 @@ package struct OriginCopy: Sendable {
         return newest
     }
 
-    private func occupied(_ what: String) -> StoreError {
-        StoreError(
-            .badOrigin,
-            "\(storage.place) has \(what) already: it is an origin of its own, and nothing is copied over it; "
-                + "choose another place, or publish to it")
+    private func occupied(
+        _ what: String,
+        _ advice: String =
+            "it is an origin of its own, and nothing is copied over it; choose another place, or publish to it"
+    ) -> StoreError {
+        StoreError(.badOrigin, "\(storage.place) has \(what) already: \(advice)")
     }
 
     // MARK: Files

@@ -65,8 +65,8 @@ struct OriginTraces {
         if let laterEntry {
             return StoreError(
                 .damagedOrigin,
-                "the log in \(place) has lost its first entry, and \(laterEntry) is there: \(restore)"
-            )
+                "the log in \(place) has lost its first entry, and \(laterEntry) is there: if a copy to this place was "
+                    + "cut short (castree publish --all-of), repeat it; else \(restore)")
         }
         if epochMax > 0 { return loss(with: epochMax) }
         let takeOver = "castree publish --take-over (docs/buckets.md)"
