@@ -10,8 +10,9 @@ import Testing
     private static let origins = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "OlderOrigins")
 
-    /// What was published there: version 2, before it 1; the channel beta has 1. The last one was in a bucket, and every
-    /// file of it was downloaded.
+    /// What was published there: version 2, before it 1; the channel beta has 1.
+    ///
+    /// The last one was in a bucket, and every file of it was downloaded.
     enum Kind: String, CaseIterable {
         case plain, signed, told, copied
 
@@ -53,6 +54,17 @@ import Testing
         }
         try expect(pulled(), equals: "2")
         expect(place.exists("site/log"), equals: kind == .copied)
+
+        let refused = [
+            ["withdraw", "99", "site"], ["pack", "3", "site"],
+            ["publish", "3", "site", "--for", "chcp"],
+        ]
+        for words in refused {
+            let finished = try place.run(
+                .castree, words + kind.signing)
+            expect(finished.status != 0, "\(words): \(finished)")
+            expect(place.exists("site/log"), equals: kind == .copied, "\(words)")
+        }
 
         let published = try castree(["publish", "3", "site", "--no-sync"] + kind.signing)
         expect(

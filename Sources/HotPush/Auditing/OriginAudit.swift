@@ -168,8 +168,9 @@ package final class OriginAudit {
             report.findings.append(
                 OriginFinding(
                     .foreignPointer, path,
-                    "the log knows no channel \(channel): somebody has copied a directory's origin here; delete "
-                        + "the file, and publish to the bucket"))
+                    "the log knows no channel \(channel): somebody has copied a directory's origin here, or the log has "
+                        + "lost its last entries; restore them, or delete the file, and publish to the channel"
+                ))
         }
     }
 
@@ -220,7 +221,9 @@ package final class OriginAudit {
             if let newer = try log.state(from: state.number), newer.pointers[channel] == there {
                 return nil
             }
-            return "it says that it stands in entry \(theirs), and does not"
+            return
+                "it says that it stands in entry \(theirs), and does not: if the log has lost its last entries, restore "
+                + "them from an older copy before anything is repaired"
         }
         if theirs < mine {
             return "it is that of entry \(theirs), and the log's stands in entry \(mine)"

@@ -78,7 +78,10 @@ package struct OriginUsage: Sendable {
         of storage: any ObjectStorage, listed: (Int) -> Void = { _ in }
     ) throws(StoreError) {
         let log = OriginLog(storage)
-        let state = try OriginPublisher(storage).open(PointerCopy(.stable, in: storage).read(), log)
+        let named = try PointerCopy(.stable, in: storage).read().pointer?.log
+        guard let state = try log.state(from: named ?? 0) else {
+            throw try OriginTraces(of: storage).absence(namedBy: named)
+        }
         try self.init(of: storage, log, state, listed)
     }
 

@@ -113,9 +113,11 @@ package struct OriginCopy: Sendable {
     /// What is copied, and its log: where none is, the one that would be begun there.
     private func begin() throws(StoreError) -> (state: OriginState, log: OriginLog) {
         let log = OriginLog(source)
-        if let state = try log.state(from: 0) { return (state, log) }
-        let begun = try OriginPublisher(source).open(
-            PointerCopy(.stable, in: source).read(), OriginLog(source))
+        if let state = try log.state(from: 0) {
+            try OriginPublisher(source).checkEnd(of: log, state)
+            return (state, log)
+        }
+        let begun = try OriginPublisher(source).open(.stable, OriginLog(source)).state
         // As long as nothing changes there, a copy that goes on has the same entries.
         for number in 1...begun.number {
             guard var entry = try OriginLog(source).entry(number) else { continue }

@@ -86,10 +86,7 @@ struct ClientCopy: LogCopy {
         guard let theirs = seen.log, theirs >= mine else { return false }
         if theirs == mine { return try bytes(in: state, log, near: seen) == seen.bytes }
         guard theirs <= LogEntry.numberMax, let entry = try log.countedEntry(theirs) else {
-            throw StoreError(
-                .damagedOrigin,
-                "\(key) in \(log.storage.place) names entry \(theirs), which the log does not have: castree did not write "
-                    + "it; castree fsck --repair writes the log's")
+            throw log.lacks(theirs, namedBy: key)
         }
         guard place(in: entry) == theirs else { return false }
         return try bytes(in: entry, log, near: seen) == seen.bytes

@@ -54,10 +54,7 @@ extension PointerCopy {
         let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
         guard theirs > mine, there.sequence >= pointer.sequence else { return false }
         guard theirs <= LogEntry.numberMax, let entry = try log.countedEntry(theirs) else {
-            throw StoreError(
-                .damagedOrigin,
-                "\(key) in \(log.storage.place) names entry \(theirs), which the log does not have: castree did not write "
-                    + "it; castree fsck --repair writes the log's")
+            throw log.lacks(theirs, namedBy: key)
         }
         return entry.pointers[channel] == there
     }

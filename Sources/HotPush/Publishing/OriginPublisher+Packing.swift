@@ -16,10 +16,10 @@ extension OriginPublisher {
         defer { withExtendedLifetime(pin) {} }
         let (manifest, version) = try Publisher.describe(name, of: versions, ReleaseOffer())
         let log = makeLog()
-        let seen = try PointerCopy(channel, in: storage).read()
-        let state = try open(seen, log)
-        try checkOffered(version, in: channel, state)
-        try checkSigning(channel, upon: state, log)
+        let (state, seen) = try open(channel, log) { (state) throws(StoreError) in
+            try checkOffered(version, in: channel, state)
+            try checkSigning(channel, upon: state, log)
+        }
         let packing = ReleasePacking(
             manifest, version, of: versions, to: storage, channel, options)
         guard let prepared = try packing.prepare(in: state) else {
@@ -57,7 +57,7 @@ extension OriginPublisher {
         _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
     ) throws(StoreError) -> PackReport? {
         let (manifest, version) = try Publisher.describe(name, of: versions, ReleaseOffer())
-        let state = try open(PointerCopy(channel, in: storage).read(), makeLog())
+        let state = try open(channel, makeLog()).state
         try checkOffered(version, in: channel, state)
         return try ReleasePacking(
             manifest, version, of: versions, to: storage, channel, options

@@ -12,7 +12,7 @@ extension OriginPublisher {
             name, of: versions, offer, options.limits)
         let log = makeLog()
         let seen = try PointerCopy(offer.channel, in: storage).read()
-        let known = try log.state(from: seen.pointer?.log ?? 0)
+        let known = try logged(offer.channel, seen, log)
         let there = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
         try Publisher.checkName(version, there.pointers)
         let state = try trusted(there, offer.channel, log)
