@@ -55,6 +55,17 @@ import Testing
         try expect(pulled(), equals: "2")
         expect(place.exists("site/log"), equals: kind == .copied)
 
+        let refused = [
+            ["withdraw", "99", "site"], ["pack", "3", "site"],
+            ["publish", "3", "site", "--for", "chcp"],
+        ]
+        for words in refused {
+            let finished = try place.run(
+                .castree, words + kind.signing)
+            expect(finished.status != 0, "\(words): \(finished)")
+            expect(place.exists("site/log"), equals: kind == .copied, "\(words)")
+        }
+
         let published = try castree(["publish", "3", "site", "--no-sync"] + kind.signing)
         expect(
             published.errors.contains("begins with the pointers of 2 channels"),

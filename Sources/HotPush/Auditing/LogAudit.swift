@@ -71,8 +71,10 @@ struct LogAudit {
         let what = first == last ? "entry \(first) is" : "entries \(first) to \(last) are"
         return OriginFinding(
             .missingEntry, OriginLayout.logEntry(first),
-            "\(what) not there, and later ones are: somebody has deleted from the log; restore it from an "
-                + "older copy")
+            "\(what) not there, and later ones are: "
+                + (first == 1
+                    ? "a copy to this place was cut short, which is to be repeated (castree publish --all-of), or "
+                    : "") + "somebody has deleted from the log; restore it from an older copy")
     }
 
     /// So many entries are read before they are compared and forgotten.

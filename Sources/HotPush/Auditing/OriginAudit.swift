@@ -46,7 +46,15 @@ package final class OriginAudit {
             if let finding = races.finding { report.findings.append(finding) }
         }
         if let state = try readLog() {
-            try look(at: state)
+            do throws(StoreError) {
+                try look(at: state)
+            } catch {
+                // What a log does not say any more cannot be looked at, and that is found already.
+                let isFound = report.findings.contains {
+                    [.missingEntry, .damagedEntry].contains($0.kind)
+                }
+                guard isFound, OriginLog.saysEntryIsBad(error) else { throw error }
+            }
         } else if let absence = report.absence {
             report.absence = try "\(absence). \(cleared(raced))"
         }
@@ -158,8 +166,8 @@ package final class OriginAudit {
             else { continue }
             try found(
                 .foreignPointer, path,
-                "the log knows no channel \(channel): somebody has copied a directory's origin here; delete "
-                    + "the file, and publish to the bucket")
+                "the log knows no channel \(channel): somebody has copied a directory's origin here, or the log has "
+                    + "lost its last entries; restore them, or delete the file, and publish to the channel")
         }
     }
 
@@ -207,7 +215,9 @@ package final class OriginAudit {
             if let newer = try log.state(from: state.number), newer.pointers[channel] == there {
                 return nil
             }
-            return "it says that it stands in entry \(theirs), and does not"
+            return
+                "it says that it stands in entry \(theirs), and does not: if the log has lost its last entries, restore "
+                + "them from an older copy before anything is repaired"
         }
         if theirs < mine {
             return "it is that of entry \(theirs), and the log's stands in entry \(mine)"

@@ -75,13 +75,16 @@ package struct OriginUsage: Sendable {
         of storage: any ObjectStorage, listed: (Int) -> Void = { _ in }
     ) throws(StoreError) {
         let log = OriginLog(storage)
-        let written = storage.isLocal ? try log.state(from: 0) : nil
-        let state =
-            if let written { written } else if storage.isLocal {
-                try OriginState(standingIn: storage)
-            } else {
-                try OriginPublisher(storage).open(PointerCopy(.stable, in: storage).read(), log)
+        let named = try PointerCopy(.stable, in: storage).read().pointer?.log
+        let state: OriginState
+        if let written = try log.state(from: named ?? 0) {
+            state = written
+        } else {
+            guard storage.isLocal, named == nil else {
+                throw try OriginTraces(of: storage).absence(namedBy: named)
             }
+            state = try OriginState(standingIn: storage)
+        }
         (entry, epoch) = (state.number, state.entry.epoch)
         let survey = try OriginSurvey(storage, log).run(listed)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)

@@ -112,9 +112,11 @@ package struct OriginCopy: Sendable {
     /// What is copied, and its log: where none is, the one that would be begun there.
     private func begin() throws(StoreError) -> (state: OriginState, log: OriginLog) {
         let log = OriginLog(source)
-        if let state = try log.state(from: 0) { return (state, log) }
-        let begun = try OriginPublisher(source).open(
-            PointerCopy(.stable, in: source).read(), OriginLog(source))
+        if let state = try log.state(from: 0) {
+            try OriginPublisher(source).checkEnd(of: log, state)
+            return (state, log)
+        }
+        let begun = try OriginPublisher(source).open(.stable, OriginLog(source)).state
         // As long as nothing changes there, a copy that goes on has the same entries.
         for number in 1...begun.number {
             guard var entry = try OriginLog(source).entry(number) else { continue }
@@ -149,7 +151,10 @@ package struct OriginCopy: Sendable {
         // log they would offer what is in no log of this one.
         if let number = try newestEntryListed() {
             guard number <= state.number, try from.bytes(of: number) == log.bytes(of: number) else {
-                throw occupied("entries of another log")
+                throw occupied(
+                    "entries of another log",
+                    "a copy of another origin was cut short there; repeat that one, or choose another place"
+                )
             }
         }
         _ = try StoreProbe(storage).run()
@@ -164,11 +169,12 @@ package struct OriginCopy: Sendable {
         return newest
     }
 
-    private func occupied(_ what: String) -> StoreError {
-        StoreError(
-            .badOrigin,
-            "\(storage.place) has \(what) already: it is an origin of its own, and nothing is copied over it; "
-                + "choose another place, or publish to it")
+    private func occupied(
+        _ what: String,
+        _ advice: String =
+            "it is an origin of its own, and nothing is copied over it; choose another place, or publish to it"
+    ) -> StoreError {
+        StoreError(.badOrigin, "\(storage.place) has \(what) already: \(advice)")
     }
 
     // MARK: Files

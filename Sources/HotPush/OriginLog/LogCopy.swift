@@ -48,10 +48,7 @@ extension LogCopy {
     /// - Throws: `.damagedOrigin` if the log does not show it.
     func newer(_ number: Int64, in log: OriginLog) throws(StoreError) -> LogEntry {
         if number <= LogEntry.numberMax, let entry = try log.countedEntry(number) { return entry }
-        throw StoreError(
-            .damagedOrigin,
-            "\(key) in \(log.storage.place) names entry \(number), which the log does not have: castree did not write it; "
-                + "castree fsck --repair writes the log's")
+        throw log.lacks(number, namedBy: key)
     }
 }
 

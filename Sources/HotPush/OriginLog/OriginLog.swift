@@ -164,6 +164,21 @@ final class OriginLog {
         return entry
     }
 
+    /// Whether anything stands under a number, which anybody may have written somewhere.
+    func has(_ number: Int64) throws(StoreError) -> Bool {
+        guard 1...LogEntry.numberMax ~= number else { return false }
+        return try reading(number) != nil
+    }
+
+    /// What is wrong where a copy names an entry that is not there.
+    func lacks(_ number: Int64, namedBy key: String) -> StoreError {
+        StoreError(
+            .damagedOrigin,
+            "\(key) in \(storage.place) names entry \(number), which the log does not have: it has lost its last entries, "
+                + "or castree did not write that file; restore \(OriginLayout.log)/ from an older copy or, if there is none, go "
+                + "on with what is left: castree fsck --repair")
+    }
+
     /// Says once that an entry is passed over.
     func say(passingOver number: Int64, _ reason: String, for place: Int64) {
         guard said.insert(number).inserted else { return }
@@ -179,7 +194,7 @@ final class OriginLog {
     func end(from hint: Int64) throws(StoreError) -> Int64? {
         // The last that is there, and the first that is not. A hint came from a pointer that anybody may have written.
         var found: Int64 = 0
-        if 1...LogEntry.numberMax ~= hint, try reading(hint) != nil { found = hint }
+        if try has(hint) { found = hint }
         var step: Int64 = 1
         var missing = LogEntry.numberMax + 1
         while found + step < missing {

@@ -22,6 +22,7 @@ extension OriginPruner {
         var isBehind = false
         for channel in state.pointers.keys.sorted() {
             let seen = try PointerCopy(channel, in: storage).read()
+            try publisher.checkEnd(of: log, state, channel, seen)
             if let place = places[channel], (seen.pointer?.log ?? 1) < place { isBehind = true }
             if try !write(channel, of: state, seen, log) { return .wereBehind }
         }

@@ -83,8 +83,10 @@ extension OriginPruner {
         let (now, then) = (publisher.now(), try log.pastEntry(number).createdAt)
         var latest = then
         for earlier in max(state.entry.keptFrom, 1)..<max(number, state.entry.keptFrom, 1) {
-            latest = max(latest, try log.pastEntry(earlier).createdAt)
+            // What is ahead of the present says nothing of the clock of that prune.
+            let time = try log.pastEntry(earlier).createdAt
+            if time <= now { latest = max(latest, time) }
         }
-        return then > now || then < latest && now >= latest ? nil : now - then
+        return then > now || then < latest ? nil : now - then
     }
 }

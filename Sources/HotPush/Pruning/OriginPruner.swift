@@ -30,17 +30,13 @@ package struct OriginPruner: Sendable {
         keeping keepCount: Int, grace: Int64, isDryRun: Bool = false
     ) throws(StoreError) -> PruneReport {
         let log = publisher.makeLog(isWary: true)
-        var state = try publisher.open(PointerCopy(.stable, in: storage).read(), log)
+        var state = try publisher.open(.stable, log) { (state) throws(StoreError) in
+            if !state.hasLog { _ = try surveyed(log).live(keptFrom: state.number, upTo: state) }
+        }.state
         if !isDryRun { state = try publisher.finishing(nil, upon: state, log) }
         // Once: whoever is overtaken by others must not begin anew, or busy publishers would never let it commit. What
         // has come since is listed by the next prune, and what has gone is deleted twice.
-        let survey = try OriginSurvey(storage, log).run(publisher.options.listed)
-        if let inner = survey.inner {
-            throw StoreError(
-                .badOrigin,
-                "\(inner) in \(storage.place) is of another origin, whose files look like those of this one: nothing is "
-                    + "deleted; move that origin to another prefix")
-        }
+        let survey = try surveyed(log)
         var (tryCount, commitCount, trimmedCount) = (0, 0, 0)
         var copies = CopiesState.unknown
         var mayMakeRoom = true
@@ -93,6 +89,15 @@ package struct OriginPruner: Sendable {
                 return try sweep(survey, state, trimmedCount, grace, isDryRun: false)
             }
         }
+    }
+
+    private func surveyed(_ log: OriginLog) throws(StoreError) -> OriginSurvey {
+        let survey = try OriginSurvey(storage, log).run(publisher.options.listed)
+        guard let inner = survey.inner else { return survey }
+        throw StoreError(
+            .badOrigin,
+            "\(inner) in \(storage.place) is of another origin, whose files look like those of this one: nothing is "
+                + "deleted; move that origin to another prefix")
     }
 
     /// A prune needs an entry for each channel at the most, and a few that come after them.

@@ -19,30 +19,33 @@ struct OriginFoundation {
     /// - Parameters:
     ///   - seen: a pointer that stands there.
     ///   - isUrgent: whether nothing that the clients of other systems were told may be in the way.
+    ///   - check: refuses what is not to be done, by what the origin is without its log.
     /// - Returns: what the origin is then; somebody else may have been faster.
     /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; `.damagedOrigin` if a log was there, or
     ///   pointers are to be taken over and the options do not say so; what reading and writing throws.
     func lay(
-        _ seen: PointerCopy.Seen, isUrgent: Bool = false
+        _ seen: PointerCopy.Seen, isUrgent: Bool,
+        checking check: (OriginState) throws(StoreError) -> Void
     ) throws(StoreError) -> OriginState {
         let marked = try checkMarker()
         // Publishers of older castrees keep others out.
         let lock = try OriginLock(storage, publisher.options)
         defer { withExtendedLifetime(lock) {} }
         if storage.isLocal, let state = try log.state(from: 0) { return state }
-        let condition: LogEntry.PointerCondition
         let standing: Standing
+        var first: LogEntry
         do throws(StoreError) {
             let traces = try traces(seen)
-            condition = try StoreProbe(storage).run()
+            let condition = try StoreProbe(storage).run()
             standing = try self.standing(traces, isUrgent: isUrgent)
+            first = try entry(condition, standing.pointers)
+            try check(OriginState(number: 0, entry: first, pointers: first.pointers))
         } catch {
             // Others may have made the origin meanwhile and gone on: the pointers are theirs, and a prune has deleted
             // what the probe wrote.
             guard let state = try log.state(from: 0) else { throw error }
             return state
         }
-        var first = try entry(condition, standing.pointers)
         _ = try standing.clients.add(to: &first, 1, upon: nil, log)
         guard let state = try found(first, marked) else {
             throw StoreError(.network, "entry 1 of the log in \(storage.place) cannot be read")

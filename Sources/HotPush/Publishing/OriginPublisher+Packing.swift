@@ -18,10 +18,10 @@ extension OriginPublisher {
         let publication = try publication(
             name, of: versions, as: ReleaseOffer(channel: channel), log)
         let manifest = publication.version.manifest
-        let seen = try PointerCopy(channel, in: storage).read()
-        let state = try open(seen, log)
-        try checkOffered(publication.version, in: channel, state)
-        try checkSigning(channel, upon: state, log)
+        let (state, seen) = try open(channel, log) { (state) throws(StoreError) in
+            try checkOffered(publication.version, in: channel, state)
+            try checkSigning(channel, upon: state, log)
+        }
         let packing = ReleasePacking(publication)
         guard let prepared = try packing.prepare(in: state) else {
             var commit = try finish(channel, seen, state, log, isUnchanged: true)
@@ -59,7 +59,7 @@ extension OriginPublisher {
         let log = makeLog()
         let publication = try publication(
             name, of: versions, as: ReleaseOffer(channel: channel), log)
-        let state = try open(PointerCopy(channel, in: storage).read(), log)
+        let state = try open(channel, log).state
         try checkOffered(publication.version, in: channel, state)
         return try ReleasePacking(publication).plan(in: state)
     }

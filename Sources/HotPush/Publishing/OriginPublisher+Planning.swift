@@ -12,7 +12,7 @@ extension OriginPublisher {
         let publication = try publication(name, of: versions, as: offer, log, options.limits)
         let (version, channel) = (publication.version, offer.channel)
         let seen = try PointerCopy(channel, in: storage).read()
-        let known = try log.state(from: seen.pointer?.log ?? 0)
+        let known = try logged(channel, seen, log)
         let there = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
         try Publisher.checkName(version, there.pointers)
         let state = try trusted(there, channel, log)

@@ -28,7 +28,7 @@ extension OriginPublisher: SigningPlace {
     func newer(
         than state: OriginState, _ log: OriginLog, refused refusal: StoreError
     ) throws(StoreError) -> OriginState {
-        guard refusal.code == .untrusted else { throw refusal }
+        guard refusal.code == .untrusted, state.hasLog else { throw refusal }
         let newer = try self.state(of: log, from: state.number)
         guard newer.number > state.number else { throw refusal }
         return newer
@@ -129,17 +129,18 @@ extension OriginPublisher: SigningPlace {
     package func resign(_ only: ChannelName? = nil) throws(StoreError) -> [OriginCommit] {
         try options.sealing.requireSigner()
         let log = makeLog()
-        let state = try open(PointerCopy(only ?? .stable, in: storage).read(), log)
-        if let only, state.pointers[only] == nil {
-            throw .noChannel(only, in: storage.place)
-        }
-        let channels = only.map { [$0] } ?? state.pointers.keys.sorted()
-        for channel in channels {
-            try checkSigning(channel, upon: state, log)
-            _ = try state.pointers[channel].map { (pointer) throws(StoreError) in
-                try options.sealing.end(of: pointer, now: now())
+        let state = try open(only ?? .stable, log) { (state) throws(StoreError) in
+            if let only, state.pointers[only] == nil {
+                throw .noChannel(only, in: storage.place)
             }
-        }
+            for channel in only.map({ [$0] }) ?? state.pointers.keys.sorted() {
+                try checkSigning(channel, upon: state, log)
+                _ = try state.pointers[channel].map { (pointer) throws(StoreError) in
+                    try options.sealing.end(of: pointer, now: now())
+                }
+            }
+        }.state
+        let channels = only.map { [$0] } ?? state.pointers.keys.sorted()
         var commits: [OriginCommit] = []
         for channel in channels {
             let newest = try self.state(of: log, from: state.number)
@@ -159,8 +160,10 @@ extension OriginPublisher: SigningPlace {
     ) throws(StoreError) -> (step: TrustRotation.Step, commits: [OriginCommit]) {
         try options.sealing.requireSigner()
         let log = makeLog()
-        let state = try finishing(
-            nil, upon: open(PointerCopy(.stable, in: storage).read(), log), log)
+        let opened = try open(.stable, log) { (state) throws(StoreError) in
+            if !state.hasLog { _ = try self.step(rotation, upon: state, signing: []) }
+        }.state
+        let state = try finishing(nil, upon: opened, log)
         // Channels that a call which was cut short has signed already: devices may not see it yet.
         writeCopies(of: state, log)
         var step = try self.step(rotation, upon: state, signing: [])

@@ -31,8 +31,12 @@ extension OriginPublisher {
     /// - Parameter versions: the store that has the files of releases, too; `nil` for none.
     /// - Throws: `.noOrigin`; what reading throws.
     package func clients(with versions: VersionStore? = nil) throws(StoreError) -> ClientLog {
-        let log = makeLog()
-        let state = try open(PointerCopy(.stable, in: storage).read(), log)
+        // Nothing is begun for who looks, and nobody is told that it would be.
+        var looking = OriginPublisher(
+            DraftStorage(over: storage), options: options, now: now, pause: pause)
+        let log = looking.makeLog()
+        looking.options.notice = { _ in }
+        let state = try looking.open(.stable, log).state
         return ClientLog(
             state, log, ReleaseSource(SeenFiles(in: storage), versions), options)
     }
@@ -51,10 +55,11 @@ extension OriginPublisher {
         _ configure: (ClientLog) throws(StoreError) -> Void
     ) throws(StoreError) -> (commit: OriginCommit, pointers: [ChannelPointer]) {
         let log = makeLog()
-        var state = try open(PointerCopy(.stable, in: storage).read(), log)
-        for channel in channels.sorted() where state.pointers[channel] != nil {
-            try checkSigning(channel, upon: state, log)
-        }
+        var state = try open(.stable, log) { (state) throws(StoreError) in
+            for channel in channels.sorted() where state.pointers[channel] != nil {
+                try checkSigning(channel, upon: state, log)
+            }
+        }.state
         if !channels.isEmpty, state.entry.clients.isEmpty { try markToldClients() }
         let lock = try OriginLock(storage, options, .sharing)
         defer { withExtendedLifetime(lock) {} }

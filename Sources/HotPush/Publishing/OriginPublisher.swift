@@ -79,14 +79,15 @@ package struct OriginPublisher: Sendable {
         let log = makeLog()
         let publication = try publication(name, of: versions, as: offer, log, options.limits)
         let version = publication.version
-        let seen = try PointerCopy(offer.channel, in: storage).read()
-        let state = try openOrCreate(seen, log)
+        let (state, seen) = try open(offer.channel, log, isCreating: true) {
+            (state) throws(StoreError) in
+            try Publisher.checkName(version, state.pointers)
+            try checkSigning(offer.channel, upon: state, log)
+        }
         if state.pointers[offer.channel] == nil, !state.pointers.isEmpty {
             let others = state.pointers.keys.sorted().map(\.description).joined(separator: ", ")
             options.notice("channel \(offer.channel) is new; the origin had \(others)")
         }
-        try Publisher.checkName(version, state.pointers)
-        try checkSigning(offer.channel, upon: state, log)
         let packing = ReleasePacking(publication)
         if options.verifiesObjects, options.packs.moment == .never {
             try packing.checkKept(in: state)
@@ -170,8 +171,17 @@ package struct OriginPublisher: Sendable {
         _ version: VersionName, from channel: ChannelName, toEmbedded: Bool
     ) throws(StoreError) -> OriginCommit {
         let log = makeLog()
-        let seen = try PointerCopy(channel, in: storage).read()
-        let state = try open(seen, log, isUrgent: true)
+        let notOffered = StoreError(
+            .notOffered, "channel \(channel) of \(storage.place) does not offer version \(version)")
+        let (state, seen) = try open(channel, log, isUrgent: true) { (state) throws(StoreError) in
+            // Where there is a log, a withdrawal that is repeated writes the pointer first.
+            guard !state.hasLog else { return }
+            guard let before = state.pointers[channel] else {
+                throw .noChannel(channel, in: storage.place)
+            }
+            guard before.withdrawing(version, now: now()) != nil else { throw notOffered }
+            try checkSigning(channel, upon: state, log)
+        }
         return try committing(to: channel, seen, upon: state, log) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             guard let before = state.pointers[channel] else {
@@ -180,9 +190,7 @@ package struct OriginPublisher: Sendable {
             guard var after = before.withdrawing(version, now: now()) else {
                 try PointerCopies(log, pause).write(channel, of: state, seen: seen)
                 try storage.barrier()
-                throw StoreError(
-                    .notOffered,
-                    "channel \(channel) of \(storage.place) does not offer version \(version)")
+                throw notOffered
             }
             if toEmbedded {
                 let release = ReleaseOffer(channel: channel).release(.embedded)
@@ -195,10 +203,8 @@ package struct OriginPublisher: Sendable {
     /// The pointers of all channels, as the log has them.
     /// - Throws: `.noOrigin`; what reading throws.
     package func pointers() throws(StoreError) -> [ChannelName: ChannelPointer] {
-        try open(PointerCopy(.stable, in: storage).read(), makeLog()).pointers
+        try open(.stable, makeLog()).state.pointers
     }
-
-    // MARK: The state to build upon
 
     /// The log, as those read it who sign here.
     /// - Parameter isWary: whether something is to be deleted.
@@ -209,39 +215,6 @@ package struct OriginPublisher: Sendable {
             vouches = { (pointer) throws(StoreError) in try sealing.vouches(for: pointer) }
         }
         return OriginLog(storage, vouches: vouches, isWary: isWary, notice: options.notice)
-    }
-
-    /// What the origin is now.
-    ///
-    /// - Parameters:
-    ///   - seen: a channel's pointer, which hints at the end of the log.
-    ///   - isUrgent: whether nothing that the clients of other systems were told may be in the way.
-    func open(
-        _ seen: PointerCopy.Seen, _ log: OriginLog, isUrgent: Bool = false
-    ) throws(StoreError) -> OriginState {
-        if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
-        let traces = try OriginTraces(of: storage)
-        // Somebody may just have made it.
-        if let state = try log.state(from: 0) { return state }
-        if storage.isLocal, seen.pointer?.log == nil, !traces.channels.isEmpty {
-            return try OriginFoundation(self, log).lay(seen, isUrgent: isUrgent)
-        }
-        throw traces.absence(namedBy: seen.pointer?.log)
-    }
-
-    /// What the origin is now, where it has a log.
-    func state(of log: OriginLog, from hint: Int64) throws(StoreError) -> OriginState {
-        guard let state = try log.state(from: hint) else {
-            throw StoreError(.network, "the log in \(storage.place) cannot be read any more")
-        }
-        return state
-    }
-
-    private func openOrCreate(
-        _ seen: PointerCopy.Seen, _ log: OriginLog
-    ) throws(StoreError) -> OriginState {
-        if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
-        return try OriginFoundation(self, log).lay(seen)
     }
 
     // MARK: Commits
@@ -265,6 +238,7 @@ package struct OriginPublisher: Sendable {
     ) throws(StoreError) -> (commit: OriginCommit, state: OriginState) {
         let source = source ?? ReleaseSource(SeenFiles(in: storage))
         let seen = if let seen { seen } else { try PointerCopy(channel, in: storage).read() }
+        try checkEnd(of: log, state, channel, seen)
         var state = isFinishing ? state : try finishing(channel, upon: state, log)
         var tryCount = 0
         while true {

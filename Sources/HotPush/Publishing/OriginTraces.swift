@@ -61,8 +61,8 @@ struct OriginTraces {
     func loss(namedBy entry: Int64?) -> StoreError? {
         if let laterEntry {
             return .damagedOrigin(
-                "the log in \(place) has lost its first entry, and \(laterEntry) is there: \(restore)"
-            )
+                "the log in \(place) has lost its first entry, and \(laterEntry) is there: if a copy to this place was "
+                    + "cut short (castree publish --all-of), repeat it; else \(restore)")
         }
         if epochMax > 0 { return loss(with: epochMax) }
         let takeOver = "castree publish --take-over (docs/buckets.md)"

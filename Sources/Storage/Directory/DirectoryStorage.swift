@@ -98,7 +98,8 @@ package final class DirectoryStorage: ObjectStorage {
     package var parallelCount: Int { Parallel.workerCount }
     package var identity: String {
         let known = POSIXFileSystem().path(of: root.raw)
-        return printable(known.hasPrefix("/") ? known : place)
+        // Not cut: long paths may begin alike.
+        return printable(known.hasPrefix("/") ? known : place, .max)
     }
     package var knownTags: TagSpelling? { .quoted }
     package var isLocal: Bool { true }

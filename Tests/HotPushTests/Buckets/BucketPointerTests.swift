@@ -89,7 +89,8 @@ import VersionTree
     }
 
     @Test
-    func `a pointer that names an entry which is not there is no newer one, and that is said`()
+    func
+        `a pointer that names an entry which is not there keeps everybody from writing, until it is repaired`()
         throws
     {
         let world = try BucketWorld(Self.shelf.get())
@@ -101,14 +102,19 @@ import VersionTree
             .replacing(/"sequence":(\d+)}\n$/) { "\"sequence\":\($0.1)9}\n" }
         expect(forged != text)
         world.store.set("channels/stable.json", Array(forged.utf8))
-        let commit = try world.publish("3", by: world.publisher())
-        expect(commit.pointerProblem?.code.description, equals: "damagedOrigin")
-        // While devices may read it, a prune frees nothing.
-        let before = world.store.files.keys.filter { $0.hasPrefix("objects/") }
-        _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
-        expect(
-            world.store.files.keys.filter { $0.hasPrefix("objects/") }.sorted(),
-            equals: before.sorted())
+        let before = world.store.files
+        for _ in 0..<2 {
+            expect(code { try world.publish("3", by: world.publisher()) }, equals: .damagedOrigin)
+            expect(
+                code { try world.publisher().withdraw(VersionName("2")) }, equals: .damagedOrigin)
+            expect(
+                code { try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0) },
+                equals: .damagedOrigin)
+        }
+        expect(world.store.files, equals: before)
+        _ = try OriginAudit(world.bucket(), repairingFrom: OriginMender([])).run()
+        try world.publish("3", by: world.publisher())
+        world.checkEnd()
         expect(world.broken, equals: [])
     }
 
@@ -136,6 +142,8 @@ import VersionTree
         store.set("channels/stable.json", Array(forged.utf8))
         store.set("log/9999999999.json", last)
         let publisher = OriginPublisher(ModelStorage(store), pause: { _ in })
-        try expect(publisher.publish("2", of: world.versions).entry, equals: 3)
+        let before = store.files
+        expect(code { try publisher.publish("2", of: world.versions) }, equals: .damagedOrigin)
+        expect(store.files, equals: before)
     }
 }

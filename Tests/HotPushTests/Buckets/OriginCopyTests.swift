@@ -106,6 +106,49 @@ import VersionTree
         expect(count > 3)
     }
 
+    @Test func `a copy that was cut short is told from a log that has lost its beginning`() throws {
+        let fixture = try directory(hasLog: true)
+        let target = fixture.place.withOrigin("target")
+        func copy(_ from: PublishingPlace) throws {
+            _ = try OriginCopy(
+                target.publisher().engine(isCreating: true),
+                from: OriginCopy.directory(from.origin), scratch: target.store.directory.path
+            ).run()
+        }
+        try copy(fixture.place)
+        // The first entry is written last, and then the pointers.
+        for name in ["log/0000000001.json", "channels", "channels.json"] {
+            Damage.remove("\(target.origin)/\(name)")
+        }
+        let found = try OriginAudit(OriginCopy.directory(target.origin)).run().findings
+        expect(found.map(\.kind), equals: [.missingEntry])
+        expect(found[0].message.contains("publish --all-of"))
+        let refused = #expect(throws: StoreError.self) { try target.publish("1") }
+        expect(refused?.message.contains("publish --all-of"), equals: true)
+        let other = try PublishingPlace()
+        for version in ["1", "2", "1", "2"] { try other.publish(version) }
+        let occupied = #expect(throws: StoreError.self) { try copy(other) }
+        expect(occupied?.message.contains("repeat that one"), equals: true)
+        expect(occupied?.message.contains("publish to it"), equals: false)
+        try copy(fixture.place)
+        try target.publish("1")
+    }
+
+    @Test func `places whose long paths begin alike are two`() throws {
+        let name = (0..<6).map { _ in String(repeating: "d", count: 200) }.joined(separator: "/")
+        let (one, other) = ("\(name)/one", "\(name)/one-more")
+        let place = try PublishingPlace().withOrigin(one)
+        try FileManager.default.createDirectory(
+            atPath: place.store.directory.appending(name), withIntermediateDirectories: true)
+        try place.publish("1")
+        let target = place.withOrigin(other)
+        let report = try OriginCopy(
+            target.publisher().engine(isCreating: true), from: OriginCopy.directory(place.origin),
+            scratch: place.store.directory.path
+        ).run()
+        expect(report.channelCount, equals: 1)
+    }
+
     @Test func `nothing is copied into itself`() throws {
         let fixture = try directory(hasLog: true)
         let before = try fixture.place.published()

@@ -73,6 +73,28 @@ import VersionTree
         try expect(collect(1, grace: 3600, in: place).fileCount, equals: 4)
     }
 
+    @Test("gives the whole grace where one clock was ahead, and that of a pruner far behind")
+    func wrongClocks() throws {
+        try publishMany(1)
+        place.clock.advance(by: 300)
+        try place.publish("1")
+        place.clock.advance(by: -299)
+        try place.publish("2")
+        _ = try place.publisher().withdraw(VersionName("10"))
+        place.clock.advance(by: -30_000_000)
+        try collect(5, grace: 3600)
+        place.clock.advance(by: 30_000_001)
+        for _ in 0..<4 {
+            try expect(collect(5, grace: 3600).fileCount, equals: 0)
+            place.clock.advance(by: 899)
+        }
+        try expect(stands("content 10"))
+        // The clock that was ahead may have been right: from its time on nobody doubts.
+        place.clock.advance(by: 3600)
+        try expect(collect(5, grace: 3600).fileCount > 0)
+        try expect(!stands("content 10"))
+    }
+
     @Test("counts the grace by a clock that stays behind what was published")
     func clockBehind() throws {
         let place = try PublishingPlace()

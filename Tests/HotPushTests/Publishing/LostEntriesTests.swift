@@ -1,0 +1,136 @@
+import CASStore
+import Expectations
+import Foundation
+import Storage
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// An origin in a directory whose log has lost its last entries: docs/buckets.md, *If the log is gone*.
+@Suite struct LostEntriesTests {
+    private let place: PublishingPlace
+    private let first: PublishingPlace
+
+    /// Entries: 1 makes the origin, 2 and 3 publish, 4 publishes to beta, 5 publishes, and 6 withdraws what 3 has published.
+    init() throws {
+        place = try PublishingPlace()
+        try place.store.add("3", ["index.html": "<h1>three</h1>"])
+        for version in ["1", "2"] { try place.publish(version) }
+        try place.publish("2", to: "beta")
+        try place.publish("3")
+        first = place.withOrigin("first")
+        try copy(to: first)
+        _ = try place.publisher().withdraw(VersionName("2"))
+    }
+
+    private func copy(to other: PublishingPlace) throws {
+        try FileManager.default.copyItem(atPath: place.origin, toPath: other.origin)
+    }
+
+    enum Verb: CaseIterable, Sendable {
+        case publish, publishAgain, publishElsewhere, plan, withdraw, pack, enable, prune, planPrune
+        case copy
+
+        func run(_ place: PublishingPlace) throws {
+            let publisher = place.publisher()
+            switch self {
+            case .publish: try place.publish("1")
+            case .publishAgain: try place.publish("3")
+            case .publishElsewhere: try place.publish("3", to: "new")
+            case .plan: _ = try publisher.plan("1", of: place.versions)
+            case .withdraw: _ = try publisher.withdraw(VersionName("3"))
+            case .pack: _ = try publisher.pack("3", of: place.versions)
+            case .enable: _ = try publisher.engine().beginTelling(of: [.stable], nil) { _ in }
+            case .prune: try publisher.collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
+            case .planPrune: _ = try publisher.planCollection()
+            case .copy:
+                let target = place.withOrigin("target")
+                _ = try OriginCopy(
+                    target.publisher().engine(isCreating: true),
+                    from: OriginCopy.directory(place.origin), scratch: place.store.directory.path
+                ).run()
+            }
+        }
+    }
+
+    private func lose(from number: Int64, through last: Int64, in place: PublishingPlace) {
+        for number in number...last {
+            Damage.remove("\(place.origin)/\(OriginLayout.logEntry(number))")
+        }
+    }
+
+    private func findings(_ mender: OriginMender? = nil) throws -> [OriginFinding] {
+        let storage = try DirectoryStorage(place.origin, scratch: OriginLayout.work)
+        return try OriginAudit(storage, repairingFrom: mender).run().findings
+    }
+
+    @Test(arguments: Verb.allCases, [6, 4, 2] as [Int64])
+    func `no verb builds upon what is left, and each says what to do`(
+        _ verb: Verb, _ number: Int64
+    ) throws {
+        lose(from: number, through: 6, in: place)
+        let before = try place.published()
+        for _ in 0..<2 {
+            let error = #expect(throws: StoreError.self) { try verb.run(place) }
+            expect(error?.code, equals: .damagedOrigin)
+            expect(
+                error?.message.contains("names entry"), equals: true, "\(String(describing: error))"
+            )
+            expect(error?.message.contains("restore log/"), equals: true)
+            try expect(place.published(), equals: before)
+        }
+    }
+
+    @Test func `what another channel's pointer names is missed, too`() throws {
+        // Entry 5 is that of stable, and 6 that of beta.
+        let place = first
+        _ = try place.publisher().withdraw(VersionName("2"), from: ChannelName("beta"))
+        lose(from: 6, through: 6, in: place)
+        let before = try place.published()
+        expect(code { try place.publish("1") }, equals: .damagedOrigin)
+        try expect(place.published(), equals: before)
+    }
+
+    @Test func `a check finds it, and after a repair the log goes on from what is left`() throws {
+        lose(from: 6, through: 6, in: place)
+        let found = try findings()
+        expect(found.map(\.kind), equals: [.wrongPointer])
+        expect(found[0].message.contains("restore them"))
+        try expect(findings(OriginMender([])).map(\.isRepaired), equals: [true])
+        try place.publish("1")
+        try expect(findings(), equals: [])
+    }
+
+    @Test(arguments: ["1", "2", "3"])
+    func `a directory whose log is gone is taken over by whoever says so, whatever is published`(
+        _ version: String
+    ) throws {
+        Damage.remove("\(place.origin)/log")
+        expect(code { try place.publish(version) }, equals: .damagedOrigin)
+        var options = PublisherOptions()
+        (options.isDurable, options.takesOver) = (false, true)
+        let publisher = place.publisher(on: POSIXFileSystem(), options)
+        let offered = try publisher.publish(version, of: place.versions).pointer.releases
+        try expect(findings(), equals: [])
+        let pointer = try require(try DirectoryOrigin(place.origin).pointer(.stable))
+        expect(pointer.releases == offered && pointer.log == (version == "3" ? nil : 2))
+    }
+
+    @Test(arguments: 1...5 as ClosedRange<Int64>, [true, false])
+    func `a check finds every entry that is damaged or lost, and says nothing else`(
+        _ number: Int64, isLost: Bool
+    ) throws {
+        let entry = OriginLayout.logEntry(number)
+        if isLost {
+            Damage.remove("\(place.origin)/\(entry)")
+        } else {
+            try Damage.truncate("\(place.origin)/\(entry)", to: 100)
+        }
+        let found = try findings()
+        expect(found.first?.kind, equals: isLost ? .missingEntry : .damagedEntry)
+        expect(found.first?.path, equals: entry)
+        expect(Set(found.map(\.kind)).isSubset(of: [.missingEntry, .damagedEntry]), "\(found)")
+    }
+}
