@@ -1,6 +1,6 @@
 /// What stands before the header of a tar archive's entry: longer names, and what else pax(1) adds.
 ///
-/// libarchive reads them, and forgives what other programs understand in another way.
+/// libarchive reads them, forgives what other programs understand in another way, and composes the characters of names.
 struct TarHeaders {
     /// Why an entry is refused.
     struct Objection: Equatable {
@@ -14,37 +14,43 @@ struct TarHeaders {
     /// The types of headers that belong to the next one.
     private static let extending = Array("xXgLKAV".utf8)
 
-    /// How often the entry is given a name besides that in its own header.
-    private var nameCount = 0
+    /// How often the entry is given a name besides that in its own header, and something that it is a link to.
+    private var (nameCount, targetCount) = (0, 0)
+    /// The name that an extended header gives it, byte for byte; `nil` if none does.
+    private(set) var name: ArraySlice<UInt8>?
+    /// The same of what it is a link to.
+    private(set) var target: ArraySlice<UInt8>?
 
-    /// Why an entry is refused; `nil` if its headers give no reason.
+    /// Reads the headers of an entry.
     ///
-    /// - Parameter bytes: begins with the headers of an entry; what follows them does not matter.
-    static func objection(to bytes: [UInt8]) -> Objection? {
-        var headers = TarHeaders()
+    /// - Parameter bytes: begins with them; what follows does not matter.
+    /// - Returns: why the entry is refused; `nil` if its headers give no reason.
+    mutating func objection(to bytes: [UInt8]) -> Objection? {
+        self = TarHeaders()
         var rest = bytes[...]
         while rest.count >= 512 {
             let header = rest.prefix(512)
             let type = header[header.startIndex + 156]
             let field = header.dropFirst(124).prefix(12)
             // GNU's binary numbers are for sizes that no such header has.
-            guard field.allSatisfy({ $0 < 0x80 }) || !extending.contains(type) else {
+            guard field.allSatisfy({ $0 < 0x80 }) || !Self.extending.contains(type) else {
                 return Objection(problem: "the size of a header in it is no octal number")
             }
-            let size = octal(field)
+            let size = Self.octal(field)
             let content = rest.dropFirst(512).prefix(size)
             var objection: Objection?
             switch type {
-            case UInt8(ascii: "x"), UInt8(ascii: "X"): objection = headers.objection(in: content)
-            case UInt8(ascii: "g"): objection = headers.objection(in: content, isForAll: true)
+            case UInt8(ascii: "x"), UInt8(ascii: "X"): objection = self.objection(in: content)
+            case UInt8(ascii: "g"): objection = self.objection(in: content, isForAll: true)
             case UInt8(ascii: "L"), UInt8(ascii: "K"):
                 // GNU's long names end with NUL, as often as their writer likes.
                 let end = content.lastIndex { $0 != 0 } ?? content.startIndex
-                if content[..<end].contains(0) { return withNUL(content) }
-                if type == UInt8(ascii: "L") { headers.nameCount += 1 }
+                if content[..<end].contains(0) { return Self.withNUL(content) }
+                if type == UInt8(ascii: "L") { nameCount += 1 } else { targetCount += 1 }
             case UInt8(ascii: "A"), UInt8(ascii: "V"): break
-            case UInt8(ascii: "S"): return sparse(header.prefix(100))
-            default: return headers.nameCount > 1 ? twice(header.prefix(100)) : nil
+            case UInt8(ascii: "S"): return Self.sparse(header.prefix(100))
+            default:
+                return max(nameCount, targetCount) > 1 ? Self.twice(header.prefix(100)) : nil
             }
             if let objection { return objection }
             rest = rest.dropFirst(512 + (size + 511) / 512 * 512)
@@ -77,7 +83,8 @@ struct TarHeaders {
                 return Objection(
                     problem: "it gives all its entries one \(key), which not every program heeds")
             }
-            if key == "path" { nameCount += 1 }
+            if key == "path" { (nameCount, name) = (nameCount + 1, value) }
+            if key == "linkpath" { (targetCount, target) = (targetCount + 1, value) }
             rest = rest.dropFirst(length)
         }
         return sparseName.map(Self.sparse)
@@ -90,7 +97,9 @@ struct TarHeaders {
     }
 
     private static func twice(_ name: ArraySlice<UInt8>) -> Objection {
-        Objection(entry: text(name), problem: "it is given more than one name", isName: true)
+        Objection(
+            entry: text(name), problem: "it is given more than one name, or links to more than one",
+            isName: true)
     }
 
     private static func sparse(_ name: ArraySlice<UInt8>) -> Objection {

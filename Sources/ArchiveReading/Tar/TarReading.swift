@@ -16,6 +16,8 @@ final class TarReading {
     private let locale: UnsafeMutableRawPointer
     /// The blocks that libarchive was given while it read a header; `nil` while it reads content.
     private var headers: [UInt8]?
+    /// What they say of the entry that is read.
+    private var said = TarHeaders()
 
     /// - Throws: `.outOfMemory`, `.unsupported` if the system has no locale with UTF-8.
     init(
@@ -105,7 +107,7 @@ final class TarReading {
         // Even a warning: a name that cannot be converted, a sum that does not match.
         guard result == ARCHIVE_OK, failure == nil, let entry else { throw refused() }
         // It ends a name at a NUL, for one.
-        if let objection = TarHeaders.objection(to: headers ?? []) {
+        if let objection = said.objection(to: headers ?? []) {
             throw archive.refusal(
                 objection.problem, entry: objection.entry, objection.isName ? .badPath : .badArchive
             )
@@ -117,9 +119,9 @@ final class TarReading {
     private func take(
         _ entry: OpaquePointer, into intake: any ArchiveIntake
     ) throws(StoreError) {
-        guard let raw = archive_entry_pathname_utf8(entry),
-            let name = String(validatingCString: raw)
-        else { throw archive.refusal("the name of an entry is not UTF-8") }
+        guard let name = Self.spelled(archive_entry_pathname_utf8(entry), said.name) else {
+            throw archive.refusal("the name of an entry is not UTF-8, or is not one name")
+        }
         let type = archive_entry_filetype(entry)
         let isDirectory = type == 0o040000
         if archive_entry_hardlink(entry) != nil || archive_entry_hardlink_utf8(entry) != nil {
@@ -160,6 +162,22 @@ final class TarReading {
         try intake.finish()
     }
 
+    /// A name in the bytes of the archive; `nil` if it is no text, or libarchive has read another one.
+    ///
+    /// - Parameters:
+    ///   - read: what libarchive has read: a name in an extended header it brings into Unicode's composed form.
+    ///   - own: that name as it is.
+    private static func spelled(
+        _ read: UnsafePointer<CChar>?, _ own: ArraySlice<UInt8>?
+    ) -> String? {
+        guard let name = read.flatMap({ String(validatingCString: $0) }) else { return nil }
+        // pax(1): a value without bytes leaves what the entry's own header says.
+        guard let own, !own.isEmpty else { return name }
+        // Texts are equal here if Unicode takes them for the same.
+        guard let text = String(validating: own, as: UTF8.self), text == name else { return nil }
+        return text
+    }
+
     private func skip(_ name: String) throws(StoreError) {
         guard archive_read_data_skip(handle) == ARCHIVE_OK, failure == nil else {
             throw refused(name)
@@ -170,9 +188,10 @@ final class TarReading {
     private func takeLink(
         _ entry: OpaquePointer, _ name: String, into intake: any ArchiveIntake
     ) throws(StoreError) {
-        guard let raw = archive_entry_hardlink_utf8(entry),
-            let target = String(validatingCString: raw)
-        else { throw archive.refusal("it is a hard link to a name that is not UTF-8", entry: name) }
+        guard let target = Self.spelled(archive_entry_hardlink_utf8(entry), said.target) else {
+            throw archive.refusal(
+                "it is a hard link to a name that is not UTF-8, or not one name", entry: name)
+        }
         // pax(1) allows content with a link, and programs differ in what they do with it.
         guard archive_entry_size_is_set(entry) == 0 || archive_entry_size(entry) == 0 else {
             throw archive.refusal("it is a hard link with content of its own", entry: name)

@@ -45,6 +45,39 @@ import VersionTree
         try expect(reader.files(frames + Compressed.zstd(second), "b.tzst"), equals: Self.tree)
     }
 
+    /// Composed and decomposed characters, and Hangul: two spellings are two names, of which a page means one.
+    @Test(arguments: ["cafe\u{301}", "caf\u{e9}", "\u{1112}\u{1161}", "\u{d558}", "\u{212b}"])
+    func `keeps every byte of a name and of a link's target, whatever header has it`(
+        _ text: String
+    ) throws {
+        let name = Array("\(text)/f".utf8)
+        var long = ForeignTar.Entry("././@LongLink")
+        (long.type, long.content) = ("L", name + [0])
+        let path = ("path", name)
+        let headers: [[ForeignTar.Entry]] = [
+            [.pax(path)], [.pax(("hdrcharset", Array("BINARY".utf8)), path)], [long],
+        ]
+        let link = ForeignTar.Entry("link", type: "1", target: "other")
+        let ends: [[ForeignTar.Entry]] = [
+            [.init("link", type: "1", target: "\(text)/f")], [.pax(("linkpath", name)), link],
+        ]
+        for end in ends {
+            var all = headers.map { $0 + [.init("other")] }
+            for plain: [ForeignTar.Entry] in [[.pax(("mtime", [49]))], []] {
+                all.append(plain + [.init("\(text)/f")])
+            }
+            for entries in all {
+                let tar = ForeignTar(entries: entries + end)
+                let read = try reader.intake(tar.bytes(), "a.tar").paths
+                expect(read, equals: [name, Array("link".utf8)])
+            }
+        }
+        let both = ["e\u{301}", "\u{e9}"].map { Array($0.utf8) }
+        let pair = ForeignTar(
+            entries: both.flatMap { [.pax(("path", $0)), ForeignTar.Entry("other")] })
+        try expect(reader.intake(pair.bytes(), "a.tar").paths, equals: both)
+    }
+
     static func tars() throws -> [(String, [UInt8])] {
         [
             ("a.tar", tar), ("a.tar.gz", try Compressed.gzip(tar)),

@@ -45,6 +45,7 @@ struct ForeignTar {
     var end = [UInt8](repeating: 0, count: 1024)
 
     init(_ entries: Entry...) { self.entries = entries }
+    init(entries: [Entry]) { self.entries = entries }
 
     func bytes() -> [UInt8] {
         var archive: [UInt8] = []

@@ -130,6 +130,17 @@ import VersionTree
         ] {
             try expectRefusal(headers + [x], naming: "\"x\"", "more than one name", code: .badPath)
         }
+        // The same of what it is a link to.
+        let target = ForeignTar.Entry.pax(("linkpath", [97]))
+        long.type = "K"
+        for headers in [
+            [target, long], [long, target], [long, long],
+            [.pax(("linkpath", [97]), ("linkpath", [98]))],
+        ] {
+            let link = ForeignTar.Entry("x", type: "1", target: "a")
+            let entries = [ForeignTar.Entry("a"), ForeignTar.Entry("other")] + headers + [link]
+            try expectRefusal(entries, naming: "\"x\"", "links to more than one", code: .badPath)
+        }
         // What is said for all entries: pax(1) wants it heeded, libarchive heeds none of these.
         for key in ["path", "linkpath", "size", "hdrcharset"] {
             var global = ForeignTar.Entry.pax((key, [49]))
