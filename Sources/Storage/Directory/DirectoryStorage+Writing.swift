@@ -158,21 +158,16 @@ extension DirectoryStorage {
     ) throws(StoreError) -> WriteOutcome? {
         let aside = try makeDirectory(scratch, in: root.raw)
         let staged = Staged(aside.raw, "put-\(try randomToken())")
-        do throws(StoreError) {
-            let status = try staging(staged)
-            let isNamed = try inDirectory(of: key) { (directory, name) throws(StoreError) in
-                let isNamed = try naming(staged, directory, name)
-                if isNamed { try settle(directory, of: key) }
-                return isNamed
-            }
-            // What was linked, or not named, is still there; what was renamed is not.
-            try fileSystem.removeIfPresent(staged.directory, staged.name)
-            return isNamed ? .stored(EntityTag(status)) : nil
-        } catch {
-            // Report the first error: a leftover is nobody's, and is removed with the directory for what is not finished.
-            try? fileSystem.removeIfPresent(staged.directory, staged.name)
-            throw error
+        // What was linked, or not named, is still there; what was renamed is not. What cannot be removed changes nothing
+        // of what was done: it is nobody's, and is removed with the directory for what is not finished.
+        defer { try? fileSystem.removeIfPresent(staged.directory, staged.name) }
+        let status = try staging(staged)
+        let isNamed = try inDirectory(of: key) { (directory, name) throws(StoreError) in
+            let isNamed = try naming(staged, directory, name)
+            if isNamed { try settle(directory, of: key) }
+            return isNamed
         }
+        return isNamed ? .stored(EntityTag(status)) : nil
     }
 
     func check(_ key: String) throws(StoreError) {
