@@ -229,10 +229,10 @@ import Testing
         var rescue = DirectoryStorage.Rescue(
             setAside: { _, name in aside.withLock { $0.append(name) } })
         #expect(throws: StoreError.self) {
-            try self.storage(POSIXFileSystem(), rescue).write("objects/ab/one", "content")
+            try self.storage(on: POSIXFileSystem(), rescue).write("objects/ab/one", "content")
         }
         rescue.mendsDirectories = true
-        let storage = try self.storage(POSIXFileSystem(), rescue)
+        let storage = try self.storage(on: POSIXFileSystem(), rescue)
         try storage.write("objects/ab/one", "content")
         expect(aside.withLock { $0.count }, equals: 1)
         try expect(storage.keys(), equals: ["objects/ab/one"])

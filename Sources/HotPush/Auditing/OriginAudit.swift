@@ -167,7 +167,8 @@ package final class OriginAudit {
             try found(
                 .foreignPointer, path,
                 "the log knows no channel \(channel): somebody has copied a directory's origin here, or the log has "
-                    + "lost its last entries; restore them, or delete the file, and publish to the channel")
+                    + "lost its last entries; restore them, or delete the file, and publish to the channel"
+            )
         }
     }
 
