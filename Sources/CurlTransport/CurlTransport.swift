@@ -83,6 +83,11 @@ public final class CurlTransport: Transport {
     /// The number in its options.
     public var parallelCount: Int { options.parallelCount }
 
+    /// The text without the credentials in its options.
+    public func concealed(in text: String) -> String {
+        options.credentials?.concealed(in: text) ?? text
+    }
+
     /// Carries the client's requests; see ``Transport/run(_:)``.
     ///
     /// - Throws: `StoreError` with code `outOfMemory` or `transport`. By then every transfer that
@@ -237,6 +242,11 @@ public final class CurlTransport: Transport {
         exchange.clear()
         free.append(exchange)
         (hasNothing, waitsUntil) = (false, 0)
+        var outcome = outcome
+        if case .failed(var failure) = outcome {
+            failure.message = concealed(in: failure.message)
+            outcome = .failed(failure)
+        }
         client.end(exchange.request.id, outcome)
     }
 

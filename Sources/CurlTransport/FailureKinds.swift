@@ -69,13 +69,19 @@ enum FailureKinds {
         if code == CURLE_OUT_OF_MEMORY, hasSent {
             text = "a field in the head of the answer is longer than 100 KiB, or memory is short"
         }
+        // A line of a trailer longer than 4 KiB (lib/http_chunks.c, DYN_H1_TRAILER): the next answer has it, too.
+        let isLongTrailer = text.hasPrefix("Out of memory in chunked-encoding")
+        if isLongTrailer {
+            text = "a field after the chunks of the answer is longer than 4 KiB, or memory is short"
+        }
         if let wrong = wrongScheme(code, text, url) { text = wrong }
         if isUnknownAuthority(code, text) {
             text += "; if it is to be trusted, --cacert FILE names it, or its authority's"
         }
         if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
         return TransferFailure(
-            kind(of: code, hasSent: hasSent, message: text), sentence(text, url: url))
+            isLongTrailer ? .malformed : kind(of: code, hasSent: hasSent, message: text),
+            sentence(text, url: url))
     }
 
     /// What to say where the port speaks the other of http and https; nil where nothing shows that.

@@ -16,17 +16,17 @@ struct CredentialSearch {
 
     init(_ invocation: Invocation) { self.invocation = invocation }
 
-    /// What an origin is told; nil if nothing is set.
+    /// What an origin is told.
     ///
     /// - Parameter url: a URL of the origin.
     /// - Throws: `usage` for what is half set, or cannot be sent; what reading throws.
-    func credentials(for url: String) throws -> OriginCredentials? {
+    func credentials(for url: String) throws -> OriginCredentials {
         if invocation.isDeclared("netrc-file"), let file = try invocation.value("netrc-file") {
             guard System.isReadable(file) else {
                 throw CommandError.usage(
                     "--netrc-file takes a file that can be read, not '\(file)'")
             }
-            return try netrc(file, url)
+            return try netrc(file, url) ?? OriginCredentials(.address, for: url)
         }
         let named = try kind("the environment") { name in
             invocation.environment("CASTREE_ORIGIN_" + name.uppercased())
@@ -38,10 +38,12 @@ struct CredentialSearch {
             }
             if let given { return OriginCredentials(given, for: url) }
         }
-        if let file = set("NETRC") ?? set("HOME").map({ $0 + "/.netrc" }) {
-            return try netrc(file, url)
+        if let file = set("NETRC") ?? set("HOME").map({ $0 + "/.netrc" }),
+            let found = try netrc(file, url)
+        {
+            return found
         }
-        return nil
+        return OriginCredentials(.address, for: url)
     }
 
     private func set(_ variable: String) -> String? {

@@ -173,6 +173,53 @@ import Testing
         expect(!asked.contains { $0.contains("Authorization") }, "\(asked)")
     }
 
+    /// A server, or who stands before it, may repeat what it is told: where it leads, in what it answers.
+    @Test(arguments: ["redirect", "channel"])
+    func `it is hidden where the origin repeats it`(_ echo: String) throws {
+        let base64 = String(Self.basic.dropFirst("Basic ".count))
+        let echoing = try WebOrigin(
+            place.directory,
+            environment: [
+                "AUTHORIZATION": Self.basic + "|Bearer \(Self.secret)", "ECHO": echo,
+            ])
+        for (number, (name, way)) in ways.enumerated() {
+            let store = ["--store", "echoed/device\(number)"]
+            for command in [
+                store + ["pull", "ORIGIN"], store + ["pull", "ORIGIN", "--json-lines"],
+                ["channels", "ORIGIN"], store + ["log", "--json"], store + ["status"],
+            ] {
+                let user = way.user.map { $0 + "@" } ?? ""
+                let url = "http://\(user)" + echoing.url.dropFirst("http://".count) + "/origin"
+                let asks = command.contains("ORIGIN")
+                let outcome = try place.run(
+                    .castree,
+                    command.map { $0 == "ORIGIN" ? url : $0 }
+                        + (asks ? way.arguments + ["--retries", "0"] : []),
+                    environment: ["HOME": path("nowhere")].merging(way.environment) { $1 })
+                if asks {
+                    expect(outcome.status != 0 && outcome.status != 2, "\(name): \(outcome)")
+                }
+                for text in [outcome.text, outcome.errors] {
+                    expect(
+                        !text.contains(Self.secret) && !text.contains(base64), "\(name): \(text)")
+                }
+            }
+        }
+        let found = try place.run(
+            .shell, ["-c", "grep -rlF -e \(Self.secret) -e \(base64) echoed"])
+        expect(found.text, equals: "")
+    }
+
+    @Test func `who is not let in is told how to say who asks`() throws {
+        for command in [["--store", "outside", "pull", "ORIGIN"], ["channels", "ORIGIN"]] {
+            let outcome = try run(Way(), command)
+            expect(outcome.status, equals: 1, "\(outcome)")
+            expect(outcome.errors.contains("401"), "\(outcome)")
+            expect(outcome.errors.contains("CASTREE_ORIGIN_TOKEN"), "\(outcome)")
+            expect(!outcome.errors.contains("try again later"), "\(outcome)")
+        }
+    }
+
     @Test func `what is half set, or can be read by everybody, is said`() throws {
         let cases: [(way: Way, status: Int32, message: String)] = [
             (Way(environment: ["CASTREE_ORIGIN_USER": "kiosk"]), 2, "a user and a password"),

@@ -57,6 +57,24 @@ import Testing
         expect(found.text, equals: "")
     }
 
+    /// Values that are mistyped, and what of them may be shown.
+    @Test func `a malformed option shows no value`() throws {
+        for (options, shown) in [
+            (["--header", "X-Api-Key \(Self.secret)"], "--header"),
+            (["--header", "X-Api-Key \(Self.secret):x"], "\"X-Api-Key …\""),
+            (["--header", "/models X-Api-Key \(Self.secret)"], "--header"),
+            (["--header", "X-Api-Key: \(Self.secret)\u{7f}"], "X-Api-Key"),
+            (["--updates", "origin", "--pull-option", "--bogus=\(Self.secret)"], "--bogus"),
+            (["--updates", "origin", "--pull-option", "--cacert \(Self.secret)"], "--cacert"),
+            (["--updates", "origin", "--pull-option", Self.secret], "--pull-option"),
+        ] {
+            let done = try place.run(.castree, ["serve"] + options)
+            expect(done.status, equals: 2, "\(options): \(done)")
+            expect(done.errors.contains(shown), "\(options): \(done.errors)")
+            expect(!done.errors.contains(Self.secret), "\(options): \(done.errors)")
+        }
+    }
+
     @Test func `--open gives a token to nobody else: neither by a command line nor by a file`()
         throws
     {

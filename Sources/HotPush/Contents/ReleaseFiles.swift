@@ -57,8 +57,10 @@ package struct ReleaseFiles {
         guard let places = version.places else {
             return Array(repeating: version.epoch, count: count)
         }
-        let bytes = try content(OriginKey(.places, places, in: version.epoch))
-        let found = try Places(bytes, of: version, count: count)
+        let key = OriginKey(.places, places, in: version.epoch)
+        let found = try read(key) { (bytes) throws(StoreError) in
+            try Places(bytes, of: version, count: count)
+        }
         return (0..<count).map { found.epoch(of: $0) }
     }
 
@@ -74,7 +76,9 @@ package struct ReleaseFiles {
         guard let delivery = release.delivery, let file = release.deliveryDocument else {
             return []
         }
-        let document = try Delivery(content(file.key), named: delivery, of: release.version)
+        let document = try read(file.key) { (bytes) throws(StoreError) in
+            try Delivery(bytes, named: delivery, of: release.version)
+        }
         return [file]
             + document.packs.map {
                 PlacedFile(
@@ -94,7 +98,9 @@ package struct ReleaseFiles {
     package func facts() throws(StoreError) -> ContentFacts? {
         guard let published = release.facts else { return nil }
         let key = OriginKey(.facts, published.address, in: published.place.epoch)
-        return try ContentFacts(content(key), named: published.address)
+        return try read(key) { (bytes) throws(StoreError) in
+            try ContentFacts(bytes, named: published.address)
+        }
     }
 
     /// The twins that its facts name where they stand, in ascending order.
@@ -104,9 +110,9 @@ package struct ReleaseFiles {
     ) throws(StoreError) -> [SizedKey] {
         let (twins, place) = (facts.twins, published.place)
         let found = try place.places.map { (places) throws(StoreError) in
-            try Places(
-                content(OriginKey(.places, places, in: place.epoch)),
-                ofTwinsOf: release.version.name, place, count: twins.count)
+            try read(OriginKey(.places, places, in: place.epoch)) { (bytes) throws(StoreError) in
+                try Places(bytes, ofTwinsOf: release.version.name, place, count: twins.count)
+            }
         }
         return twins.enumerated().map { number, twin in
             SizedKey(
@@ -122,7 +128,27 @@ package struct ReleaseFiles {
             return known
         }
         let key = OriginKey(.manifest, version.manifest, in: version.epoch)
-        return try Manifest(parsing: content(key))
+        return try read(key) { (bytes) throws(StoreError) in try Manifest(parsing: bytes) }
+    }
+
+    /// A document, which names the release if it cannot be read.
+    private func read<R>(
+        _ key: OriginKey, _ parse: ([UInt8]) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        let bytes = try content(key)
+        do throws(StoreError) {
+            return try parse(bytes)
+        } catch {
+            // An audit names it itself.
+            if reading != nil { throw error }
+            let version = release.version.name
+            let place = String(storage.place.prefix { $0 != " " })
+            throw StoreError(
+                error.code,
+                "version \(version) is offered in \(storage.place), and \(key.path) cannot be read, although its bytes "
+                    + "are those that were published: \(error.message); castree withdraw \(version) \(place), then castree "
+                    + "prune", cause: error.cause)
+        }
     }
 
     private func content(_ key: OriginKey) throws(StoreError) -> [UInt8] {

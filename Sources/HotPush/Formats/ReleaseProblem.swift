@@ -1,4 +1,5 @@
 package import CASStore
+import Storage
 import VersionTree
 
 /// What can be wrong with an answer or a release, for ``ReleaseFormat/message(_:)``.
@@ -24,7 +25,11 @@ public enum ReleaseProblem: Sendable {
     package var code: StoreError.Code {
         switch self {
         case .documentStatus(let status), .fileStatus(_, let status):
-            Self.isTrouble(status) ? .network : .notFound
+            if Self.isTrouble(status) {
+                .network
+            } else {
+                Self.question(status) == nil ? .notFound : .credentials
+            }
         case .documentUnreachable: .network
         case .documentType: .badRelease
         case .fileMismatch, .fileDiffers: .mismatch
@@ -39,17 +44,42 @@ public enum ReleaseProblem: Sendable {
         status >= 500 || RetryPolicy.isWorthRetrying(status: status)
     }
 
+    /// What to do about a status that asks who is there (RFC 9110, sections 15.5.2 and 15.5.8); `nil` for others.
+    static func question(_ status: Int) -> String? {
+        switch status {
+        case 401:
+            "it wants to know who asks, or does not know who did: a token in CASTREE_ORIGIN_TOKEN, a user in "
+                + "CASTREE_ORIGIN_USER and CASTREE_ORIGIN_PASSWORD, or a netrc file says it"
+        case 407:
+            "the proxy on the way wants a user and a password: http_proxy and https_proxy take them in "
+                + "its URL"
+        default: nil
+        }
+    }
+
+    /// The error for an answer that says nothing of what was asked for.
+    ///
+    /// - Parameter answer: who answered what.
+    static func noAnswer(_ answer: String, _ status: Int) -> StoreError {
+        if let question = question(status) {
+            return StoreError(.credentials, "\(answer); \(question)")
+        }
+        return StoreError(.network, "\(answer); try again later")
+    }
+
     /// castree's own words.
     var message: String {
         switch self {
         case .documentStatus(let status):
-            "the origin answered \(status) when asked for its release; check the URL"
+            "the origin answered \(status) when asked for its release; "
+                + (Self.question(status) ?? "check the URL")
         case .documentUnreachable(let cause): "the origin cannot be asked for its release: \(cause)"
         case .documentType(let type, let beginning):
             "the origin answered with \(Self.shown(type)), not with a release; it begins "
                 + "\"\(Self.shown(beginning))\"; check the URL and the server's routes"
         case .fileStatus(let file, let status):
             "the origin answered \(status) when asked for \"\(printable(file.path.description))\""
+                + (Self.question(status).map { "; \($0)" } ?? "")
         case .fileMismatch(let file):
             "\"\(printable(file.path.description))\" is not what the release says; the server may "
                 + "have another version by now: try again"

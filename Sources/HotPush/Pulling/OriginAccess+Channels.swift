@@ -13,6 +13,12 @@ extension OriginAccess {
     package func pointers(
         of text: String, countMax: Int = .max
     ) throws(StoreError) -> [ChannelPointer] {
+        try discreetly { () throws(StoreError) in try allPointers(of: text, countMax) }
+    }
+
+    private func allPointers(
+        of text: String, _ countMax: Int
+    ) throws(StoreError) -> [ChannelPointer] {
         let reference = try OriginReference(parsing: text)
         var pointers: [ChannelPointer] = []
         var status = 0
@@ -77,9 +83,8 @@ extension OriginAccess {
         status = answer.head.status
         if answer.isDocument { return answer.bytes }
         guard answer.isAbsence else {
-            throw StoreError(
-                .network,
-                "\(location.appending(path)) answered \(answer.head.status); try again later")
+            throw ReleaseProblem.noAnswer(
+                "\(location.appending(path)) answered \(answer.head.status)", answer.head.status)
         }
         return nil
     }

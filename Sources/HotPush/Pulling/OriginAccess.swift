@@ -111,6 +111,18 @@ package final class OriginAccess {
         }
     }
 
+    /// An error without what an origin was told in confidence, and may have repeated.
+    func discreet(_ error: StoreError) -> StoreError {
+        var error = error
+        error.message = network.concealed(in: error.message)
+        return error
+    }
+
+    /// Has errors say nothing of what an origin was told in confidence.
+    func discreetly<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+        do throws(StoreError) { return try body() } catch { throw discreet(error) }
+    }
+
     /// Has errors name the files of a directory by their paths.
     private func named<R>(
         _ location: OriginLocation, _ body: () throws(StoreError) -> R

@@ -23,7 +23,9 @@ extension Pull {
         _ text: String, judges: Bool = true, pastCaches: Bool = false
     ) throws(StoreError) -> OriginReply {
         do throws(StoreError) {
-            let reply = try reply(of: text, judges, pastCaches)
+            let reply = try access.discreetly { () throws(StoreError) in
+                try self.reply(of: text, judges, pastCaches)
+            }
             try note(reply, of: text)
             return reply
         } catch {

@@ -72,11 +72,10 @@ extension Pull {
         guard answer.isDocument else {
             guard answer.isAbsence else {
                 if let type = answer.pageType { throw page(type, insteadOf: origin) }
-                throw StoreError(
-                    .network,
+                throw ReleaseProblem.noAnswer(
                     "\(origin.description) answered \(answer.head.status) when asked for its channel "
-                        + "\"\(channel)\"\(adviceOnScheme(answer.head.status, origin)); try again later"
-                )
+                        + "\"\(channel)\"\(adviceOnScheme(answer.head.status, origin))",
+                    answer.head.status)
             }
             pageType = answer.pageType
             return .absent(status: answer.head.status)

@@ -49,7 +49,7 @@ extension Pull {
             if work.session == nil { try work.begin(self.plan(offer)) }
             try finish(work, offer)
         } catch {
-            failure = error
+            failure = access.discreet(error)
         }
         guard let session = work.session else {
             if let failure {

@@ -54,17 +54,23 @@ extension Pull {
         of document: OriginDocument, in answer: DocumentFetch.Answer, at location: OriginLocation
     ) throws(StoreError) -> [UInt8] {
         let url = printable(redacted("\(location.appending(document.path))"))
-        guard !ReleaseProblem.isTrouble(answer.head.status) else {
-            throw StoreError(
-                .network,
-                "\(document.name) cannot be fetched now (\(url) answered "
-                    + "\(answer.head.status)); try again later")
-        }
-        guard answer.head.status == 200 else {
+        let status = answer.head.status
+        switch status {
+        case 200: break
+        // Some servers answer 403 for what does not exist.
+        case 403, 404, 410:
             throw StoreError(
                 .notFound,
-                "\(document.name) is not at the origin (\(url) answered "
-                    + "\(answer.head.status)); publish the version again")
+                "\(document.name) is not at the origin (\(url) answered \(status)); publish the version again"
+            )
+        case ..<400:
+            throw StoreError(
+                .network,
+                "\(document.name) cannot be fetched: \(url) answered \(status), where a whole file was asked for; what "
+                    + "serves the origin, or a proxy before it, answers wrongly")
+        default:
+            throw ReleaseProblem.noAnswer(
+                "\(document.name) cannot be fetched now (\(url) answered \(status))", status)
         }
         guard try ObjectID(of: answer.bytes) == document.address else {
             throw StoreError(

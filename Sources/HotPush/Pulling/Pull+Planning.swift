@@ -10,7 +10,9 @@ extension Pull {
     ///   the name.
     public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
         do throws(StoreError) {
-            return try reckon(resolved(offer), judges: !options.isForced)
+            return try access.discreetly { () throws(StoreError) in
+                try reckon(resolved(offer), judges: !options.isForced)
+            }
         } catch {
             note(error, during: "plan")
             throw error

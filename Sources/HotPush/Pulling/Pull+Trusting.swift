@@ -255,10 +255,10 @@ extension Pull {
         let answer = try access.document(
             path, at: location, byteCountMax: Int64(TrustFile.byteCountMax))
         guard answer.head.status == 200 else {
-            guard !ReleaseProblem.isTrouble(answer.head.status) else {
-                throw StoreError(
-                    .network,
-                    "\(location.appending(path)) answered \(answer.head.status); try again later")
+            let status = answer.head.status
+            if ReleaseProblem.isTrouble(status) || ReleaseProblem.question(status) != nil {
+                throw ReleaseProblem.noAnswer(
+                    "\(location.appending(path)) answered \(status)", status)
             }
             throw StoreError(
                 .untrusted,

@@ -12,6 +12,8 @@ public struct OriginCredentials: Sendable, CustomStringConvertible, CustomReflec
         case login(user: String, password: String)
         /// A netrc file, as curl reads it.
         case netrc(String)
+        /// Nothing but what stands in the URL of the origin.
+        case address
     }
 
     /// A URL of the origin.
@@ -34,8 +36,41 @@ public struct OriginCredentials: Sendable, CustomStringConvertible, CustomReflec
         case .token(let token): "Bearer \(token)"
         case .login(let user, let password):
             "Basic \(Base64.string(Array("\(user):\(password)".utf8)))"
-        case .netrc: nil
+        case .netrc, .address: nil
         }
+    }
+
+    /// A text of the origin's without what it was told: it may repeat it.
+    package func concealed(in text: String) -> String {
+        hiding(secrets.filter { $0.utf8.count > 3 }, in: text)
+    }
+
+    private var secrets: [String] {
+        var found = [authorization.map { String($0.drop { $0 != " " }.dropFirst()) } ?? ""]
+        if case .login(_, let password) = kind { found.append(password) }
+        if let netrcFile {
+            // Whoever cannot read it has told nobody what is in it.
+            let bytes = try? POSIXFileSystem().contents(
+                POSIXFileSystem.workingDirectory, netrcFile, limit: 1 << 20)
+            let words = String(decoding: bytes ?? [], as: UTF8.self)
+                .split(whereSeparator: \.isWhitespace)
+            var login = ""
+            for (word, next) in zip(words, words.dropFirst()) {
+                if word == "login" { login = String(next) }
+                guard word == "password" else { continue }
+                found += [String(next), Base64.string(Array("\(login):\(next)".utf8))]
+            }
+        }
+        let authority = origin.drop { $0 != "/" }.drop { $0 == "/" }.prefix { $0 != "/" }
+        if let at = authority.lastIndex(of: "@"),
+            let colon = authority[..<at].firstIndex(of: ":")
+        {
+            let (password, login) = (authority[colon..<at].dropFirst(), authority[..<at])
+            let plain = PercentEncoding.decoded(password.utf8) ?? []
+            found += [String(password), String(decoding: plain, as: UTF8.self)]
+            found.append(Base64.string(PercentEncoding.decoded(login.utf8) ?? []))
+        }
+        return found
     }
 
     /// The netrc file; nil if there is none.

@@ -23,6 +23,9 @@ public protocol Transport: AnyObject {
 
     /// The most transfers that are under way at once.
     var parallelCount: Int { get }
+
+    /// A text of an origin's without what it was told in confidence.
+    func concealed(in text: String) -> String
 }
 
 extension Transport {
@@ -30,6 +33,8 @@ extension Transport {
     public var byteRateMax: Int64? { nil }
     /// One after the other.
     public var parallelCount: Int { 1 }
+    /// Nothing was told.
+    public func concealed(in text: String) -> String { text }
 }
 
 /// The client of a ``Transport``: asks for requests, takes what comes.

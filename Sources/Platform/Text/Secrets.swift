@@ -28,3 +28,34 @@ private func plainlySpelled(_ text: String) -> String {
     }
     return plain.replacing("%40", with: "@")
 }
+
+/// A text of somebody else's without secrets that it may repeat, nor parts of them, however they are spelled.
+package func hiding(_ secrets: [String], in text: String) -> String {
+    var text = text
+    for secret in secrets where !secret.isEmpty { text = text.replacing(secret, with: "…") }
+    for secret in secrets { text = masked(text, partsOf: secret) }
+    return text
+}
+
+/// A text without what a part of a secret is: whoever repeats it may cut it.
+private func masked(_ text: String, partsOf secret: String) -> String {
+    let (length, lower) = (12, Array(secret.lowercased()))
+    guard lower.count > length else { return text }
+    let parts = Set((0...lower.count - length).map { String(lower[$0..<$0 + length]) })
+    let (shown, compared) = (Array(text), Array(text.lowercased()))
+    guard shown.count == compared.count, shown.count >= length else { return text }
+    var isSecret = Array(repeating: false, count: shown.count)
+    for start in 0...shown.count - length
+    where parts.contains(String(compared[start..<start + length])) {
+        for place in start..<start + length { isSecret[place] = true }
+    }
+    var masked = ""
+    for place in shown.indices {
+        if !isSecret[place] {
+            masked.append(shown[place])
+        } else if masked.last != "…" {
+            masked.append("…")
+        }
+    }
+    return masked
+}

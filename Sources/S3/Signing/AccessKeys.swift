@@ -1,3 +1,5 @@
+import Platform
+
 /// What requests are signed with.
 ///
 /// Whoever prints one sees no secret.
@@ -31,36 +33,8 @@ package struct AccessKeys: Sendable, Hashable, CustomStringConvertible,
     func hidden(in text: String) -> String {
         // A signature counts for a quarter of an hour.
         var text = text.replacing(/[0-9a-fA-F]{32,}/, with: "…")
-        for secret in [secret, sessionToken, id].compactMap(\.self) where !secret.isEmpty {
-            text = text.replacing(secret, with: "…")
-        }
-        for secret in [secret, sessionToken].compactMap(\.self) {
-            text = Self.masked(text, partsOf: secret)
-        }
-        return text
-    }
-
-    /// A text without what a part of a secret is, however it is spelled: stores cut what they repeat.
-    private static func masked(_ text: String, partsOf secret: String) -> String {
-        let (length, lower) = (12, Array(secret.lowercased()))
-        guard lower.count > length else { return text }
-        let parts = Set((0...lower.count - length).map { String(lower[$0..<$0 + length]) })
-        let (shown, compared) = (Array(text), Array(text.lowercased()))
-        guard shown.count == compared.count, shown.count >= length else { return text }
-        var isSecret = Array(repeating: false, count: shown.count)
-        for start in 0...shown.count - length
-        where parts.contains(String(compared[start..<start + length])) {
-            for place in start..<start + length { isSecret[place] = true }
-        }
-        var masked = ""
-        for place in shown.indices {
-            if !isSecret[place] {
-                masked.append(shown[place])
-            } else if masked.last != "…" {
-                masked.append("…")
-            }
-        }
-        return masked
+        if !id.isEmpty { text = text.replacing(id, with: "…") }
+        return hiding([secret, sessionToken].compactMap(\.self), in: text)
     }
 
     /// The ends of the key's name.

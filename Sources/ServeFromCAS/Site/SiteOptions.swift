@@ -162,8 +162,11 @@ public struct SiteOptions: Sendable {
     /// - Returns: its name in lower case.
     private static func checked(_ name: String, _ value: String) throws(StoreError) -> String {
         guard !name.isEmpty, name.utf8.allSatisfy(ByteClass.isToken) else {
+            // What follows a blank may be a value, and nobody's business.
+            let (start, cut) = (name.prefix { $0 != " " }, name.contains(" ") ? " …" : "")
             throw StoreError(
-                .badField, "\"\(name)\" cannot be the name of a field: use letters, digits and -")
+                .badField,
+                "\"\(start)\(cut)\" cannot be the name of a field: use letters, digits and -")
         }
         guard value.utf8.allSatisfy({ $0 == 9 || $0 >= 32 && $0 != 127 }) else {
             throw StoreError(

@@ -53,7 +53,7 @@ extension Invocation {
         }
         guard !field.hasPrefix("/"), let colon = field.firstIndex(of: ":") else {
             throw CommandError.usage(
-                "--header takes 'NAME: VALUE', or 'FILES NAME: VALUE' for some files, not '\(written)'"
+                "--header takes 'NAME: VALUE', or 'FILES NAME: VALUE' for some files; what was given has no colon after a name"
             )
         }
         let (name, value) = (

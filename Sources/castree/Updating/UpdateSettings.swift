@@ -121,9 +121,11 @@ extension Invocation {
             guard let option, !Self.ownNames.contains(option.name),
                 option.takesValue == word.contains("=")
             else {
+                // What follows may be nobody's business.
+                let shown = word.hasPrefix("--") ? word.prefix { $0 != "=" && $0 != " " } : "…"
                 throw .usage(
                     "--pull-option takes an option of castree pull in one word, as in "
-                        + "--pull-option --cacert=ca.pem; not '\(word)'")
+                        + "--pull-option --cacert=ca.pem; not '\(shown)'")
             }
             words.append(word)
         }

@@ -20,6 +20,7 @@ final class WebOrigin {
     ///
     /// - Parameter environment: `AUTHORIZATION`: the values of that field with which it answers, with bars between them;
     ///   `BUSY`: a file; while it is there, paths with its text in them are answered with 503;
+    ///   `ECHO`: `redirect` or `channel`: it repeats there, to whoever may come in, what he has shown;
     ///   `LEADS`: where it sends those who ask for objects; the requests have a note of the field.
     init(_ directory: URL, environment: [String: String] = [:]) throws {
         log = directory.deletingLastPathComponent()
@@ -67,7 +68,7 @@ final class WebOrigin {
     }
 
     private static let script = """
-        import http.server, os, sys, urllib.parse
+        import base64, http.server, os, sys, urllib.parse
 
         class Handler(http.server.SimpleHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -82,6 +83,15 @@ final class WebOrigin {
                     log.write(self.path + (" " + asked if asked else "") + note + "\\n")
                 if wanted and who not in wanted.split("|"):
                     return self.send_error(401)
+                echo = os.environ.get("ECHO")
+                shown = who.split(" ")[1] if who else ""
+                if who and who.startswith("Basic") and echo != "redirect":
+                    shown = base64.b64decode(shown).decode().split(":", 1)[1]
+                if echo == "redirect":
+                    self.send_response(302)
+                    self.send_header("Location", "http://127.0.0.1:9/" + shown)
+                    self.send_header("Content-Length", "0")
+                    return self.end_headers()
                 busy = os.environ.get("BUSY")
                 if busy and os.path.exists(busy) and open(busy).read() in self.path:
                     self.send_response(503)
@@ -103,6 +113,8 @@ final class WebOrigin {
                     return self.send_error(404)
                 with open(path, "rb") as file:
                     body = file.read()
+                if echo == "channel" and "/channels/" in self.path:
+                    body = body.replace(b'"channel":"stable"', b'"channel":"' + shown.encode() + b'"')
                 tag, total, status = '"%d"' % hash(body), len(body), 200
                 if asked and self.headers.get("If-Range", tag) == tag:
                     start = int(asked.split("=")[1].split("-")[0])

@@ -1,10 +1,12 @@
 import CASStore
 import Expectations
 import Foundation
-import HotPush
+import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
+
+@testable import HotPush
 
 @Suite("A pull") struct PullTests {
     @Test("brings a version: the pointer, the manifest, every content once")
@@ -193,13 +195,45 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("trouble at the origin is not taken for its absence", arguments: [500, 503, 429, 401])
+    @Test("trouble at the origin is not taken for its absence", arguments: [500, 503, 429])
     func trouble(_ status: Int) throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         fixture.origin.always(.status(status))
         expect(code { try fixture.run() }, equals: .network)
         expect(fixture.origin.requests.allSatisfy { $0.path == "/channels/stable.json" })
+    }
+
+    /// RFC 9110: 206 is for who asked for a part, 401 and 407 want credentials.
+    @Test("an answer is told from absence that is none, or asks who is there")
+    func otherAnswers() throws {
+        let cases: [(status: Int, wanted: StoreError.Code, says: [String])] = [
+            (401, .credentials, ["401", "CASTREE_ORIGIN_TOKEN"]),
+            (407, .credentials, ["407", "proxy"]),
+            (206, .network, ["206"]), (404, .notFound, ["publish the version again"]),
+        ]
+        for (status, wanted, says) in cases {
+            let fixture = try PullingFixture()
+            try fixture.publish("1")
+            let pointer = try require(try DirectoryOrigin(fixture.place.origin).pointer(.stable))
+            let manifest = try require(pointer.releases[0].version?.manifest)
+            fixture.origin.always(.status(status), on: "/" + OriginLayout.manifest(manifest))
+            let error = #expect(throws: StoreError.self) { try fixture.run() }
+            expect(error?.code, equals: wanted, "\(status): \(error?.message ?? "")")
+            for text in says {
+                expect(error?.message.contains(text) == true, "\(status): \(error?.message ?? "")")
+            }
+            guard wanted == .credentials else { continue }
+            fixture.origin.always(.status(status))
+            expect(code { try fixture.run() }, equals: .credentials)
+            fixture.origin.always(nil)
+            fixture.origin.always(nil, on: "/" + OriginLayout.manifest(manifest))
+            for object in try fixture.place.versions.registeredManifest(of: "1").references {
+                let path = "/" + OriginLayout.object(object.address)
+                fixture.origin.always(.status(status), on: path)
+            }
+            expect(code { try fixture.run() }, equals: .credentials)
+        }
     }
 
     @Test("the same content under a new name was not here before")
