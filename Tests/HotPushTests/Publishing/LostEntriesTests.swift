@@ -44,7 +44,9 @@ import VersionTree
             case .pack: _ = try publisher.pack("3", of: place.versions)
             case .enable: _ = try publisher.engine().beginTelling(of: [.stable], nil) { _ in }
             case .prune: try publisher.collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
-            case .planPrune: _ = try publisher.planCollection()
+            case .planPrune:
+                _ = try OriginPruner(publisher.engine(isDraft: true)).prune(
+                    keeping: 10, grace: 0, isDryRun: true)
             case .copy:
                 let target = place.withOrigin("target")
                 _ = try OriginCopy(
@@ -109,9 +111,9 @@ import VersionTree
     ) throws {
         Damage.remove("\(place.origin)/log")
         expect(code { try place.publish(version) }, equals: .damagedOrigin)
-        var options = PublisherOptions()
-        (options.isDurable, options.takesOver) = (false, true)
-        let publisher = place.publisher(on: POSIXFileSystem(), options)
+        let publisher = place.publisher {
+            ($0.isDurable, $0.takesOver) = (false, true)
+        }
         let offered = try publisher.publish(version, of: place.versions).pointer.releases
         try expect(findings(), equals: [])
         let pointer = try require(try DirectoryOrigin(place.origin).pointer(.stable))
