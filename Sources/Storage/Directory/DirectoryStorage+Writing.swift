@@ -314,8 +314,10 @@ extension DirectoryStorage {
         do throws(StoreError) {
             return try fileSystem.openBeneath(root.raw, path, .directory)
         } catch {
-            // What else stands in its way is set aside, or named, where the directory is made.
-            guard error.code == .notFound || error.isNotDirectory else { throw error }
+            // What a repair finds in its way is set aside where the directory is made.
+            guard error.code == .notFound || rescue.mendsDirectories && error.isNotDirectory else {
+                throw error
+            }
             return nil
         }
     }
