@@ -15,8 +15,7 @@ import Testing
         return status
     }
 
-    @Test("finds who has it in the kernel's list, and not who waits for it")
-    func list() throws {
+    @Test func `finds who has it in the kernel's list, and not who waits for it`() throws {
         let text = """
             1: FLOCK  ADVISORY  WRITE 4711 fe:01:123456 0 EOF
             1: -> FLOCK  ADVISORY  WRITE 4712 fe:01:123456 0 EOF
@@ -45,8 +44,7 @@ import Testing
         expect(LockHolder.name(of: words), equals: name)
     }
 
-    @Test("says that nobody can be named")
-    func unknown() {
+    @Test func `says that nobody can be named`() {
         expect(LockHolder().description, equals: "another process")
         expect(
             LockHolder(process: 7, name: "add", isStopped: true).description,
@@ -54,8 +52,7 @@ import Testing
         expect(LockHolder.name(of: []) == nil)
     }
 
-    @Test("ends after the limit with an error that says so, and is told meanwhile")
-    func limit() throws {
+    @Test func `ends after the limit with an error that says so, and is told meanwhile`() throws {
         let directory = TemporaryDirectory()
         let system = POSIXFileSystem()
         let leases = try system.open(
@@ -74,8 +71,7 @@ import Testing
         expect(notices.withLock { $0 }, equals: ["waiting for another part of this process"])
     }
 
-    @Test("takes a lock that is free by one call")
-    func free() throws {
+    @Test func `takes a lock that is free by one call`() throws {
         let directory = TemporaryDirectory()
         let system = FaultyFileSystem()
         let place = try system.open(

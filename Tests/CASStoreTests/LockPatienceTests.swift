@@ -30,16 +30,14 @@ struct LockPatienceTests {
     }
 
     // Each would wait for ten minutes by itself.
-    @Test("do not add up", .timeLimit(.minutes(5)))
-    func together() throws {
+    @Test(.timeLimit(.minutes(5)))
+    func `do not add up`() throws {
         let codes = try LockPatience.within(.milliseconds(50)) { try wait(times: 3) }
         expect(codes, equals: [.locked, .locked, .locked])
     }
 
-    @Test(
-        "end when they are given up, and an inner end is no later than the outer",
-        .timeLimit(.minutes(5)))
-    func givenUp() throws {
+    @Test(.timeLimit(.minutes(5)))
+    func `end when they are given up, and an inner end is no later than the outer`() throws {
         let codes = try LockPatience.within(.seconds(600), unless: { true }) {
             try LockPatience.within(.seconds(600)) { try wait(times: 2) }
         }
@@ -50,8 +48,7 @@ struct LockPatienceTests {
         expect(inner, equals: [.locked, .locked])
     }
 
-    @Test("take what is free although their time is over")
-    func free() throws {
+    @Test func `take what is free although their time is over`() throws {
         let place = try system.open(
             POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
         let file = try system.openLock(place.raw, ".writer")
@@ -60,8 +57,8 @@ struct LockPatienceTests {
         }
     }
 
-    @Test("are refused with what to do where no lock can be had", arguments: [".writer", ".start"])
-    func noFile(_ name: String) throws {
+    @Test(arguments: [".writer", ".start"])
+    func `are refused with what to do where no lock can be had`(_ name: String) throws {
         let place = try system.open(
             POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
         mkdir("\(directory.path)/\(name)", 0o755)

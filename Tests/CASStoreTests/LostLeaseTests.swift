@@ -20,8 +20,7 @@ import VersionTree
         ["staging", "manifests", "versions"].flatMap { Damage.names(temporary.path + "/" + $0) }
     }
 
-    @Test("goes with the next writer, the unfinished manifest too")
-    func deadLease() throws {
+    @Test func `goes with the next writer, the unfinished manifest too`() throws {
         let temporary = try TemporaryStore()
         try leave("leases/\(Self.lease)", in: temporary)
         try leave("manifests/.1.json.\(Self.lease)", in: temporary)
@@ -47,8 +46,7 @@ import VersionTree
         try expect(temporary.versions.check().findings, equals: [])
     }
 
-    @Test("stays while its writer runs")
-    func runningWriter() throws {
+    @Test func `stays while its writer runs`() throws {
         let temporary = try TemporaryStore()
         let other = try temporary.reopened().store
         let running = try other.makeLease()
@@ -62,8 +60,7 @@ import VersionTree
         withExtendedLifetime(running) {}
     }
 
-    @Test("stays where it is nobody's lease: files of others are not deleted")
-    func strangers() throws {
+    @Test func `stays where it is nobody's lease: files of others are not deleted`() throws {
         let temporary = try TemporaryStore()
         try leave("manifests/.notes.backup", in: temporary)
         _ = try temporary.store.collect()

@@ -131,10 +131,8 @@ import Testing
         try expect(FileManager.default.contentsOfDirectory(atPath: path + "/user").count, equals: 3)
     }
 
-    @Test(
-        "makes what is the owner's, and its other threads and its sources stay root's",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func made() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `makes what is the owner's, and its other threads and its sources stay root's`() throws {
         let own = try OwnersFileSystem.around(POSIXFileSystem(), root: root, of: path)
         let file = try own.open(root, "new", .creating, mode: 0o644)
         let status = try own.status(file.raw)

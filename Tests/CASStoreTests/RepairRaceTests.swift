@@ -44,8 +44,8 @@ import VersionTree
         try expect(versions.check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
-    @Test("content that comes between the look and the deed stays", arguments: harms)
-    func comingBack(harm: Harm) throws {
+    @Test(arguments: harms)
+    func `content that comes between the look and the deed stays`(harm: Harm) throws {
         let (temporary, path) = try makeStore()
         try harm.happen(path)
         let second = try temporary.reopened()
@@ -63,8 +63,8 @@ import VersionTree
         try expectWhole(temporary, ["1", "2"])
     }
 
-    @Test("content that comes before a stranger makes room for what is fetched stays")
-    func comingBackBeforeFetching() throws {
+    @Test
+    func `content that comes before a stranger makes room for what is fetched stays`() throws {
         let (temporary, path) = try makeStore()
         try Damage.replace(path, by: .fifo)
         let source = temporary.directory.appending("again")
@@ -80,9 +80,8 @@ import VersionTree
     }
 
     @Test(
-        "content that is published while its place is cleared stays",
         arguments: harms.filter { $0.description != "deleted" })
-    func publishing(harm: Harm) throws {
+    func `content that is published while its place is cleared stays`(harm: Harm) throws {
         let (temporary, path) = try makeStore()
         try harm.happen(path)
         let content = try address(of: Self.text)
@@ -139,10 +138,8 @@ import VersionTree
 
     private var zeros: String { String(repeating: "0", count: 32) }
 
-    @Test(
-        "an add does not promise what a repair has taken away meanwhile",
-        arguments: [true, false])
-    func adding(isNamed: Bool) throws {
+    @Test(arguments: [true, false])
+    func `an add does not promise what a repair has taken away meanwhile`(isNamed: Bool) throws {
         let temporary = try TemporaryStore()
         // Named by a version, or garbage whose row goes with it.
         if isNamed {
@@ -205,8 +202,8 @@ import VersionTree
         expect(!Damage.names(temporary.path + "/staging").contains { $0.hasPrefix(lease) })
     }
 
-    @Test("what a dead writer left whole and others collect is not recorded as there")
-    func recoveringWhatIsCollected() throws {
+    @Test
+    func `what a dead writer left whole and others collect is not recorded as there`() throws {
         let temporary = try TemporaryStore()
         let content = try temporary.put(Self.text)
         let path = temporary.objectPath(content)
@@ -226,8 +223,8 @@ import VersionTree
         try expect(temporary.reopened().check().findings, equals: [])
     }
 
-    @Test("what a killed check or repair has written aside goes with the next repair")
-    func sweeping() throws {
+    @Test
+    func `what a killed check or repair has written aside goes with the next repair`() throws {
         let (temporary, path) = try makeStore()
         let left = [
             ".verified.0123456789abcdef", ".last-check.json.0123456789abcdef",
@@ -240,8 +237,7 @@ import VersionTree
         expect(left.filter { names.contains($0) }, equals: [])
     }
 
-    @Test("a partial object that another has begun anew is no collector's to remove")
-    func collectingPartials() throws {
+    @Test func `a partial object that another has begun anew is no collector's to remove`() throws {
         let temporary = try TemporaryStore()
         let content = try address(of: Self.text)
         let path = temporary.path + "/staging/\(content)"

@@ -43,8 +43,7 @@ import Testing
         }
     }
 
-    @Test("that nobody can compare are no version, and are said")
-    func none() throws {
+    @Test func `that nobody can compare are no version, and are said`() throws {
         for text in [
             "", "one", "1..2", ".1", "1.", "1.x", "v1", "-1", "1.2.3-", "99999999999999999999",
         ] {

@@ -223,8 +223,7 @@ import VersionTree
             fields: fields + [.init("host", "evil.example")], body: Array(body.utf8))
     }
 
-    @Test("get answers that lead somewhere, and nothing that was offered to nobody")
-    func requests() throws {
+    @Test func `get answers that lead somewhere, and nothing that was offered to nobody`() throws {
         let subjects = [
             try Subject(CodePush.self, "KEY"), try Subject(HotUpdater.self, "ios/production"),
             try Subject(Expo.self, ""), try Subject(Capgo.self, "com.demo.app"),

@@ -8,12 +8,11 @@ import Testing
     private static let program = "/usr/bin/faketime"
 
     @Test(
-        "ends no command",
         .disabled(if: !FileManager.default.fileExists(atPath: program), "needs faketime"),
         arguments: [
             "1000-01-01", "1600-01-01", "1969-06-01", "2262-04-12", "2300-01-01", "9999-12-30",
         ])
-    func commands(_ day: String) throws {
+    func `ends no command`(_ day: String) throws {
         let work = Workplace()
         try work.write(["index.html": "1"], to: "release")
         for words in [

@@ -66,10 +66,8 @@ import Testing
         (".lifecycle", ["activate", "2"]), (".lifecycle", ["boot"]),
     ]
 
-    @Test(
-        "is waited for with an end, and by name",
-        .disabled(if: python != nil, "\(python ?? "")"), arguments: stuck)
-    func bounded(_ lock: String, _ words: [String]) throws {
+    @Test(.disabled(if: python != nil, "\(python ?? "")"), arguments: stuck)
+    func `is waited for with an end, and by name`(_ lock: String, _ words: [String]) throws {
         let place = try prepared()
         let holder = try Holder(leases(place) + "/" + lock, in: place)
         expect(holder.hasLocked)
@@ -118,8 +116,8 @@ import Testing
         expect(lifecycle.contains("\"current\":\"1\"") && !lifecycle.contains("trials"))
     }
 
-    @Test("that is no file is named with what to do", arguments: [".lifecycle", ".start"])
-    func noFile(_ lock: String) throws {
+    @Test(arguments: [".lifecycle", ".start"])
+    func `that is no file is named with what to do`(_ lock: String) throws {
         let place = try prepared()
         let path = leases(place) + "/" + lock
         unlink(path)
@@ -135,8 +133,8 @@ import Testing
         try expect(place.castree("fsck").status, equals: 0)
     }
 
-    @Test("is told of in JSON", .disabled(if: python != nil, "\(python ?? "")"))
-    func json() throws {
+    @Test(.disabled(if: python != nil, "\(python ?? "")"))
+    func `is told of in JSON`() throws {
         let place = try prepared()
         let holder = try Holder(leases(place) + "/.index", in: place)
         expect(holder.hasLocked)
@@ -149,11 +147,10 @@ import Testing
     }
 
     @Test(
-        "waits for a command of castree by its name",
         .disabled(
             if: access("/usr/bin/strace", X_OK) != 0,
             "needs strace(1), to stop a program while it has a lock"))
-    func command() throws {
+    func `waits for a command of castree by its name`() throws {
         let place = try prepared()
         try place.write(["index.html": "three"], to: "release-3")
         // Stopped as it takes the lock of all that write.
@@ -179,18 +176,16 @@ import Testing
         expect(stopped.errors.contains(" (add, stopped)"), "\(stopped)")
     }
 
-    @Test("does not stop the event log's writers", .disabled(if: python != nil, "\(python ?? "")"))
-    func events() throws {
+    @Test(.disabled(if: python != nil, "\(python ?? "")"))
+    func `does not stop the event log's writers`() throws {
         let place = try prepared()
         let holder = try Holder(leases(place) + "/.events", in: place)
         expect(holder.hasLocked)
         try expect(place.castree("activate", "2", "--wait", "1ms").status, equals: 0)
     }
 
-    @Test(
-        "waits for nobody who may only read the store",
-        .disabled(if: other != nil, "\(other ?? "")"))
-    func stranger() throws {
+    @Test(.disabled(if: other != nil, "\(other ?? "")"))
+    func `waits for nobody who may only read the store`() throws {
         let place = try prepared()
         for lock in [".index", ".writer", ".lifecycle"] {
             let holder = try Holder(leases(place) + "/" + lock, in: place, as: Self.nobody)
@@ -199,10 +194,8 @@ import Testing
         try expect(place.castree("versions", "--wait", "1ms").status, equals: 0)
     }
 
-    @Test(
-        "closes a lock that an older castree has left open, and then waits for nobody",
-        .disabled(if: other != nil, "\(other ?? "")"))
-    func older() throws {
+    @Test(.disabled(if: other != nil, "\(other ?? "")"))
+    func `closes a lock that an older castree has left open, and then waits for nobody`() throws {
         let place = try prepared()
         let names = [".index", ".writer", ".lifecycle"]
         for name in names { chmod(leases(place) + "/" + name, 0o644) }
@@ -224,8 +217,8 @@ import Testing
         }
     }
 
-    @Test("is let go of by Ctrl-C", .disabled(if: python != nil, "\(python ?? "")"))
-    func interrupted() throws {
+    @Test(.disabled(if: python != nil, "\(python ?? "")"))
+    func `is let go of by Ctrl-C`() throws {
         let place = try prepared()
         let holder = try Holder(leases(place) + "/.index", in: place)
         expect(holder.hasLocked)
@@ -244,10 +237,8 @@ import Testing
         try expect(running.finished().status, equals: 130)
     }
 
-    @Test(
-        "answers by a server that is running, and 503 where it cannot",
-        .disabled(if: python != nil, "\(python ?? "")"))
-    func serving() throws {
+    @Test(.disabled(if: python != nil, "\(python ?? "")"))
+    func `answers by a server that is running, and 503 where it cannot`() throws {
         let place = try prepared()
         // What a page of version 2 has; the key is the store's, so the next server knows it again.
         try expect(place.run(.castree, ["activate", "2"]).status, equals: 0)

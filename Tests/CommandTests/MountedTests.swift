@@ -46,7 +46,6 @@ import Testing
     }
 
     @Test(
-        "is named by a repair, which mends the rest",
         .disabled(if: reason != nil, "\(reason ?? "")"),
         arguments: [
             "versions/odd name", "versions/.3.old", "versions/stray", "leases/directory",
@@ -54,7 +53,7 @@ import Testing
             "events.jsonl",
             "lifecycle.json", "server.json", "last-check.json", "verified", "reserve",
         ])
-    func repaired(_ place: String) throws {
+    func `is named by a repair, which mends the rest`(_ place: String) throws {
         let work = Workplace()
         for version in ["1", "2", "3"] { try work.add(version, ["index.html": version]) }
         try work.castree("activate", "3")

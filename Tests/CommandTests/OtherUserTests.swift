@@ -60,10 +60,8 @@ import Testing
 
     // Its locks are the owner's alone, and without them nothing is looked at either: what another process
     // does in the meantime would be half seen.
-    @Test(
-        "is refused to everybody else, by a sentence that names both",
-        .disabled(if: reason != nil, "\(reason ?? "")"), arguments: [UInt32(0), 5001])
-    func refused(_ owner: UInt32) throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"), arguments: [UInt32(0), 5001])
+    func `is refused to everybody else, by a sentence that names both`(_ owner: UInt32) throws {
         let place = try prepared()
         try place.give(to: owner)
         // chown(2) has changed the times of the index: the next command makes it again.
@@ -93,10 +91,8 @@ import Testing
     }
 
     // A manifest that another user may have written, and the owner's group reads: a restore, a stray sudo.
-    @Test(
-        "gets copies of its own of what another user has in it and its group may read",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func copies() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `gets copies of its own of what another user has in it and its group may read`() throws {
         let place = try prepared()
         try place.give(to: 65534)
         let store = place.directory.path + "/.castree/"
@@ -120,10 +116,8 @@ import Testing
         expect(checked.status, equals: 0, "\(checked)")
     }
 
-    @Test(
-        "made under any umask, can be read",
-        .disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["077", "000", "027"])
-    func umask(_ mask: String) throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["077", "000", "027"])
+    func `made under any umask, can be read`(_ mask: String) throws {
         let place = Workplace()
         try place.write(["index.html": "one"], to: "release")
         chmod(place.directory.path, 0o755)

@@ -67,8 +67,8 @@ import Testing
         return layers
     }
 
-    @Test("retires and collects what is below", .disabled(if: reason != nil, "\(reason ?? "")"))
-    func retire() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `retires and collects what is below`() throws {
         let layers = try prepared()
         let finished = try layers.run(["retire 1", "gc", "fsck", "versions --json"])
         expect(finished.status, equals: 0, "\(finished)")
@@ -76,8 +76,8 @@ import Testing
         expect(finished.text.contains(#""version":"2""#), "\(finished)")
     }
 
-    @Test("is cleaned up by a policy", .disabled(if: reason != nil, "\(reason ?? "")"))
-    func policy() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `is cleaned up by a policy`() throws {
         let layers = try prepared()
         let finished = try layers.run(["gc --keep 0", "fsck --deep", "versions --json"])
         expect(finished.status, equals: 0, "\(finished)")
@@ -85,9 +85,8 @@ import Testing
         expect(finished.text.contains("Retired version 2"), "\(finished)")
     }
 
-    @Test(
-        "takes the ten main verbs", .disabled(if: reason != nil, "\(reason ?? "")"))
-    func verbs() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `takes the ten main verbs`() throws {
         let layers = try prepared()
         let finished = try layers.run([
             "add release-1 --version 4", "activate 4", "checkout 4 out", "boot", "activate 3",
@@ -99,9 +98,8 @@ import Testing
         expect(finished.status, equals: 0, "\(finished)")
     }
 
-    @Test(
-        "is repaired where directories must go", .disabled(if: reason != nil, "\(reason ?? "")"))
-    func repair() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `is repaired where directories must go`() throws {
         let layers = try prepared()
         let lower = layers.place.directory.appending(path: "lower/.castree")
         // A tree of no version, and a directory in the place of an object that no version names.
@@ -125,10 +123,8 @@ import Testing
         expect(!finished.errors.contains("Invalid cross-device link"), "\(finished)")
     }
 
-    @Test(
-        "keeps what only a tree shows that cannot be renamed",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func renamed() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `keeps what only a tree shows that cannot be renamed`() throws {
         let layers = try prepared()
         let lower = layers.place.directory.appending(path: "lower/.castree")
         let addresses =

@@ -25,8 +25,7 @@ import Testing
         try place.castree("versions", "--json").document([Listed].self).map(\.version)
     }
 
-    @Test("stays through every clean-up, and a shell can be served from it")
-    func kept() throws {
+    @Test func `stays through every clean-up, and a shell can be served from it`() throws {
         let place = try prepared()
         try expect(place.castree("protect", "www").text, equals: "Version www is protected now.\n")
         try expect(
@@ -55,8 +54,7 @@ import Testing
         try expect(Served(place, ["--shell", "www"]).get("/cordova.js").body, equals: "shell()")
     }
 
-    @Test("is not retired by name, until it is unprotected")
-    func retired() throws {
+    @Test func `is not retired by name, until it is unprotected`() throws {
         let place = try prepared()
         try place.castree("protect", "www")
         let refused = try place.castree("retire", "www")
@@ -78,8 +76,7 @@ import Testing
         expect(current.hasSuffix("it is the current version; activate another one first\n"))
     }
 
-    @Test("is shown as such")
-    func shown() throws {
+    @Test func `is shown as such`() throws {
         let place = try prepared()
         try expect(
             place.castree("protect", "1", "--json").text,

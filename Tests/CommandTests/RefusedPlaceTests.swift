@@ -11,13 +11,11 @@ import Testing
         return place
     }
 
-    @Test(
-        "is not checked out into a store",
-        arguments: [
-            ".castree/objects/zz", ".castree/zz", ".castree/versions/zz", "link/zz",
-            ".castree/current/zz",
-        ])
-    func checkout(_ target: String) throws {
+    @Test(arguments: [
+        ".castree/objects/zz", ".castree/zz", ".castree/versions/zz", "link/zz",
+        ".castree/current/zz",
+    ])
+    func `is not checked out into a store`(_ target: String) throws {
         let place = try prepared()
         try FileManager.default.createSymbolicLink(
             at: place.directory.appending(path: "link"),
@@ -30,10 +28,8 @@ import Testing
         try expect(place.castree("fsck").status, equals: 0)
     }
 
-    @Test(
-        "is not published into a store",
-        arguments: [".castree/objects/zz", ".castree/zz/", ".castree", ".castree/manifests"])
-    func publish(_ target: String) throws {
+    @Test(arguments: [".castree/objects/zz", ".castree/zz/", ".castree", ".castree/manifests"])
+    func `is not published into a store`(_ target: String) throws {
         let place = try prepared()
         let finished = try place.castree("publish", "1", target)
         expect(finished.status, equals: 1, "\(finished)")
@@ -42,15 +38,13 @@ import Testing
         try expect(place.castree("fsck").status, equals: 0)
     }
 
-    @Test(
-        "is told of without the password of a URL",
-        arguments: [
-            ["pull", "ftp://me:secret@host/x"], ["pull", "http://host/", "http://me:secret@host/"],
-            ["serve", "--proxy", "/api=http://me:secret@host"], ["http://me:secret@host/"],
-            ["gc", "--keep", "http://me:secret@host/"],
-            ["pull", "http://h/", "--proxy=x://me:secret@host"],
-        ])
-    func password(_ words: [String]) throws {
+    @Test(arguments: [
+        ["pull", "ftp://me:secret@host/x"], ["pull", "http://host/", "http://me:secret@host/"],
+        ["serve", "--proxy", "/api=http://me:secret@host"], ["http://me:secret@host/"],
+        ["gc", "--keep", "http://me:secret@host/"],
+        ["pull", "http://h/", "--proxy=x://me:secret@host"],
+    ])
+    func `is told of without the password of a URL`(_ words: [String]) throws {
         let place = try prepared()
         for more in [[], ["--json"]] {
             let finished = try place.run(.castree, words + more)
@@ -61,11 +55,10 @@ import Testing
 
     // What a program was started with is read there.
     @Test(
-        "says in one sentence that there is no /proc",
         .disabled(
             if: geteuid() != 0 || access("/usr/bin/unshare", X_OK) != 0,
             "needs root and unshare(1), to hide /proc"))
-    func withoutProc() throws {
+    func `says in one sentence that there is no /proc`() throws {
         let place = try prepared()
         for words in [["versions"], ["add", "release-1", "--version", "2"], ["gc"], []] {
             let command = [ProgramUnderTest.castree.url.path] + words

@@ -52,10 +52,8 @@ import Testing
         return found
     }
 
-    @Test(
-        "leaves nothing that is not the owner's, and the owner goes on",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func given() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `leaves nothing that is not the owner's, and the owner goes on`() throws {
         let place = try prepared()
         for words in [
             ["add", "release-2", "--version", "2"], ["activate", "2"], ["gc"], ["fsck"],
@@ -78,10 +76,8 @@ import Testing
         try expect(owner(place, "fsck", "--deep").status, equals: 0)
     }
 
-    @Test(
-        "checks out files of root's own, unless links are asked for",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func checkedOut() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `checks out files of root's own, unless links are asked for`() throws {
         let place = try prepared()
         let directory = place.directory.path
         try expect(place.castree("checkout", "1", "\(directory)/own").status, equals: 0)
@@ -96,10 +92,8 @@ import Testing
         }
     }
 
-    @Test(
-        "makes the index, the locks and lost directories again for the owner",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func again() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `makes the index, the locks and lost directories again for the owner`() throws {
         let place = try prepared()
         let store = place.directory.appending(path: ".castree")
         let files = FileManager.default
@@ -116,10 +110,8 @@ import Testing
         try expect(owner(place, "add", "release-2", "--version", "2").status, equals: 0)
     }
 
-    @Test(
-        "changes nothing behind a link that the owner has made",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func linked() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `changes nothing behind a link that the owner has made`() throws {
         let place = try prepared()
         let files = FileManager.default
         let objects = place.directory.appending(path: ".castree/objects").path
@@ -184,10 +176,8 @@ import Testing
         }
     }
 
-    @Test(
-        "reads what only root may read, wherever content comes from",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func readsAsRoot() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `reads what only root may read, wherever content comes from`() throws {
         let place = try prepared()
         let directory = place.directory.path
         try expect(place.castree("add", "release-2", "--version", "2").status, equals: 0)
@@ -260,10 +250,8 @@ import Testing
         }
     }
 
-    @Test(
-        "keeps what it makes elsewhere, and what was root's before",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func elsewhere() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `keeps what it makes elsewhere, and what was root's before`() throws {
         let place = try prepared()
         let kept = place.directory.appending(path: ".castree/mine").path
         _ = FileManager.default.createFile(atPath: kept, contents: Data("x".utf8))
@@ -277,10 +265,8 @@ import Testing
         try expect(strangers(place), equals: ["mine"])
     }
 
-    @Test(
-        "is refused where it may not act for the owner, before anything is written",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func refused() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `is refused where it may not act for the owner, before anything is written`() throws {
         let place = try prepared()
         for words in [
             ["add", "release-2", "--version", "2"], ["activate", "1"], ["retire", "1"], ["boot"],

@@ -41,8 +41,8 @@ import Testing
         ["log", "--json"],
     ]
 
-    @Test("a mistyped address shows no password anywhere", arguments: addresses)
-    func mistyped(_ address: String) throws {
+    @Test(arguments: addresses)
+    func `a mistyped address shows no password anywhere`(_ address: String) throws {
         try place.castree("key", "new", "key")
         for command in Self.commands {
             let done = try place.run(

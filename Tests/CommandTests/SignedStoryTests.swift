@@ -77,8 +77,8 @@ import Testing
         try expect(current(), equals: "2")
     }
 
-    @Test("reach a device that was set up between a spare key and the loss of the first")
-    func spare() throws {
+    @Test
+    func `reach a device that was set up between a spare key and the loss of the first`() throws {
         try place.add("1", Release.first)
         for name in ["release", "spare", "next"] { try castree("key new \(name).key") }
         try castree("publish 1 site --no-sync --sign-key release.key")

@@ -61,8 +61,7 @@ import Testing
         try device("trust", "list", "--json").document(Origins.self).origins
     }
 
-    @Test("adds keys, lists them, and takes them out again")
-    func keys() throws {
+    @Test func `adds keys, lists them, and takes them out again`() throws {
         let url = "https://Example.org:443/app/"
         let added = try device("trust", "add", "keys/a.pub", "--origin", url)
         expect(added.status == 0 && added.text.contains(key), "\(added)")
@@ -151,8 +150,7 @@ import Testing
         expect(wrong.status == 1 && wrong.errors.contains("trust remove"), "\(wrong)")
     }
 
-    @Test("lets a pull take what is signed, and ends it with 22 for all else")
-    func pull() throws {
+    @Test func `lets a pull take what is signed, and ends it with 22 for all else`() throws {
         try place.add("1", Release.first)
         try place.add("2", Release.second)
         try expect(
@@ -189,8 +187,8 @@ import Testing
         try expect(place.contents("device/trust.json"), equals: "{}")
     }
 
-    @Test("holds whatever comes to stand at the path of a trusted directory to its keys")
-    func directories() throws {
+    @Test
+    func `holds whatever comes to stand at the path of a trusted directory to its keys`() throws {
         try place.add("1", Release.first)
         for name in ["o", "evil"] {
             try expect(
@@ -220,8 +218,7 @@ import Testing
         }
     }
 
-    @Test("has a pull say once that nobody signs what it takes")
-    func unsigned() throws {
+    @Test func `has a pull say once that nobody signs what it takes`() throws {
         try place.add("1", Release.first)
         try expect(
             place.castree("publish", "1", "site", "--no-sync", "--no-packs").status, equals: 0)

@@ -57,10 +57,8 @@ import Testing
         ["prune", "origin", "--keep", "1", "--dry-run"],
     ]
 
-    @Test(
-        "works where nothing can be written", .disabled(if: reason != nil, "\(reason ?? "")"),
-        arguments: verbs)
-    func everyVerb(_ words: [String]) throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"), arguments: verbs)
+    func `works where nothing can be written`(_ words: [String]) throws {
         let place = try prepared()
         let usual = try place.run(.castree, words)
         let finished = try Self.readOnly(place, words)
@@ -69,13 +67,12 @@ import Testing
     }
 
     @Test(
-        "at an origin needs no right to write there",
         .disabled(if: OtherUserTests.reason != nil, "\(OtherUserTests.reason ?? "")"),
         arguments: [
             ["prune", "origin", "--dry-run"], ["channels", "./origin"],
             ["prune", "origin", "--keep", "1", "--dry-run", "--json"],
         ])
-    func othersOrigin(_ words: [String]) throws {
+    func `at an origin needs no right to write there`(_ words: [String]) throws {
         let place = try prepared()
         let usual = try place.run(.castree, words)
         let finished = try Self.stranger(place, words)
@@ -98,10 +95,8 @@ import Testing
         expect(status.text.contains("\"readOnly\""), equals: !use.isEmpty, "\(status)")
     }
 
-    @Test(
-        "says of a damaged index that it stays, and why once",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func index() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `says of a damaged index that it stays, and why once`() throws {
         let place = try prepared()
         let path = ".castree/index.sqlite"
         try place.damage(path, with: String(repeating: "damaged ", count: 512))

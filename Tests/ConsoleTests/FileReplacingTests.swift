@@ -24,8 +24,8 @@ import Testing
         String(decoding: try Damage.contents(path(name)), as: UTF8.self)
     }
 
-    @Test("keeps its mode, and is not open to more readers on its way", arguments: [0o600, 0o664])
-    func mode(_ mode: Int) throws {
+    @Test(arguments: [0o600, 0o664])
+    func `keeps its mode, and is not open to more readers on its way`(_ mode: Int) throws {
         try put("page", "old page", mode: mode)
         let disk = Refusing(.nothing, watched: directory.path)
         try expect(replaceFile(path("page"), with: Array("new".utf8), on: disk))
@@ -35,17 +35,15 @@ import Testing
         expect(Damage.names(directory.path), equals: ["page"])
     }
 
-    @Test("has the mode that the umask leaves, if it is new")
-    func umask() throws {
+    @Test func `has the mode that the umask leaves, if it is new`() throws {
         try expect(replaceFile(path("page"), with: Array("new".utf8)))
         let other = open(path("made"), O_CREAT | O_WRONLY, 0o666)
         close(other)
         try expect(Damage.mode(path("page")), equals: Damage.mode(path("made")))
     }
 
-    @Test(
-        "is written into where its directory or place takes no other", arguments: Refusal.allCases)
-    func inPlace(_ refusal: Refusal) throws {
+    @Test(arguments: Refusal.allCases)
+    func `is written into where its directory or place takes no other`(_ refusal: Refusal) throws {
         try put("page", "old and longer", mode: 0o640)
         let before = try inode("page")
         let disk = Refusing(refusal, watched: directory.path)
@@ -56,8 +54,7 @@ import Testing
         try expect((inode("page") == before), equals: (refusal != .nothing))
     }
 
-    @Test("may have the longest name")
-    func longName() throws {
+    @Test func `may have the longest name`() throws {
         let name = String(repeating: "n", count: 255)
         for text in ["one", "two"] {
             try expect(replaceFile(path(name), with: Array(text.utf8)))
@@ -90,8 +87,7 @@ import Testing
         expect(Damage.names(path("deep")), equals: ["next", "page"])
     }
 
-    @Test("is written into where its name stands for a file that is open already")
-    func openAlready() throws {
+    @Test func `is written into where its name stands for a file that is open already`() throws {
         try put("page", "old and longer")
         let before = try inode("page")
         let file = open(path("page"), O_RDWR)
@@ -131,8 +127,8 @@ import Testing
         expect(read(reader, &bytes, 9) == 3 && bytes.starts(with: "new".utf8))
     }
 
-    @Test("on a full disk says to make room there, and names no command for the store")
-    func full() throws {
+    @Test
+    func `on a full disk says to make room there, and names no command for the store`() throws {
         let full = Refusing(.write, watched: directory.path)
         let error = #expect(throws: StoreError.self) {
             try replaceFile(path("page"), with: Array("new".utf8), on: full)

@@ -23,8 +23,7 @@ import Testing
         return .done
     }
 
-    @Test("run with both words, and options before and after them")
-    func runs() {
+    @Test func `run with both words, and options before and after them`() {
         for line in ["key new a", "--json key new a", "key new --force a", "key new a --json"] {
             let outcome = program.outcome(of: line)
             expect(outcome.output == "key new: a\n" && outcome.status == 0, "\(line)")
@@ -33,8 +32,7 @@ import Testing
         expect(program.outcome(of: "keep key").output, equals: "keep: key\n")
     }
 
-    @Test("say what the second word may be")
-    func refuses() {
+    @Test func `say what the second word may be`() {
         for (line, message) in [
             ("key", "'castree key' needs one word more: new or show"),
             ("key shw f", "'castree key' takes new or show, not 'shw'; did you mean 'show'?"),
@@ -47,8 +45,7 @@ import Testing
         }
     }
 
-    @Test("explain themselves, one by one and together")
-    func help() {
+    @Test func `explain themselves, one by one and together`() {
         for line in ["key new --help", "help key new", "--help key new", "key new -h"] {
             let text = program.outcome(of: line).output
             expect(text.hasPrefix("Usage: castree key new [--force] FILE\n"), "\(line): \(text)")
@@ -63,8 +60,7 @@ import Testing
         expect(program.outcome(of: "help key old").status, equals: 2)
     }
 
-    @Test("are completed word by word")
-    func completion() {
+    @Test func `are completed word by word`() {
         for (words, candidates) in [
             (["k"], ["keep\tkeeps", "key\tnew, show"]),
             (["key", ""], ["new\tmakes a key", "show\tshows a key"]),

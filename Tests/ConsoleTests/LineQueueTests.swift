@@ -45,8 +45,7 @@ struct LineQueueTests {
             onLoss: { Array("lost \($0)\n".utf8) })
     }
 
-    @Test("arrive in order")
-    func order() {
+    @Test func `arrive in order`() {
         let pipe = SmallPipe()
         let queue = queue(pipe)
         let lines = (1...2000).map { "line \($0)\n" }
@@ -54,8 +53,8 @@ struct LineQueueTests {
         expect(pipe.read { $0.hasSuffix("line 2000\n") }, equals: lines.joined())
     }
 
-    @Test("are dropped where nobody reads, and counted where they are missing once somebody does")
-    func loss() {
+    @Test
+    func `are dropped where nobody reads, and counted where they are missing once somebody does`() {
         let pipe = SmallPipe()
         let queue = queue(pipe, byteCountMax: 20_000)
         let line = Array((String(repeating: "x", count: 99) + "\n").utf8)
@@ -81,8 +80,7 @@ struct LineQueueTests {
         expect(pipe.read { $0.hasSuffix("after\n") }, equals: "after\n")
     }
 
-    @Test("that are long go in pieces, none of which a pipe with room refuses")
-    func long() {
+    @Test func `that are long go in pieces, none of which a pipe with room refuses`() {
         let pipe = SmallPipe()
         let queue = queue(pipe)
         let line = Array((String(repeating: "y", count: 50_000) + "\n").utf8)
@@ -91,8 +89,7 @@ struct LineQueueTests {
         expect(pipe.read { $0.hasSuffix("\n") }.utf8.count, equals: line.count)
     }
 
-    @Test("leave the pipe blocking, as it was inherited")
-    func blocking() {
+    @Test func `leave the pipe blocking, as it was inherited`() {
         let pipe = SmallPipe()
         let queue = queue(pipe)
         queue.add(Array("a\n".utf8))
@@ -100,8 +97,7 @@ struct LineQueueTests {
         expect(fcntl(pipe.ends[1], F_GETFL) & O_NONBLOCK, equals: 0)
     }
 
-    @Test("are all in a file when the program ends")
-    func file() throws {
+    @Test func `are all in a file when the program ends`() throws {
         let path = NSTemporaryDirectory() + "castree-lines-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
         let file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
@@ -113,8 +109,7 @@ struct LineQueueTests {
         expect(text, equals: (1...5000).map { "\($0)\n" }.joined())
     }
 
-    @Test("for a reader that has gone are dropped without a word")
-    func gone() {
+    @Test func `for a reader that has gone are dropped without a word`() {
         signal(SIGPIPE, SIG_IGN)
         let pipe = SmallPipe()
         let failures = Atomic<Int>(0)

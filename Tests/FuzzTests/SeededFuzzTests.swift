@@ -27,8 +27,8 @@ struct SeededFuzzTests {
         Mutation(seed: UInt64(target) &+ (TestShare.isWhole ? 0 : TestShare.seed << 8))
     }
 
-    @Test("are read or refused, whatever they are", arguments: FuzzTarget.all.indices)
-    func seeded(_ index: Int) throws {
+    @Test(arguments: FuzzTarget.all.indices)
+    func `are read or refused, whatever they are`(_ index: Int) throws {
         let target = FuzzTarget.all[index]
         let samples = try Self.samples(target)
         try require(!samples.isEmpty, "\(target.name) has no samples")
@@ -50,16 +50,16 @@ struct SeededFuzzTests {
         }
     }
 
-    @Test("are cut anywhere, and every part is read or refused", arguments: FuzzTarget.all.indices)
-    func cut(_ index: Int) throws {
+    @Test(arguments: FuzzTarget.all.indices)
+    func `are cut anywhere, and every part is read or refused`(_ index: Int) throws {
         let target = FuzzTarget.all[index]
         for sample in try Self.samples(target) {
             for end in sample.indices { try check(target, Array(sample[..<end]), "cut at \(end)") }
         }
     }
 
-    @Test("have a bit turned anywhere, and are read or refused", arguments: FuzzTarget.all.indices)
-    func turned(_ index: Int) throws {
+    @Test(arguments: FuzzTarget.all.indices)
+    func `have a bit turned anywhere, and are read or refused`(_ index: Int) throws {
         let target = FuzzTarget.all[index]
         for sample in try Self.samples(target) {
             try forEachTurnedBit(of: sample, TestShare(oneIn: 6, of: "turned bits")) {
@@ -69,9 +69,8 @@ struct SeededFuzzTests {
         }
     }
 
-    @Test(
-        "are found wrong by the suite itself, if a reader is", arguments: FuzzTarget.broken.indices)
-    func sensitive(_ index: Int) throws {
+    @Test(arguments: FuzzTarget.broken.indices)
+    func `are found wrong by the suite itself, if a reader is`(_ index: Int) throws {
         let (wrong, target) = FuzzTarget.broken[index]
         let number = try require(FuzzTarget.all.firstIndex { $0.name == target.name })
         let samples = try Self.samples(target)

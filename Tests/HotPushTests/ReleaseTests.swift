@@ -4,8 +4,7 @@ import Testing
 import VersionTree
 
 @Suite("A release") struct ReleaseTests {
-    @Test("a file is fetched from its own path unless a format says else")
-    func ownPath() throws {
+    @Test func `a file is fetched from its own path unless a format says else`() throws {
         let file = ReleaseFile(path: try TreePath("css/app.css"))
         expect(file.source, equals: "css/app.css")
         expect(file.address == nil)

@@ -9,14 +9,13 @@ import Testing
         ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
     ]
 
-    @Test("is written and read as the RFC's vectors say", arguments: vectors)
-    func vector(_ bytes: String, _ text: String) {
+    @Test(arguments: vectors)
+    func `is written and read as the RFC's vectors say`(_ bytes: String, _ text: String) {
         expect(Base64.string(Array(bytes.utf8)), equals: text)
         expect(Base64.bytes(text), equals: Array(bytes.utf8))
     }
 
-    @Test("holds all bytes")
-    func all() {
+    @Test func `holds all bytes`() {
         let bytes = (0...255).map { UInt8($0) }
         for count in 0...256 {
             let part = Array(bytes.prefix(count))

@@ -68,8 +68,7 @@ import Testing
     }
 
     /// RFC 8032, section 5.1.7: S must be below the order, or everybody could make a second signature of each.
-    @Test("refuses a signature whose S is not reduced")
-    func unreducedS() throws {
+    @Test func `refuses a signature whose S is not reduced`() throws {
         let order = try bytes("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010")
         for vector in Self.vectors {
             var signature = try bytes(vector.signature)

@@ -9,7 +9,6 @@ struct HTTPDateTests {
     let now = HTTPDate(seconds: 1_767_225_600)
 
     @Test(
-        "is written as an IMF-fixdate",
         arguments: [
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
             (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
@@ -17,7 +16,7 @@ struct HTTPDateTests {
             (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
             (Int64.max, "Fri, 31 Dec 9999 23:59:59 GMT"),
         ] as [(Int64, String)])
-    func writing(_ seconds: Int64, _ text: String) {
+    func `is written as an IMF-fixdate`(_ seconds: Int64, _ text: String) {
         expect(HTTPDate(seconds: seconds).text, equals: text)
     }
 
@@ -39,25 +38,22 @@ struct HTTPDateTests {
         expect(HTTPDate(text, now: now), equals: HTTPDate(seconds: seconds))
     }
 
-    @Test(
-        "is none when anything is wrong",
-        arguments: [
-            "", "0", "Sun", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
-            "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT",
-            "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
-            "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
-            "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 nov 1994 08:49:37 GMT",
-            "Xun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ",
-            "Sunday, 06 Nov 1994 08:49:37 GMT", "Sun, 06-Nov-94 08:49:37 GMT",
-            "Sun Nov 6 08:49:37 1994", "Sun Nov 06  08:49:37 1994", "Sun, 06 Nov -994 08:49:37 GMT",
-            "Sun, 29 Feb 1900 00:00:00 GMT",
-        ])
-    func refusing(_ text: String) {
+    @Test(arguments: [
+        "", "0", "Sun", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
+        "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT",
+        "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
+        "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 nov 1994 08:49:37 GMT",
+        "Xun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ",
+        "Sunday, 06 Nov 1994 08:49:37 GMT", "Sun, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov 6 08:49:37 1994", "Sun Nov 06  08:49:37 1994", "Sun, 06 Nov -994 08:49:37 GMT",
+        "Sun, 29 Feb 1900 00:00:00 GMT",
+    ])
+    func `is none when anything is wrong`(_ text: String) {
         expect(HTTPDate(text, now: now) == nil)
     }
 
-    @Test("comes back from its own spelling")
-    func roundTrip() {
+    @Test func `comes back from its own spelling`() {
         for seconds in stride(from: Int64(0), to: 8_000_000_000, by: 12_345_678) {
             let date = HTTPDate(seconds: seconds)
             expect(HTTPDate(date.text, now: now), equals: date)

@@ -36,8 +36,7 @@ import Testing
 
         """
 
-    @Test("is read as RFC 8410 shows it, and its public key is the one shown there")
-    func read() throws {
+    @Test func `is read as RFC 8410 shows it, and its public key is the one shown there`() throws {
         try write(Self.example)
         let key = try SigningKey(file: path)
         expect(key.verificationKey.pem, equals: Self.examplePublic)
@@ -51,8 +50,7 @@ import Testing
         expect(key.verificationKey.id, equals: Hex.string(digest.prefix(8)))
     }
 
-    @Test("is written so that only its owner can read it, and never over another")
-    func written() throws {
+    @Test func `is written so that only its owner can read it, and never over another`() throws {
         let key = try SigningKey.generate()
         try key.write(to: path)
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
@@ -64,8 +62,7 @@ import Testing
         expect(Damage.names(directory.path), equals: ["release.key"])
     }
 
-    @Test("leaves nothing behind if it cannot be written, whatever call fails")
-    func failing() throws {
+    @Test func `leaves nothing behind if it cannot be written, whatever call fails`() throws {
         let key = try SigningKey.generate()
         var count = 0
         while true {
@@ -79,8 +76,7 @@ import Testing
         expect(count > 3)
     }
 
-    @Test("that others can read is refused with what to do about it")
-    func modes() throws {
+    @Test func `that others can read is refused with what to do about it`() throws {
         for mode in [0o604, 0o640, 0o644, 0o620, 0o601] {
             let error = try refusal(Self.example, mode: mode)
             expect(error?.code == .permission && error?.message.contains("chmod 600") == true)
@@ -92,14 +88,12 @@ import Testing
         }
     }
 
-    @Test("that is a public one is named so, whoever can read it")
-    func publicOne() throws {
+    @Test func `that is a public one is named so, whoever can read it`() throws {
         let error = try refusal(Self.examplePublic, mode: 0o644)
         expect(error?.code == .badKey && error?.message.contains("public") == true)
     }
 
-    @Test("is wanted by name: its text is refused, and not repeated")
-    func textInPlaceOfName() throws {
+    @Test func `is wanted by name: its text is refused, and not repeated`() throws {
         let line = Self.example.split(separator: "\n")[1]
         for text in [
             Self.example, String(Self.example.dropLast()), String(line),
@@ -118,16 +112,14 @@ import Testing
         }
     }
 
-    @Test("under a passphrase is refused, and --sign-command named")
-    func encrypted() throws {
+    @Test func `under a passphrase is refused, and --sign-command named`() throws {
         let text = Self.example.replacingOccurrences(of: "PRIVATE", with: "ENCRYPTED PRIVATE")
         let error = try refusal(text)
         expect(error?.code, equals: .unsupported)
         expect(error?.message.contains("--sign-command"), equals: true)
     }
 
-    @Test("of another kind, or damaged, is refused")
-    func damaged() throws {
+    @Test func `of another kind, or damaged, is refused`() throws {
         let body = "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC"
         let texts = [
             "", "hello", Self.examplePublic,
@@ -167,8 +159,7 @@ import Testing
         return output
     }
 
-    @Test("and a signature go both ways between castree and OpenSSL's command line")
-    func interoperability() throws {
+    @Test func `and a signature go both ways between castree and OpenSSL's command line`() throws {
         let message = Array("castree-pointer 1\n{}".utf8)
         _ = FileManager.default.createFile(
             atPath: directory.appending("message"), contents: Data(message))

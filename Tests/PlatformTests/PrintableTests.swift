@@ -5,9 +5,8 @@ import Testing
 
 @Suite("A name in a message") struct PrintableTests {
     @Test(
-        "shows no more than a beginning, whatever it is made of",
         arguments: ["a", "é", "\u{1B}", "\\", "𝄞"])
-    func long(_ character: String) {
+    func `shows no more than a beginning, whatever it is made of`(_ character: String) {
         for count in [0, 1, 100, 60_000] {
             let text = String(repeating: character, count: count)
             let shown = printable(text)
@@ -18,8 +17,7 @@ import Testing
         }
     }
 
-    @Test("is cut after its secrets were removed")
-    func secret() {
+    @Test func `is cut after its secrets were removed`() {
         let token = String(repeating: "SECRET", count: 1000)
         for text in [
             "https://me:\(token)@host/", "https://host/x?k=\(token)", "http://h/#\(token)",

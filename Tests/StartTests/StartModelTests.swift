@@ -73,8 +73,8 @@ struct StartModelTests {
     /// `whole`: two versions, to the end; `three`: three of them, which takes hours.
     private var extent: String? { ProcessInfo.processInfo.environment["CASTREE_TEST_STARTS"] }
 
-    @Test("keeps the promises", arguments: [false, true])
-    func promises(isFirstDay: Bool) throws {
+    @Test(arguments: [false, true])
+    func `keeps the promises`(isFirstDay: Bool) throws {
         let isWhole = extent != nil
         var enumeration = Enumeration(
             try StartModel(), versions: extent == "three" ? ["1", "2", "3"] : ["1", "2"])
@@ -89,8 +89,8 @@ struct StartModelTests {
     }
 
     /// `castree serve --switch next-start`.
-    @Test("keeps them where what is pending waits for the next process", arguments: [false, true])
-    func deferred(isFirstDay: Bool) throws {
+    @Test(arguments: [false, true])
+    func `keeps them where what is pending waits for the next process`(isFirstDay: Bool) throws {
         var enumeration = Enumeration(try StartModel(defersPending: true), versions: ["1", "2"])
         _ = try enumeration.run(
             from: StartModel.start(isFirstDay: isFirstDay), stateMax: extent == nil ? 4000 : 400_000
@@ -99,10 +99,8 @@ struct StartModelTests {
     }
 
     /// "a" has the content of 1, and "b" that of 2.
-    @Test(
-        "keeps them for content that has two names",
-        arguments: [false, true], [["1", "a"], ["1", "2", "a"], ["1", "2", "b"]])
-    func secondNames(isFirstDay: Bool, versions: [String]) throws {
+    @Test(arguments: [false, true], [["1", "a"], ["1", "2", "a"], ["1", "2", "b"]])
+    func `keeps them for content that has two names`(isFirstDay: Bool, versions: [String]) throws {
         var enumeration = Enumeration(try StartModel(), versions: versions)
         _ = try enumeration.run(
             from: StartModel.start(isFirstDay: isFirstDay), stateMax: extent == nil ? 4000 : 400_000
@@ -110,13 +108,11 @@ struct StartModelTests {
         expect(enumeration.problems, equals: [])
     }
 
-    @Test(
-        "finds each planted bug",
-        arguments: [
-            PlantedBug.headStarts, .stopCountsAsFailure, .lockIsNotAsked, .pendingIsNotDeferred,
-            .tokensAreForgotten, .keptPagesConfirm,
-        ])
-    func planted(_ bug: PlantedBug) throws {
+    @Test(arguments: [
+        PlantedBug.headStarts, .stopCountsAsFailure, .lockIsNotAsked, .pendingIsNotDeferred,
+        .tokensAreForgotten, .keptPagesConfirm,
+    ])
+    func `finds each planted bug`(_ bug: PlantedBug) throws {
         let model = try StartModel(bug: bug, defersPending: bug == .pendingIsNotDeferred)
         var enumeration = Enumeration(
             model, versions: bug == .pendingIsNotDeferred ? ["1", "2", "3"] : ["1", "2"])

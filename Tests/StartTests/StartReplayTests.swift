@@ -136,8 +136,8 @@ struct StartReplayTests {
     /// With `CASTREE_TEST_STARTS` everything, else what takes seconds.
     private static let isWhole = ProcessInfo.processInfo.environment["CASTREE_TEST_STARTS"] != nil
 
-    @Test("is what the model says, in every order of so many events", arguments: [false, true])
-    func everyWay(isFirstDay: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is what the model says, in every order of so many events`(isFirstDay: Bool) throws {
         var replay = Replay(model: try StartModel(), isFirstDay: isFirstDay)
         try replay.explore(depth: Self.isWhole ? 3 : 1)
         expect(replay.differences, equals: [])
@@ -147,8 +147,8 @@ struct StartReplayTests {
     /// One in so many, where not all kinds are tried.
     private static let share: UInt64 = 40
 
-    @Test("is what the model says, at every kind of its edges", arguments: [false, true])
-    func everyEdge(isFirstDay: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is what the model says, at every kind of its edges`(isFirstDay: Bool) throws {
         let model = try StartModel()
         var replay = Replay(model: model, isFirstDay: isFirstDay)
         let ways = try model.waysToEdges(

@@ -121,10 +121,8 @@ import Testing
             return true
         }
 
-        @Test(
-            "does what it is asked to, as if nothing had been",
-            arguments: TestShare(oneIn: 3, of: "interrupted calls").of(Work.allCases))
-        func interrupted(_ work: Work) throws {
+        @Test(arguments: TestShare(oneIn: 3, of: "interrupted calls").of(Work.allCases))
+        func `does what it is asked to, as if nothing had been`(_ work: Work) throws {
             defer { try? removeAll() }
             var counts: [String: Int] = [:]
             for call in Self.calls {

@@ -15,13 +15,11 @@ import Testing
         ProcessInfo.processInfo.environment["CASTREE_STRESS_SECONDS"].flatMap { Int($0) }
         ?? (TestShare.isWhole ? 60 : 6)
 
-    @Test("lose nothing while many run at once and some are killed")
-    func stress() throws {
+    @Test func `lose nothing while many run at once and some are killed`() throws {
         try expectClean("stress", ["--seconds", "\(Self.stressSeconds)"])
     }
 
-    @Test("lose nothing when they are killed or refused at any file-system call")
-    func crashPoints() throws {
+    @Test func `lose nothing when they are killed or refused at any file-system call`() throws {
         try expectClean("crashpoints", ["--limit", TestShare.isWhole ? "120" : "12"])
     }
 
@@ -50,13 +48,12 @@ import Testing
         try expectClean("publishers", ["--systems", "local", "--seconds", seconds])
     }
 
-    @Test("lose nothing in a bucket, of a real server, which many write and prune at once")
-    func realBucket() throws {
+    @Test
+    func `lose nothing in a bucket, of a real server, which many write and prune at once`() throws {
         try expectClean("s3/slice", [])
     }
 
     @Test(
-        "are seen to fail where they are broken on purpose",
         arguments: TestShare(oneIn: 3, of: "programs broken on purpose").of([
             ["crashpoints", "--modes", "kill", "--believe", "--verbs", "add-2", "--limit", "20"],
             ["crashpoints", "--modes", "skip", "--verbs", "add-1", "--limit", "30"],
@@ -73,7 +70,7 @@ import Testing
             ["ground", "--slice", "--trusting", "--only", "tmpfs"],
             ["publishers", "--systems", "local", "--seconds", "2", "--sabotage"],
         ]))
-    func brokenOnPurpose(words: [String]) throws {
+    func `are seen to fail where they are broken on purpose`(words: [String]) throws {
         let (status, output) = try run(words[0], Array(words.dropFirst()), seed: 1)
         guard !isSkipped(status, output) else { return }
         expect(status == 1 && output.contains("FAIL"), "\(output)")

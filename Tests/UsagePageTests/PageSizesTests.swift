@@ -123,8 +123,8 @@ import Testing
         expect(Set(answer.plainTitles), equals: ["index.html"])
     }
 
-    @Test("propose to retire what frees most and nothing needs, and never the newest")
-    func proposal() throws {
+    @Test
+    func `propose to retire what frees most and nothing needs, and never the newest`() throws {
         let temporary = try makeStore()
         // 4 has most and is the newest, 3 is protected, 1 is current.
         try expect(answer(temporary, path: ".castree").0.proposed, equals: "2")
@@ -132,8 +132,7 @@ import Testing
         try expect(answer(temporary, path: ".castree").0.proposed == nil)
     }
 
-    @Test("give commands that a shell takes as they are meant")
-    func commands() throws {
+    @Test func `give commands that a shell takes as they are meant`() throws {
         let temporary = try makeStore()
         try expect(
             answer(temporary, path: ".castree").0.commands,

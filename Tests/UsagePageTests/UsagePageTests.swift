@@ -22,8 +22,7 @@ import Testing
         String(decoding: try UsagePage.html(survey), as: UTF8.self)
     }
 
-    @Test("is one document with its style, its script and its figures")
-    func whole() throws {
+    @Test func `is one document with its style, its script and its figures`() throws {
         let page = try text(survey(["a": "1", "b/c": "22"]))
         expect(page.hasPrefix("<!doctype html>"))
         expect(page.hasSuffix("</html>\n"))
@@ -32,8 +31,7 @@ import Testing
         expect(page.components(separatedBy: "<style").count, equals: 2)
     }
 
-    @Test("loads nothing: no address in it but those that name what a document is")
-    func selfContained() throws {
+    @Test func `loads nothing: no address in it but those that name what a document is`() throws {
         let page = try text(survey(["a": "1"]))
         for address in page.matches(of: /https?:\/\/[^\s"'`<>)]+/) {
             expect(address.output, equals: "http://www.w3.org/2000/svg")
@@ -43,8 +41,7 @@ import Testing
         }
     }
 
-    @Test("forbids everything but its own style and script, by their digests")
-    func policy() throws {
+    @Test func `forbids everything but its own style and script, by their digests`() throws {
         let page = try text(survey(["a": "1"]))
         let policy = try require(
             page.firstMatch(of: /http-equiv="Content-Security-Policy" content="([^"]*)"/)?.output.1)
@@ -59,8 +56,7 @@ import Testing
         }
     }
 
-    @Test("asks its own server, and nobody else, only where it is served")
-    func live() throws {
+    @Test func `asks its own server, and nobody else, only where it is served`() throws {
         let survey = try survey(["a": "1"])
         let page = String(decoding: try UsagePage.html(survey, isLive: true), as: UTF8.self)
         let policy = try UsagePage.policy(isLive: true)
@@ -89,8 +85,7 @@ import Testing
         return String(decoding: answer, as: UTF8.self).filter { !$0.isWhitespace }
     }
 
-    @Test("has nothing of names and paths that a browser would take for markup")
-    func hostileNames() throws {
+    @Test func `has nothing of names and paths that a browser would take for markup`() throws {
         let component = "<script>alert(1)<"
         var survey = try survey([Self.hostile: "1", component: "2", "a&b<!--": "3"])
         // No version can be called so; a page must not depend on it.
@@ -106,8 +101,7 @@ import Testing
         expect(page.contains(#"\u003c"#))
     }
 
-    @Test("has figures that are the same document after the escaping")
-    func inert() throws {
+    @Test func `has figures that are the same document after the escaping`() throws {
         let survey = try survey(["a<b>&c/d": "1", "e": "22"])
         let json = UsagePage.json(survey)
         let escaped = UsagePage.inert(json)
@@ -119,8 +113,7 @@ import Testing
         expect(one != nil && one == other)
     }
 
-    @Test("tells the map in columns of matching lengths")
-    func columns() throws {
+    @Test func `tells the map in columns of matching lengths`() throws {
         let json = UsagePage.json(try survey(["a": "1", "b/c": "22", "b/d/e": "22"]))
         let document = try require(
             try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
@@ -135,8 +128,7 @@ import Testing
         expect(map["objects"] as? [Int] == [1, 1, 0])
     }
 
-    @Test("is whole for an empty store")
-    func empty() throws {
+    @Test func `is whole for an empty store`() throws {
         let temporary = try TemporaryStore()
         let survey = try temporary.versions.survey()
         try expect(text(survey).contains("</html>"))

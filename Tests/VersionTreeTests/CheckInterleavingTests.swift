@@ -39,7 +39,8 @@ import VersionTree
         }
     }
 
-    @Test("beside an add", arguments: [false, true]) func adding(repairs: Bool) throws {
+    @Test(arguments: [false, true])
+    func `beside an add`(repairs: Bool) throws {
         try expectNothingFound(repairing: repairs) { versions, temporary in
             try versions.add(directory: temporary.directory.appending("theirs"), version: "2")
         } verify: { (temporary, position) throws in
@@ -47,8 +48,8 @@ import VersionTree
         }
     }
 
-    @Test("beside a registration whose content arrives", arguments: [false, true])
-    func registering(repairs: Bool) throws {
+    @Test(arguments: [false, true])
+    func `beside a registration whose content arrives`(repairs: Bool) throws {
         try expectNothingFound(repairing: repairs) { versions, _ in
             let files = ["a": "one", "b": "two"]
             try versions.register(makeManifest("2", files))
@@ -68,8 +69,8 @@ import VersionTree
         }
     }
 
-    @Test("beside a pin, a retirement and a collection", arguments: [false, true])
-    func retiring(repairs: Bool) throws {
+    @Test(arguments: [false, true])
+    func `beside a pin, a retirement and a collection`(repairs: Bool) throws {
         try expectNothingFound(repairing: repairs) { versions, _ in
             let pin = try versions.pin("0")
             try versions.retire("1")

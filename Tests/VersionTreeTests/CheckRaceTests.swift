@@ -24,8 +24,8 @@ import Testing
 
     // MARK: Leases and hidden trees
 
-    @Test("leaves the hidden tree of a writer alone that has just begun", arguments: [true, false])
-    func beginning(repairs: Bool) throws {
+    @Test(arguments: [true, false])
+    func `leaves the hidden tree of a writer alone that has just begun`(repairs: Bool) throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "one"])
         let disk = FaultyFileSystem()
@@ -45,8 +45,8 @@ import Testing
         try expect(readTree(temporary.tree(".2.\(name)")), equals: ["a": "two"])
     }
 
-    @Test("finds nothing of a writer that has just ended", arguments: ["staging", "versions"])
-    func ending(place: String) throws {
+    @Test(arguments: ["staging", "versions"])
+    func `finds nothing of a writer that has just ended`(place: String) throws {
         let temporary = try TemporaryStore()
         let second = try temporary.reopened()
         let writer = Shared<Writer?>(try Writer(second))
@@ -63,7 +63,7 @@ import Testing
         expect(writer.with { $0 == nil })
     }
 
-    @Test("finds nothing of a tree that is just gone") func removing() throws {
+    @Test func `finds nothing of a tree that is just gone`() throws {
         let temporary = try TemporaryStore()
         let hidden = temporary.tree(".1.0123456789abcdef")
         try writeTree(hidden, ["a": "one"])
@@ -76,8 +76,8 @@ import Testing
 
     // MARK: The index, the lifecycle, twins
 
-    @Test("finds nothing of a revision that has not committed yet", .timeLimit(.minutes(60)))
-    func revising() throws {
+    @Test(.timeLimit(.minutes(60)))
+    func `finds nothing of a revision that has not committed yet`() throws {
         let temporary = try TemporaryStore()
         try temporary.versions.register(makeManifest("1", ["a": "one"]))
         // A whole revision after the first look at the manifest, held up before it commits.
@@ -141,10 +141,8 @@ import Testing
         try temporary.expectClean()
     }
 
-    @Test(
-        "finds nothing of a retirement or an activation that is under way",
-        arguments: [true, false])
-    func retiring(repairs: Bool) throws {
+    @Test(arguments: [true, false])
+    func `finds nothing of a retirement or an activation that is under way`(repairs: Bool) throws {
         // The other stops before every one of its operations in turn, and the look begins.
         let tried = try TestShare(oneIn: 3).count { passed in
             let position = passed + 1
@@ -201,8 +199,7 @@ import Testing
         expect(tried < 400, "the verbs have too many operations to try them all")
     }
 
-    @Test("finds nothing of a twin that is collected while it is looked at")
-    func collectingTwin() throws {
+    @Test func `finds nothing of a twin that is collected while it is looked at`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["run": "#!one"])
         try temporary.versions.retire("1")
@@ -219,8 +216,7 @@ import Testing
 
     // MARK: Pins
 
-    @Test("at what a retirement would free takes no pin away that is being made")
-    func pinning() throws {
+    @Test func `at what a retirement would free takes no pin away that is being made`() throws {
         let temporary = try TemporaryStore()
         for name in ["1", "2"] { try temporary.add(name, ["a": name]) }
         let disk = FaultyFileSystem()
@@ -235,7 +231,7 @@ import Testing
         withExtendedLifetime(pin) {}
     }
 
-    @Test("at the pin of a dead process is no hold on it") func lookingTogether() throws {
+    @Test func `at the pin of a dead process is no hold on it`() throws {
         let temporary = try TemporaryStore()
         for name in ["1", "2"] { try temporary.add(name, ["a": name]) }
         try writeFile(temporary.path + "/leases/.pin-0123456789abcdef-1", "")

@@ -27,8 +27,7 @@ import Testing
         }
     }
 
-    @Test("is closed to others, and an older castree's is closed by the next change")
-    func closed() throws {
+    @Test func `is closed to others, and an older castree's is closed by the next change`() throws {
         let temporary = try TemporaryStore()
         let (directory, path) = (temporary.directory, temporary.path)
         let index = path + "/index.sqlite"

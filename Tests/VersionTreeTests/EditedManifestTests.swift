@@ -53,8 +53,8 @@ import VersionTree
 
     func manifest(_ temporary: TemporaryStore) -> String { temporary.path + "/manifests/1.json" }
 
-    @Test("is a finding that no repair takes for the truth", arguments: edits.indices, Way.allCases)
-    func found(_ edit: Int, _ way: Way) throws {
+    @Test(arguments: edits.indices, Way.allCases)
+    func `is a finding that no repair takes for the truth`(_ edit: Int, _ way: Way) throws {
         let (temporary, before) = try edited(Self.edits[edit].of, way)
         let kept = try Damage.contents(manifest(temporary))
         // What a look finds, too, without reading what has not been touched.
@@ -77,8 +77,8 @@ import VersionTree
         try temporary.expectClean()
     }
 
-    @Test("makes no tree, no checkout and no garbage", arguments: Way.allCases)
-    func unused(_ way: Way) throws {
+    @Test(arguments: Way.allCases)
+    func `makes no tree, no checkout and no garbage`(_ way: Way) throws {
         let (temporary, _) = try edited(Self.edits[2].of, way)
         try temporary.versions.activate("2")
         shell("chmod -R u+w \(temporary.tree("1")) && rm -rf \(temporary.tree("1"))")
@@ -92,8 +92,8 @@ import VersionTree
         try expect(versions.store.contains(require(ObjectID(Self.address("one")))))
     }
 
-    @Test("does not keep an index from being mended", arguments: Way.allCases)
-    func beside(_ way: Way) throws {
+    @Test(arguments: Way.allCases)
+    func `does not keep an index from being mended`(_ way: Way) throws {
         let (temporary, _) = try edited(Self.edits[0].of, way)
         try Damage.flip(temporary.objectPath(require(ObjectID(Self.address("six")))), at: 0)
         let found = try temporary.reopened().check(repairing: true).findings
@@ -103,8 +103,8 @@ import VersionTree
         try expect(readTree(temporary.tree("1")), equals: ["a": "one", "b": "two"])
     }
 
-    @Test("goes with its version, which can come again", arguments: Way.allCases)
-    func retired(_ way: Way) throws {
+    @Test(arguments: Way.allCases)
+    func `goes with its version, which can come again`(_ way: Way) throws {
         let (temporary, _) = try edited(Self.edits[0].of, way)
         try temporary.versions.activate("2")
         try temporary.reopened().retire("1")
@@ -114,8 +114,7 @@ import VersionTree
         try temporary.expectClean()
     }
 
-    @Test("counts when the index is deleted, which is how somebody says so")
-    func accepted() throws {
+    @Test func `counts when the index is deleted, which is how somebody says so`() throws {
         let (temporary, _) = try edited(Self.edits[0].of, .inPlace)
         Damage.remove(temporary.path + "/index.sqlite")
         let found = try temporary.reopened().check(repairing: true).findings
@@ -124,8 +123,8 @@ import VersionTree
         try temporary.expectClean()
     }
 
-    @Test("of an incomplete version is what the version waits for: it may be revised")
-    func incomplete() throws {
+    @Test
+    func `of an incomplete version is what the version waits for: it may be revised`() throws {
         let temporary = try TemporaryStore()
         try temporary.versions.register(makeManifest("1", ["a": "one"], ordinal: 1))
         let path = manifest(temporary)
@@ -148,8 +147,8 @@ import VersionTree
         ),
     ]
 
-    @Test("only in how it is written is registered as it stands", arguments: spellings.indices)
-    func spelling(_ spelling: Int) throws {
+    @Test(arguments: spellings.indices)
+    func `only in how it is written is registered as it stands`(_ spelling: Int) throws {
         let (temporary, _) = try edited(Self.spellings[spelling].of, .inPlace)
         let text = try Damage.contents(manifest(temporary))
         Damage.remove(temporary.path + "/index.sqlite")
@@ -208,8 +207,8 @@ import VersionTree
             fileSystem: InterposedFileSystem(before: before))
     }
 
-    @Test("does not keep another version from being added that completes the edited one")
-    func completing() throws {
+    @Test
+    func `does not keep another version from being added that completes the edited one`() throws {
         let temporary = try TemporaryStore()
         try temporary.versions.register(makeManifest("1", ["a": "one"], ordinal: 1))
         let text = String(decoding: try Damage.contents(manifest(temporary)), as: UTF8.self)
@@ -223,8 +222,7 @@ import VersionTree
         try expect(!temporary.versions.isMaterialized("1"))
     }
 
-    @Test("after it became complete, by another add, is none of that add's failures")
-    func completed() throws {
+    @Test func `after it became complete, by another add, is none of that add's failures`() throws {
         let temporary = try TemporaryStore()
         try temporary.versions.register(makeManifest("1", ["a": "one"], ordinal: 1))
         let source = temporary.directory.appending("source")
@@ -245,8 +243,7 @@ import VersionTree
         expect(found.map(\.kind), equals: [.editedManifest])
     }
 
-    @Test("does not keep a repair from fetching what the version lacks")
-    func fetched() throws {
+    @Test func `does not keep a repair from fetching what the version lacks`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "one", "b": "two"])
         try temporary.add("2", ["a": "one"])

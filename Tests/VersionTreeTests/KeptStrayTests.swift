@@ -29,8 +29,8 @@ import Testing
         return temporary
     }
 
-    @Test("is in quarantine when the tree has gone", arguments: Removal.allCases)
-    func kept(_ removal: Removal) throws {
+    @Test(arguments: Removal.allCases)
+    func `is in quarantine when the tree has gone`(_ removal: Removal) throws {
         let lease = "4194000-abababababababab"
         let tree =
             switch removal {

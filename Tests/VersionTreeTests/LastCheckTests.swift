@@ -14,8 +14,7 @@ import Testing
         return temporary
     }
 
-    @Test("is nothing before the first check, and says then what was looked at")
-    func first() throws {
+    @Test func `is nothing before the first check, and says then what was looked at`() throws {
         let temporary = try makeStore()
         expect(temporary.versions.lastCheck() == nil)
         let before = secondsNow()
@@ -31,8 +30,7 @@ import Testing
         expect((before...secondsNow()).contains(last.endedAt))
     }
 
-    @Test("has what was found, and after a repair that it was repaired")
-    func findings() throws {
+    @Test func `has what was found, and after a repair that it was repaired`() throws {
         let temporary = try makeStore()
         try flipByte(temporary.objectPath(address(of: "first content")))
         let report = try temporary.versions.check()
@@ -73,8 +71,7 @@ import Testing
         try expect(require(temporary.versions.lastCheck()).leftCount, equals: 0)
     }
 
-    @Test("keeps what a look at some objects has not looked at, until it is mended")
-    func partial() throws {
+    @Test func `keeps what a look at some objects has not looked at, until it is mended`() throws {
         let temporary = try makeStore()
         let damaged = try address(of: "first content")
         try flipByte(temporary.objectPath(damaged))
@@ -96,8 +93,7 @@ import Testing
         expect(last.leftCount, equals: 0)
     }
 
-    @Test("tells what the next writer or collection cleans up from what stays")
-    func leftovers() throws {
+    @Test func `tells what the next writer or collection cleans up from what stays`() throws {
         let lease = "4711-0123456789abcdef"
         // What castree has not made for a lease stays until somebody removes it.
         for (path, isOfLease) in [
@@ -117,14 +113,13 @@ import Testing
         }
     }
 
-    @Test("is no finding itself, and what it leaves does not make the next check differ")
-    func again() throws {
+    @Test
+    func `is no finding itself, and what it leaves does not make the next check differ`() throws {
         let temporary = try makeStore()
         for _ in 0..<3 { try expect(temporary.versions.check().findings, equals: []) }
     }
 
-    @Test("stays small, whatever was found, with what is left first")
-    func bounded() throws {
+    @Test func `stays small, whatever was found, with what is left first`() throws {
         var report = CheckReport()
         for number in 0..<2000 {
             report.findings.append(
@@ -152,8 +147,7 @@ import Testing
         expect(temporary.versions.lastCheck() != nil)
     }
 
-    @Test("that cannot be kept does not fail the check")
-    func refused() throws {
+    @Test func `that cannot be kept does not fail the check`() throws {
         let temporary = try makeStore()
         // A directory cannot be replaced by a file.
         expect(shell("mkdir -p '\(temporary.path)/last-check.json/x'"), equals: 0)
@@ -164,15 +158,13 @@ import Testing
 
 /// How far a version is: by what the store holds, whoever brings it.
 @Suite("The progress of an incomplete version") struct VersionProgressTests {
-    @Test("is nothing where every version is complete")
-    func complete() throws {
+    @Test func `is nothing where every version is complete`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "alpha"])
         try expect(temporary.versions.progress(), equals: [])
     }
 
-    @Test("counts each object once, and what is staged of those that are missing")
-    func staged() throws {
+    @Test func `counts each object once, and what is staged of those that are missing`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "alpha"])
         let large = String(repeating: "large ", count: 100_000)

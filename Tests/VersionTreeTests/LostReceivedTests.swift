@@ -77,8 +77,8 @@ import Testing
         try expect(temporary.shown().count, equals: (isCurrent ? 2 : 1))
     }
 
-    @Test("and was noted as lost before, is forgotten, too", arguments: [true, false])
-    func notedBefore(isCurrent: Bool) throws {
+    @Test(arguments: [true, false])
+    func `and was noted as lost before, is forgotten, too`(isCurrent: Bool) throws {
         let temporary = try makeStore(isCurrent: isCurrent)
         try lose("missing", in: temporary)
         let store = try temporary.reopened().store
@@ -96,8 +96,7 @@ import Testing
         try expectWhole(temporary)
     }
 
-    @Test("is fetched where somebody has it")
-    func fetched() throws {
+    @Test func `is fetched where somebody has it`() throws {
         let temporary = try makeStore(isCurrent: true)
         try lose("missing", in: temporary)
         let versions = try temporary.reopened()
@@ -113,8 +112,7 @@ import Testing
         try temporary.expectClean()
     }
 
-    @Test("is not forgotten where a file of the version is lost, too")
-    func losingMore() throws {
+    @Test func `is not forgotten where a file of the version is lost, too`() throws {
         let temporary = try makeStore(isCurrent: false)
         try lose("missing", in: temporary)
         let lost = try address(of: Array("second content".utf8))
@@ -130,8 +128,7 @@ import Testing
         try expect(versions.manifest(of: "1").received?.address, equals: sentAddress())
     }
 
-    @Test("is waited for by a version that is still coming")
-    func coming() throws {
+    @Test func `is waited for by a version that is still coming`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("0", Self.files)
         var manifest = try makeManifest("1", Self.files, ordinal: 0, createdAt: 0)

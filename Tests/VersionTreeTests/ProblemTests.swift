@@ -14,8 +14,7 @@ import Testing
         return finding
     }
 
-    @Test("are told apart by object and kind, and keep the order of the findings")
-    func order() throws {
+    @Test func `are told apart by object and kind, and keep the order of the findings`() throws {
         let (one, two) = (try address(of: "one"), try address(of: "two"))
         var report = CheckReport()
         report.findings = [
@@ -31,10 +30,8 @@ import Testing
             ])
     }
 
-    @Test(
-        "are found in time that grows with the findings, not with their square",
-        .timeLimit(.minutes(1)))
-    func many() throws {
+    @Test(.timeLimit(.minutes(1)))
+    func `are found in time that grows with the findings, not with their square`() throws {
         let object = try address(of: "one")
         var report = CheckReport()
         report.findings = (0..<200_000).map { finding(.missingObject, object, "1", "\($0)") }

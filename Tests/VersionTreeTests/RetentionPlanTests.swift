@@ -37,8 +37,7 @@ import Testing
 
     private static let ten = (0..<10).reversed().map { "\($0)" }
 
-    @Test("keeps the last good generations and the newest, and retires the rest")
-    func generations() throws {
+    @Test func `keeps the last good generations and the newest, and retires the rest`() throws {
         let plan = try Self.plan(Self.ten) {
             $0.current = "7"
             $0.knownGood = ["7", "5", "4", "2"]
@@ -61,8 +60,8 @@ import Testing
         expect(newer, equals: pending == "9" ? ["9"] : ["9", "7"])
     }
 
-    @Test("counts no good version that stays for another reason, but the current one")
-    func others() throws {
+    @Test
+    func `counts no good version that stays for another reason, but the current one`() throws {
         let plan = try Self.plan(Self.ten, pinned: ["6"]) {
             $0.current = "9"
             $0.pending = "8"
@@ -75,8 +74,7 @@ import Testing
         expect(plan.kept.map(\.version), equals: ["9", "8", "7", "6", "5", "4", "3"])
     }
 
-    @Test("keeps good versions of so many contents, whatever names they have")
-    func contents() throws {
+    @Test func `keeps good versions of so many contents, whatever names they have`() throws {
         let plan = try Self.plan(["a", "2", "1", "0"]) {
             $0.current = "a"
             $0.knownGood = ["a", "1", "2", "0"]
@@ -84,8 +82,8 @@ import Testing
         expect(plan.kept.map(\.version), equals: ["a", "2"])
     }
 
-    @Test("never retires what is current, pending, embedded, pinned or the last good one")
-    func needed() throws {
+    @Test
+    func `never retires what is current, pending, embedded, pinned or the last good one`() throws {
         for keeping in [-1, 0, 1] {
             let plan = try Self.plan(Self.ten, pinned: ["1"], keeping: keeping) {
                 $0.current = "9"
@@ -97,8 +95,7 @@ import Testing
         }
     }
 
-    @Test("retires what is banned, however new, unless it is needed")
-    func banned() throws {
+    @Test func `retires what is banned, however new, unless it is needed`() throws {
         let plan = try Self.plan(Self.ten, bad: ["9", "8", "6"], pinned: ["8"]) {
             $0.current = "7"
             $0.knownGood = ["7", "6", "5", "4"]
@@ -107,8 +104,7 @@ import Testing
         expect(plan.retired.first?.reason, equals: "it is banned")
     }
 
-    @Test("counts no generation that cannot be shown")
-    func incompleteGood() throws {
+    @Test func `counts no generation that cannot be shown`() throws {
         let plan = try Self.plan(Self.ten, incomplete: ["6"]) {
             $0.current = "9"
             $0.knownGood = ["9", "6", "5", "4"]
@@ -116,8 +112,7 @@ import Testing
         expect(plan.kept.map(\.version), equals: ["9", "5"])
     }
 
-    @Test("keeps a newer partial download and retires an older one")
-    func partial() throws {
+    @Test func `keeps a newer partial download and retires an older one`() throws {
         let plan = try Self.plan(["3", "2", "1"], incomplete: ["3", "1"]) {
             $0.current = "2"
             $0.knownGood = ["2"]
@@ -126,8 +121,7 @@ import Testing
         expect(plan.retired.map(\.version), equals: ["1"])
     }
 
-    @Test("retires nothing while nothing is current, and nothing of an empty store")
-    func nothingCurrent() throws {
+    @Test func `retires nothing while nothing is current, and nothing of an empty store`() throws {
         try expect(Self.plan(Self.ten) { _ in }.retired.isEmpty)
         try expect(Self.plan([]) { $0.current = "1" }.retired.isEmpty)
     }
@@ -187,8 +181,8 @@ import Testing
             set: { $0.current = "1" }, kept: ["0", "1"]),
     ]
 
-    @Test("keeps", arguments: cases)
-    func policies(_ given: Case) throws {
+    @Test(arguments: cases)
+    func `keeps`(_ given: Case) throws {
         var lifecycle = Lifecycle()
         given.set(&lifecycle)
         let day: Int64 = 86_400

@@ -33,8 +33,7 @@ import Testing
         return policy
     }
 
-    @Test("brings the objects under a limit, by as few versions as that takes")
-    func size() throws {
+    @Test func `brings the objects under a limit, by as few versions as that takes`() throws {
         for (bytes, left) in [(Int64(1100), 5), (1099, 4), (700, 3), (699, 2), (500, 2), (1, 1)] {
             let temporary = try makeStore()
             let versions = temporary.versions
@@ -77,8 +76,7 @@ import Testing
         withExtendedLifetime(pin) {}
     }
 
-    @Test("changes nothing by planning, and says whose each object was")
-    func planning() throws {
+    @Test func `changes nothing by planning, and says whose each object was`() throws {
         let temporary = try makeStore()
         let versions = temporary.versions
         try versions.retire("1")
@@ -102,8 +100,7 @@ import Testing
         try expect(versions.versions().count, equals: 4)
     }
 
-    @Test("calls newest only what is, and says among which")
-    func newest() throws {
+    @Test func `calls newest only what is, and says among which`() throws {
         let temporary = try makeStore()
         let versions = temporary.versions
         func reasons(keep count: Int) throws -> [String] {
@@ -137,8 +134,7 @@ import Testing
             ])
     }
 
-    @Test("passes over what is needed or gone by the time it is done")
-    func overtaken() throws {
+    @Test func `passes over what is needed or gone by the time it is done`() throws {
         let temporary = try makeStore()
         let versions = temporary.versions
         let plan = try versions.planRetention(RetentionPolicy())
@@ -149,8 +145,7 @@ import Testing
         try expect(versions.versions().map(\.version), equals: ["5", "2"])
     }
 
-    @Test("agrees with the store on what any versions free together")
-    func freed() throws {
+    @Test func `agrees with the store on what any versions free together`() throws {
         // Random versions over few contents, so that sharing is of every kind.
         for seed in UInt64(1)...8 {
             var state = seed

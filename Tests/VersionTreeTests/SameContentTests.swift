@@ -49,8 +49,7 @@ struct SameContentTests {
         }
     }
 
-    @Test("has no strikes left once a start under either name is confirmed")
-    func confirmedWayBack() throws {
+    @Test func `has no strikes left once a start under either name is confirmed`() throws {
         let temporary = try make(isKnownGood: false)
         let versions = temporary.versions
         try versions.activate("B")
@@ -65,8 +64,8 @@ struct SameContentTests {
         try expect(versions.lifecycle().trials.allSatisfy { $0.content != content })
     }
 
-    @Test("is not on trial under the second while it is known good", arguments: Way.allCases)
-    func knownGood(_ way: Way) throws {
+    @Test(arguments: Way.allCases)
+    func `is not on trial under the second while it is known good`(_ way: Way) throws {
         let temporary = try make()
         let versions = temporary.versions
         try bring("A2", way, versions)
@@ -82,8 +81,8 @@ struct SameContentTests {
         try temporary.expectClean()
     }
 
-    @Test("stays known good under the second when the first is retired", arguments: [false, true])
-    func retired(isKnown: Bool) throws {
+    @Test(arguments: [false, true])
+    func `stays known good under the second when the first is retired`(isKnown: Bool) throws {
         let temporary = try make()
         let versions = temporary.versions
         if isKnown {
@@ -107,8 +106,8 @@ struct SameContentTests {
         try temporary.expectClean()
     }
 
-    @Test("is left for other content only, by request, too", arguments: [false, true])
-    func rollback(isBooted: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is left for other content only, by request, too`(isBooted: Bool) throws {
         let temporary = try make()
         let versions = temporary.versions
         try versions.activate("A2")
@@ -126,8 +125,8 @@ struct SameContentTests {
         try temporary.expectClean()
     }
 
-    @Test("is no way back from itself on the first day", arguments: [false, true])
-    func firstDay(isEmbedded: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is no way back from itself on the first day`(isEmbedded: Bool) throws {
         let temporary = try make(isKnownGood: false)
         let versions = temporary.versions
         if isEmbedded { try versions.embed("A", knownGood: []) }
@@ -141,8 +140,8 @@ struct SameContentTests {
         try expect(versions.lifecycle().unconfirmed == nil)
     }
 
-    @Test("is left under the one as under the other where it is on trial", arguments: [1, 2])
-    func trial(strikes: Int) throws {
+    @Test(arguments: [1, 2])
+    func `is left under the one as under the other where it is on trial`(strikes: Int) throws {
         let temporary = try make()
         let versions = temporary.versions
         for name in ["B", "B2", "B"].prefix(strikes) {
@@ -154,8 +153,7 @@ struct SameContentTests {
         for name in ["B", "B2"] { expectRefusal(.bannedVersion) { try versions.activate(name) } }
     }
 
-    @Test("stays one way back however many names of other content come and go")
-    func manyNames() throws {
+    @Test func `stays one way back however many names of other content come and go`() throws {
         let temporary = try make()
         let versions = temporary.versions
         try versions.activate("B")
@@ -170,8 +168,8 @@ struct SameContentTests {
     }
 
     // As castree 0.1.0 may have left a store: the way back was the same content, and was banned with it.
-    @Test("starts though it is banned where there is nothing else, until it is confirmed")
-    func banned() throws {
+    @Test
+    func `starts though it is banned where there is nothing else, until it is confirmed`() throws {
         let temporary = try make()
         let versions = temporary.versions
         try versions.activate("A2")

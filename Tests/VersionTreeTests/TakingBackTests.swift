@@ -57,8 +57,8 @@ import VersionTree
         expect(hasActed.with { $0 })
     }
 
-    @Test("leaves what another has recorded meanwhile", arguments: [false, true])
-    func leaving(registers: Bool) throws {
+    @Test(arguments: [false, true])
+    func `leaves what another has recorded meanwhile`(registers: Bool) throws {
         let temporary = try TemporaryStore()
         try fail(temporary, registers: registers) { second, source in
             if registers {
@@ -76,8 +76,8 @@ import VersionTree
         try temporary.expectClean()
     }
 
-    @Test("leaves nothing of it", arguments: [false, true])
-    func takingBack(registers: Bool) throws {
+    @Test(arguments: [false, true])
+    func `leaves nothing of it`(registers: Bool) throws {
         let temporary = try TemporaryStore()
         try fail(temporary, registers: registers) { _, _ in }
         try expect(temporary.reopened().versions(), equals: [])
@@ -88,8 +88,8 @@ import VersionTree
         try temporary.expectClean()
     }
 
-    @Test("leaves a whole store where others write meanwhile", arguments: [false, true])
-    func busy(registers: Bool) throws {
+    @Test(arguments: [false, true])
+    func `leaves a whole store where others write meanwhile`(registers: Bool) throws {
         let temporary = try TemporaryStore()
         try fail(temporary, registers: registers) { second, _ in
             _ = try second.register(makeManifest("2", ["x": "other"]))

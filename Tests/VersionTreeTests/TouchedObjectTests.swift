@@ -41,8 +41,8 @@ import Testing
         return (temporary, try RepairTests.path(temporary, "first content"))
     }
 
-    @Test("an add writes it anew", arguments: touches)
-    func adding(_ touch: Touch) throws {
+    @Test(arguments: touches)
+    func `an add writes it anew`(_ touch: Touch) throws {
         let (temporary, path) = try makeStore()
         try touch.happen(path)
         try temporary.add("2", RepairTests.files.merging(["new": "new"]) { $1 })
@@ -53,8 +53,8 @@ import Testing
         try expect(temporary.versions.check().findings.allSatisfy { $0.kind == .copiedInTree })
     }
 
-    @Test("no tree is built of it", arguments: touches)
-    func building(_ touch: Touch) throws {
+    @Test(arguments: touches)
+    func `no tree is built of it`(_ touch: Touch) throws {
         let (temporary, path) = try makeStore()
         let versions = temporary.versions
         try touch.happen(path)
@@ -71,8 +71,8 @@ import Testing
         expect(code, equals: .damagedObject)
     }
 
-    @Test("none of it is cloned, where a clone would not be read", arguments: touches)
-    func cloning(_ touch: Touch) throws {
+    @Test(arguments: touches)
+    func `none of it is cloned, where a clone would not be read`(_ touch: Touch) throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", RepairTests.files)
         let versions = try VersionStore.open(
@@ -105,8 +105,7 @@ import Testing
         expect(rebuilt, equals: .damagedObject)
     }
 
-    @Test("one that has lost its seal alone is read, sealed and linked")
-    func unsealed() throws {
+    @Test func `one that has lost its seal alone is read, sealed and linked`() throws {
         let (temporary, path) = try makeStore()
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSince1970: 1_700_000_000)], ofItemAtPath: path)

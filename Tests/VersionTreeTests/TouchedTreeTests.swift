@@ -56,8 +56,8 @@ import Testing
         }
     }
 
-    @Test("shows what is right again after whatever writes the object anew", arguments: touches)
-    func healing(_ touch: Touch) throws {
+    @Test(arguments: touches)
+    func `shows what is right again after whatever writes the object anew`(_ touch: Touch) throws {
         for how in Self.healers {
             let temporary = try makeStore()
             try touch.happen(temporary.path + "/versions/2/js/a")

@@ -36,8 +36,7 @@ import Testing
         }
     }
 
-    @Test("says what was put into it, and only its owner may read it")
-    func roundTrip() throws {
+    @Test func `says what was put into it, and only its owner may read it`() throws {
         try expect(temporary.versions.trust(), equals: StoreTrust())
         let origins = [
             origin(["https://example.org/app", "s3://bucket/app"]),
@@ -52,8 +51,7 @@ import Testing
         try expect(status(path), equals: before)
     }
 
-    @Test("knows an origin by its places, whatever the scheme, and by its id")
-    func found() throws {
+    @Test func `knows an origin by its places, whatever the scheme, and by its id`() throws {
         try put(origin(["https://example.org/app"]))
         let trust = try temporary.versions.trust()
         for place in ["https://example.org/app", "http://example.org/app"] {
@@ -66,8 +64,7 @@ import Testing
         expect(trust.origin(id) != nil && trust.origin(nil as String?) == nil)
     }
 
-    @Test("has each place once: the last that is named there counts")
-    func places() throws {
+    @Test func `has each place once: the last that is named there counts`() throws {
         try put(origin(["https://a.example", "https://b.example"]))
         try put(TrustedOrigin(places: ["https://c.example"], id: nil, keys: [key], threshold: 1))
         let other = origin(["http://b.example"], id: "ffeeddccbbaa99887766554433221100")
@@ -82,8 +79,7 @@ import Testing
         try expect(temporary.reopened().trust().origins.count, equals: 2)
     }
 
-    @Test("never has one origin twice, nor one instead of another")
-    func twice() throws {
+    @Test func `never has one origin twice, nor one instead of another`() throws {
         let id = "00112233445566778899aabbccddeeff"
         try put(origin(["https://a.example"]))
         try put(TrustedOrigin(places: ["https://b.example"], id: nil, keys: [key], threshold: 1))
@@ -102,8 +98,7 @@ import Testing
         try expect(readBytes(path), equals: before)
     }
 
-    @Test("keeps how far an origin was when somebody names keys")
-    func floor() throws {
+    @Test func `keeps how far an origin was when somebody names keys`() throws {
         var known = origin(["https://a.example"])
         known.forgetVersion()
         expect(known.version == nil && known.floor == 3)
@@ -112,8 +107,7 @@ import Testing
         try expect(temporary.reopened().trust().origins, equals: [known])
     }
 
-    @Test("keeps members that a newer castree has put in")
-    func foreign() throws {
+    @Test func `keeps members that a newer castree has put in`() throws {
         try put(origin(["https://a.example"]))
         // That castree writes the digest, too.
         let text = String(decoding: try readBytes(path), as: UTF8.self)
@@ -141,8 +135,7 @@ import Testing
                 withJSONObject: document, options: [.sortedKeys, .withoutEscapingSlashes])) + [10]
     }
 
-    @Test("is refused with any bit turned, and cut anywhere")
-    func everyBit() throws {
+    @Test func `is refused with any bit turned, and cut anywhere`() throws {
         try put(origin(["https://a.example"]))
         let bytes = try readBytes(path)
         #expect(throws: Never.self) { try StoreTrust(parsing: bytes) }
@@ -214,8 +207,7 @@ import Testing
         try expect(temporary.reopened().check().findings.map(\.kind), equals: [])
     }
 
-    @Test("of a store that trusts nobody any more may be lost")
-    func notMissed() throws {
+    @Test func `of a store that trusts nobody any more may be lost`() throws {
         try put(origin(["https://a.example"]))
         try temporary.versions.changeTrust { (trust) throws(StoreError) in trust.origins = [] }
         unlink(path)
@@ -235,15 +227,13 @@ import Testing
         try expect(temporary.reopened().trust(), equals: StoreTrust())
     }
 
-    @Test("of a newer format is refused, and left as it is")
-    func newer() throws {
+    @Test func `of a newer format is refused, and left as it is`() throws {
         try writeFile(path, #"{"format":2,"origins":[]}"#)
         expectRefusal(.unsupportedFormat) { try temporary.versions.trust() }
         expectRefusal(.unsupportedFormat) { try put(origin(["https://b.example"])) }
     }
 
-    @Test("keeps its store from being taken for an unused one")
-    func used() throws {
+    @Test func `keeps its store from being taken for an unused one`() throws {
         let store = try TemporaryStore()
         try store.versions.changeTrust { (trust) throws(StoreError) in
             try trust.put(TrustedOrigin(places: ["/a"], id: nil, keys: [key], threshold: 1))

@@ -80,8 +80,8 @@ import Testing
             temporary.shown(), equals: files(name), "\(what)")
     }
 
-    @Test("leaves what waits waiting, and starts what is current", arguments: losses)
-    func waiting(_ loss: Loss) throws {
+    @Test(arguments: losses)
+    func `leaves what waits waiting, and starts what is current`(_ loss: Loss) throws {
         let temporary = try makeStore(good: 1)
         try temporary.add("2", files("2"))
         try temporary.versions.activateAtNextBoot("2")
@@ -99,8 +99,7 @@ import Testing
         try expectRight("2", temporary, loss.description)
     }
 
-    @Test("starts what waits as soon as its content is mended")
-    func mended() throws {
+    @Test func `starts what waits as soon as its content is mended`() throws {
         let temporary = try makeStore(good: 1)
         try temporary.add("2", files("2"))
         try temporary.versions.activateAtNextBoot("2")
@@ -113,9 +112,8 @@ import Testing
         try expectRight("2", temporary, "mended")
     }
 
-    @Test(
-        "leaves what is current and not confirmed for the way back", arguments: losses.dropFirst())
-    func current(_ loss: Loss) throws {
+    @Test(arguments: losses.dropFirst())
+    func `leaves what is current and not confirmed for the way back`(_ loss: Loss) throws {
         let temporary = try makeStore(good: 1)
         try temporary.add("2", files("2"))
         try temporary.versions.activate("2")
@@ -126,8 +124,8 @@ import Testing
         }
     }
 
-    @Test("goes back to nothing that is damaged while something else is whole", arguments: losses)
-    func back(_ loss: Loss) throws {
+    @Test(arguments: losses)
+    func `goes back to nothing that is damaged while something else is whole`(_ loss: Loss) throws {
         for isRollback in [false, true] {
             let temporary = try makeStore(good: 2)
             try temporary.add("3", files("3"))
@@ -143,8 +141,8 @@ import Testing
         }
     }
 
-    @Test("starts what is current where the disk has no room for the tree of what waits")
-    func room() throws {
+    @Test
+    func `starts what is current where the disk has no room for the tree of what waits`() throws {
         let temporary = try makeStore(good: 1)
         try temporary.add("2", files("2"))
         try temporary.versions.activateAtNextBoot("2")
@@ -160,8 +158,8 @@ import Testing
         try expect(start(temporary).version, equals: "2")
     }
 
-    @Test("is of what somebody made current last, and not of what is older and waited")
-    func decided() throws {
+    @Test
+    func `is of what somebody made current last, and not of what is older and waited`() throws {
         let temporary = try makeStore(good: 1)
         for name in ["2", "3"] { try temporary.add(name, files(name)) }
         try temporary.versions.activateAtNextBoot("2")

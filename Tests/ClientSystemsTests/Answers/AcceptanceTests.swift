@@ -5,8 +5,7 @@ import Testing
 
 @Suite("What a client takes") struct AcceptanceTests {
     /// RFC 9110, sections 12.4.2, 12.5.1 and 12.5.3.
-    @Test("is read with its weights, whatever else stands in the list")
-    func table() {
+    @Test func `is read with its weights, whatever else stands in the list`() {
         let gzip = ["gzip", "*"]
         let parts = ["multipart/mixed", "multipart/*", "*/*"]
         for (list, patterns, isTaken) in [

@@ -90,8 +90,8 @@ import VersionTree
 
     /// Plugins before these versions decompress every file of a manifest by Brotli and compare the CRC-32 of an archive;
     /// all take an empty checksum for none.
-    @Test("of old plugins get archives alone, and no checksum that they would miscompute")
-    func plugins() throws {
+    @Test
+    func `of old plugins get archives alone, and no checksum that they would miscompute`() throws {
         var origin = ModelOrigin()
         let version = try origin.add("2.0", ["index.html": "hello"])
         let offer = try origin.publish(
@@ -136,8 +136,7 @@ import VersionTree
         }
     }
 
-    @Test("keep what a roll-out does not choose them for, and get nothing older")
-    func held() throws {
+    @Test func `keep what a roll-out does not choose them for, and get nothing older`() throws {
         var origin = ModelOrigin()
         for (name, share) in [("1.0.0", nil), ("2.0.0", 0)] {
             try origin.publish(
@@ -149,8 +148,7 @@ import VersionTree
         try expect(answer(Self.request(), origin).text.contains(#""version":"1.0.0""#))
     }
 
-    @Test("on Android are not promised files with names over 190 bytes")
-    func longNames() throws {
+    @Test func `on Android are not promised files with names over 190 bytes`() throws {
         for (count, isSaid) in [(190, false), (191, true), (255, true)] {
             for folder in ["", "a/", String(repeating: "d", count: 200) + "/"] {
                 var origin = ModelOrigin()
@@ -166,8 +164,7 @@ import VersionTree
         }
     }
 
-    @Test("get their other requests answered, and nothing but that")
-    func others() throws {
+    @Test func `get their other requests answered, and nothing but that`() throws {
         let origin = ModelOrigin()
         func status(_ method: String, _ path: String) throws -> Int? {
             try Capgo.answer(ClientRequest(method, path), Self.configuration, origin)?.status
@@ -190,8 +187,7 @@ import VersionTree
         }
     }
 
-    @Test("are told what is wrong with a body, whatever a stranger sends")
-    func bodies() throws {
+    @Test func `are told what is wrong with a body, whatever a stranger sends`() throws {
         var origin = ModelOrigin()
         let version = try origin.add("2.0", ["index.html": "hello"])
         try origin.publish(.version(version), now: 1, for: Capgo.self, Self.configuration)
@@ -241,8 +237,7 @@ import VersionTree
     }
 
     /// The rule in words: the newest release whose range has the app's version, and whose share has the device.
-    @Test("get what a rule in other words gives, through all that publishers do")
-    func enumerated() throws {
+    @Test func `get what a rule in other words gives, through all that publishers do`() throws {
         var random = SeededRandom(seed: 3)
         var counts: [String: Int] = [:]
         for _ in 0..<20 {
@@ -303,8 +298,7 @@ import VersionTree
         expect(counts.count == 5 && counts.values.allSatisfy { $0 > 30 }, "\(counts)")
     }
 
-    @Test("cannot be told everything: what, is said before")
-    func objections() throws {
+    @Test func `cannot be told everything: what, is said before`() throws {
         func objections(
             _ name: String, _ files: [String: String]?, _ requirements: [Requirement] = [],
             isMandatory: Bool = false
@@ -346,8 +340,7 @@ import VersionTree
         expect(error?.message.contains("under another name"), equals: true)
     }
 
-    @Test("get only archives of what is offered")
-    func archives() throws {
+    @Test func `get only archives of what is offered`() throws {
         var origin = ModelOrigin()
         let version = try origin.add("1.0.0", ["index.html": "x"])
         let unpublished = try origin.add("2.0.0", ["index.html": "y"])

@@ -36,8 +36,7 @@ import VersionTree
             requirements: requirements, isMandatory: isMandatory)
     }
 
-    @Test("get the release and its files, byte for byte as the plugin reads them")
-    func golden() throws {
+    @Test func `get the release and its files, byte for byte as the plugin reads them`() throws {
         var origin = ModelOrigin()
         let version = try origin.add("2.0", ["index.html": "hello", "js/a b.js": "b", "empty": ""])
         try publish(version, &origin)
@@ -64,8 +63,7 @@ import VersionTree
     }
 
     /// On Android they pass each URL through `java.net.URI`, which escapes every % of its path.
-    @Test("are given no URL that they would escape once more")
-    func deployments() throws {
+    @Test func `are given no URL that they would escape once more`() throws {
         for (name, base, isTaken) in [
             ("production", "https://h", true), ("a-b_c.d~1", "https://h/x", true),
             ("a b", "https://h", false), ("ü", "https://h", false), ("a%20b", "https://h", false),
@@ -141,8 +139,7 @@ import VersionTree
         try expect(get("/for/chcp/production/chcp.json", origin)?.status, equals: 404)
     }
 
-    @Test("get 404 for whatever else a stranger asks")
-    func hostile() throws {
+    @Test func `get 404 for whatever else a stranger asks`() throws {
         var origin = ModelOrigin()
         let version = try origin.add("1", ["index.html": "x", "a/b": "y", "chcp.json": "z"])
         try publish(version, &origin)
@@ -167,8 +164,7 @@ import VersionTree
         try expect(get("/for/chc/production/chcp.json", origin) == nil)
     }
 
-    @Test("cannot be told everything: what, is said before")
-    func objections() throws {
+    @Test func `cannot be told everything: what, is said before`() throws {
         func objections(
             _ files: [String: String]?, _ requirements: [Requirement] = [], perMille: Int? = nil
         ) throws -> [ClientObjection] {

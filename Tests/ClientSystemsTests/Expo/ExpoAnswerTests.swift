@@ -27,8 +27,7 @@ import VersionTree
         try require(try Expo.answer(request, ExpoTree.configuration(), origin))
     }
 
-    @Test("with an update, byte for byte as the protocol has it")
-    func golden() throws {
+    @Test func `with an update, byte for byte as the protocol has it`() throws {
         let (origin, version, offer) = try origin(signer: TestRSAKey.signer())
         let document = try require(offer.documents.first { $0.platform == "ios" })
         let assets = "https://u.example.org/for/expo/assets/\(version.content)"
@@ -99,8 +98,7 @@ import VersionTree
     }
 
     /// What both clients require of an asset: without one of these fields Android's passes over it, and that of iOS ends.
-    @Test("with all fields of every asset, also of one whose file has no ending")
-    func endings() throws {
+    @Test func `with all fields of every asset, also of one whose file has no ending`() throws {
         var files = ExpoTree.files("hello")
         files["metadata.json"] =
             #"{"fileMetadata":{"ios":{"bundle":"_expo/static/js/ios/A.hbc","assets":[{"path":"assets/font","ext":""}]}}}"#
@@ -123,8 +121,7 @@ import VersionTree
     }
 
     /// `microsoft`'s and `expo`'s own servers make ids so: reference fixture `updates/test/1`.
-    @Test("with ids spelled as the reference server spells them")
-    func ids() throws {
+    @Test func `with ids spelled as the reference server spells them`() throws {
         let digest = "b15ed6d8f39b04ada248fa3b95fd7e0e" + String(repeating: "5", count: 32)
         expect(
             ClientDocument.uuid(try require(ObjectID(digest)).bytes),
@@ -139,8 +136,8 @@ import VersionTree
         }
     }
 
-    @Test("without parts if they take none, with the signature in a field of the answer")
-    func plain() throws {
+    @Test
+    func `without parts if they take none, with the signature in a field of the answer`() throws {
         let (origin, _, offer) = try origin(signer: TestRSAKey.signer())
         let document = try require(offer.documents.first { $0.platform == "ios" })
         for (accept, type) in [
@@ -165,8 +162,7 @@ import VersionTree
         }
     }
 
-    @Test("that their request is wrong, in a sentence of JSON")
-    func refusals() throws {
+    @Test func `that their request is wrong, in a sentence of JSON`() throws {
         let (origin, _, _) = try origin()
         let long = String(repeating: "1", count: 2000)
         let table: [([String: String?], Int)] = [

@@ -68,8 +68,8 @@ import VersionTree
         return try JSONValue.parse(parts[0].body)["id"]?.asString ?? ""
     }
 
-    @Test("is the one that a rule in other words gives, through all that publishers do")
-    func enumerated() throws {
+    @Test
+    func `is the one that a rule in other words gives, through all that publishers do`() throws {
         var random = SeededRandom(seed: 20)
         var counts: [String: Int] = [:]
         for _ in 0..<12 {
@@ -219,8 +219,7 @@ import VersionTree
         expect(Expo.ordersByTime)
     }
 
-    @Test("is chosen by the channel that the app names, and none is the empty name")
-    func channels() throws {
+    @Test func `is chosen by the channel that the app names, and none is the empty name`() throws {
         var origin = ModelOrigin()
         let configuration = try ExpoTree.configuration([
             "": "stable", "main": "stable", "beta": "beta",
@@ -235,8 +234,7 @@ import VersionTree
         }
     }
 
-    @Test("can go back to what was shipped with the app, by a signed order")
-    func directive() throws {
+    @Test func `can go back to what was shipped with the app, by a signed order`() throws {
         var origin = ModelOrigin()
         try origin.publish(
             .embedded, now: ExpoAnswerTests.time, for: Expo.self,

@@ -20,8 +20,7 @@ import VersionTree
         return files
     }
 
-    @Test("is said in sentences: what refuses a release, and what is lost")
-    func table() throws {
+    @Test func `is said in sentences: what refuses a release, and what is lost`() throws {
         let runtime = Requirement(kind: "runtimeVersion", value: "1")
         let one = #"{"fileMetadata":{"ios":{"bundle":"_expo/static/js/ios/A.hbc","assets":[]}}}"#
         let table: [([String: String]?, [Requirement], Bool?, String)] = [
@@ -76,8 +75,8 @@ import VersionTree
 
     /// docs.expo.dev, "Runtime versions": what each policy gives is known from the configuration, or only where the app
     /// is built.
-    @Test("is no runtime version that the configuration gives, for each platform its own")
-    func runtimeVersions() throws {
+    @Test
+    func `is no runtime version that the configuration gives, for each platform its own`() throws {
         let app = #""version":"1.2.3","sdkVersion":"54.0.0""#
         for (config, ios, android) in [
             (#"{"runtimeVersion":"7"}"#, "7", "7"),
@@ -102,8 +101,8 @@ import VersionTree
         }
     }
 
-    @Test("An export that was made on Windows gives the documents of one that was not")
-    func windows() throws {
+    @Test
+    func `An export that was made on Windows gives the documents of one that was not`() throws {
         let configuration = try ExpoTree.configuration()
         var documents: [Set<String>] = []
         for isOfWindows in [false, true] {

@@ -7,8 +7,7 @@ import Testing
 @Suite("A dictionary of structured values") struct StructuredFieldTests {
     typealias Item = StructuredField.Item
 
-    @Test("is read as RFC 8941 says")
-    func read() {
+    @Test func `is read as RFC 8941 says`() {
         let tables: [(String, [String: Item])] = [
             // As Expo's clients send it.
             (
@@ -55,8 +54,7 @@ import Testing
         }
     }
 
-    @Test("is nothing if any of it breaks the grammar")
-    func refused() {
+    @Test func `is nothing if any of it breaks the grammar`() {
         for text in [
             "a=", "a=1,", ",a", "a,,b", "A=1", "=1", "a b", "a=\"x", "a=\"x\\n\"", "a=\"é\"",
             "a=?2",
@@ -69,8 +67,7 @@ import Testing
         }
     }
 
-    @Test("spells texts as strings, and none beyond printable ASCII")
-    func spelled() {
+    @Test func `spells texts as strings, and none beyond printable ASCII`() {
         expect(StructuredField.string("main"), equals: "\"main\"")
         expect(StructuredField.string("a\"b\\c"), equals: "\"a\\\"b\\\\c\"")
         expect(["ü", "a\r\nb", "\u{7f}"].allSatisfy { StructuredField.string($0) == nil })

@@ -228,8 +228,8 @@ import VersionTree
         }
     }
 
-    @Test("get 404 for whatever else is asked, and tags that they compare with labels")
-    func files() throws {
+    @Test
+    func `get 404 for whatever else is asked, and tags that they compare with labels`() throws {
         let publisher = try TemporaryStore()
         let server = try Server("version1", isOld: true, changed: "x")
         var published = Published()
@@ -257,8 +257,7 @@ import VersionTree
         try expect(Meteor.answer(post, Self.configuration(), origin)?.status, equals: 405)
     }
 
-    @Test("cannot be told everything: what, is said before")
-    func objections() throws {
+    @Test func `cannot be told everything: what, is said before`() throws {
         var origin = ModelOrigin()
         let version = try origin.add("1", ["index.html": "x"])
         func objections(

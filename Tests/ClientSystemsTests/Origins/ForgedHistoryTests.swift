@@ -80,8 +80,8 @@ import VersionTree
         }
     }
 
-    @Test("is believed in all that its publisher does", arguments: [false, true])
-    func honest(_ isSigned: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is believed in all that its publisher does`(_ isSigned: Bool) throws {
         let telling = try telling(isSigned: isSigned)
         try publish("1.0.0", telling)
         try enable(telling)
@@ -232,8 +232,8 @@ import VersionTree
             }
     }
 
-    @Test("is refused where it does not follow from what was signed", arguments: [false, true])
-    func forged(_ isSigned: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is refused where it does not follow from what was signed`(_ isSigned: Bool) throws {
         let telling = try telling(isSigned: isSigned)
         try publish("1.0.0", telling)
         try enable(telling)

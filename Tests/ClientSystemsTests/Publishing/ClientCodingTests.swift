@@ -34,8 +34,7 @@ import VersionTree
         try ClientHistory(parsing: Array(text.utf8), of: .stable, .codePush)
     }
 
-    @Test("is read and written without a byte of difference")
-    func golden() throws {
+    @Test func `is read and written without a byte of difference`() throws {
         let configuration = try configuration(Self.configuration)
         expect(configuration.baseURL, equals: "https://u.example.org/app")
         expect(configuration.deployments["K="] == .stable && configuration.deployments.count == 2)
@@ -49,8 +48,7 @@ import VersionTree
         expect(history.offers[1].documents.map(\.signature), equals: ["sig", nil])
     }
 
-    @Test("is not set if it is more than is read")
-    func large() {
+    @Test func `is not set if it is more than is read`() {
         var configuration = ClientConfiguration(.codePush, baseURL: "https://u.example.org")
         for number in 0..<1000 {
             configuration.deployments["\(number)" + String(repeating: "k", count: 250)] = .stable
@@ -58,8 +56,7 @@ import VersionTree
         expect(configuration.problem?.contains("262144 bytes"), equals: true)
     }
 
-    @Test("is refused if it breaks a rule, with the file's name and what to do")
-    func hostileConfigurations() throws {
+    @Test func `is refused if it breaks a rule, with the file's name and what to do`() throws {
         let text = Self.configuration
         var refused = ["", "[]", "{}"]
         for (part, other) in [
@@ -86,8 +83,7 @@ import VersionTree
         expect(thrownCode { try configuration(newer) }, equals: .unsupportedFormat)
     }
 
-    @Test("as a history is refused in any other spelling as well")
-    func hostileHistories() throws {
+    @Test func `as a history is refused in any other spelling as well`() throws {
         let text = Self.history
         var refused = ["", "[]", "{}", text + " ", String(text.dropLast())]
         for (part, other) in [

@@ -14,8 +14,7 @@ import VersionTree
 
     init() throws { place = try TellingPlace() }
 
-    @Test("writes nothing and hardly looks where no system is enabled")
-    func nothing() throws {
+    @Test func `writes nothing and hardly looks where no system is enabled`() throws {
         let plain = place.withOrigin("plain")
         let (told, untold) = (FaultyFileSystem(), FaultyFileSystem())
         var publisher = place.publisher(on: told)
@@ -33,8 +32,7 @@ import VersionTree
             equals: untold.operations.filter { $0.verb == .write }.count)
     }
 
-    @Test("begins with what the channels offer, and a second time changes nothing")
-    func enabling() throws {
+    @Test func `begins with what the channels offer, and a second time changes nothing`() throws {
         try place.publish("1")
         try place.publish("2")
         let before = try require(try place.reader.pointer(.stable))
@@ -173,8 +171,7 @@ import VersionTree
         }
     }
 
-    @Test("makes a lost history again with the times that it had")
-    func lost() throws {
+    @Test func `makes a lost history again with the times that it had`() throws {
         try place.publish("1")
         try place.enable(.expo)
         try place.publish("2")
@@ -185,8 +182,7 @@ import VersionTree
         try expect(place.history(.expo).offers, equals: offers)
     }
 
-    @Test("writes a document again that is missing or damaged, as it was")
-    func documents() throws {
+    @Test func `writes a document again that is missing or damaged, as it was`() throws {
         try place.publish("1")
         try place.enable(.expo, .codePush)
         try place.publish("2")
@@ -203,8 +199,7 @@ import VersionTree
         }
     }
 
-    @Test("prunes no document that a history names, also where its file is lost")
-    func pruningLost() throws {
+    @Test func `prunes no document that a history names, also where its file is lost`() throws {
         try place.publish("1")
         try place.enable(.expo)
         try place.publish("2")
@@ -219,8 +214,8 @@ import VersionTree
             equals: offers.map { $0.documents[0].address.description }.sorted())
     }
 
-    @Test("leaves a system out that refuses a release, unless it was asked for by name")
-    func refusals() throws {
+    @Test
+    func `leaves a system out that refuses a release, unless it was asked for by name`() throws {
         try place.publish("1")
         try place.enable(.codePush, .expo)
         try place.publish("refused")
@@ -260,8 +255,7 @@ import VersionTree
         func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] { message }
     }
 
-    @Test("does not offer unsigned what was signed before")
-    func signing() throws {
+    @Test func `does not offer unsigned what was signed before`() throws {
         try place.publish("1")
         try place.enable(.codePush)
         try place.publish("2", place.telling(nil, [.codePush: Signer()]))
@@ -278,8 +272,7 @@ import VersionTree
         expect(thrownCode { try place.publish("1") }, equals: .signingFailed)
     }
 
-    @Test("tells again what says something else since the operator has set it anew")
-    func renewing() throws {
+    @Test func `tells again what says something else since the operator has set it anew`() throws {
         try place.publish("1")
         try place.publish("2")
         try place.enable(.codePush, .expo)
@@ -307,8 +300,8 @@ import VersionTree
         try expect(place.published(), equals: files)
     }
 
-    @Test("tells nothing more of a system that was ended, and goes on with the same ids")
-    func disabling() throws {
+    @Test
+    func `tells nothing more of a system that was ended, and goes on with the same ids`() throws {
         try place.publish("1")
         try place.enable(.codePush)
         _ = try place.telling().disable(.codePush, by: place.publisher().engine())
@@ -337,8 +330,8 @@ extension TellingPlace {
         return bytes
     }
 
-    @Test("is held up by no damage below for/: each command writes it again from the log")
-    func healing() throws {
+    @Test
+    func `is held up by no damage below for/: each command writes it again from the log`() throws {
         for path in [
             OriginLayout.clientHistory(of: .stable, "expo"),
             OriginLayout.clientConfiguration(of: "expo"),

@@ -99,17 +99,13 @@ import VersionTree
         return try share.count { try survive(verb, fault(start + $0)) }
     }
 
-    @Test(
-        "leaves old answers or new ones when it is killed after every call",
-        arguments: [publish, withdraw, enable, collect])
-    func killed(_ verb: Verb) throws {
+    @Test(arguments: [publish, withdraw, enable, collect])
+    func `leaves old answers or new ones when it is killed after every call`(_ verb: Verb) throws {
         try expect(count(verb, from: 0) { .stop(after: $0) } > 3)
     }
 
-    @Test(
-        "leaves old answers or new ones when the disk is full for a moment",
-        arguments: [publish, enable])
-    func full(_ verb: Verb) throws {
+    @Test(arguments: [publish, enable])
+    func `leaves old answers or new ones when the disk is full for a moment`(_ verb: Verb) throws {
         let verbs = FaultyFileSystem.Verb.allocating
         try expect(count(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) } > 1)
     }
@@ -144,8 +140,7 @@ import VersionTree
             ])
     }
 
-    @Test("offers what it did before where there is no room for twins")
-    func noRoom() throws {
+    @Test func `offers what it did before where there is no room for twins`() throws {
         let place = try makePlace(for: Self.publish)
         let files = try place.told()
         let disk = FaultyFileSystem()

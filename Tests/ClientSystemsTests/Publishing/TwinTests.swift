@@ -42,8 +42,7 @@ import VersionTree
         try expect(place.channel(.codePush).live[0].offer.version?.name.description, equals: "2")
     }
 
-    @Test("and documents are deleted in the origin alone, never where a link leads")
-    func links() throws {
+    @Test func `and documents are deleted in the origin alone, never where a link leads`() throws {
         try place.publish("1")
         try place.enable(.codePush, .expo)
         let outside = place.store.directory.appending("outside")
@@ -61,8 +60,8 @@ import VersionTree
         }
     }
 
-    @Test("are made again by publish --verify, and by any publish if they are missing")
-    func mending() throws {
+    @Test
+    func `are made again by publish --verify, and by any publish if they are missing`() throws {
         try place.publish("1")
         try place.enable(.codePush)
         try place.publish("2")
@@ -122,8 +121,8 @@ import VersionTree
         }
     }
 
-    @Test("are there when they are offered, also where somebody prunes in the middle")
-    func pruned() throws {
+    @Test
+    func `are there when they are offered, also where somebody prunes in the middle`() throws {
         try place.publish("1")
         try place.enable(.codePush)
         try place.publish("2")
@@ -165,8 +164,7 @@ import VersionTree
         expect(last.map { $0.bytes == $0.bytesTotal && $0.bytes > 0 }, equals: true)
     }
 
-    @Test("are made beside packs, and keep nobody from cleaning up after these")
-    func packs() throws {
+    @Test func `are made beside packs, and keep nobody from cleaning up after these`() throws {
         try place.publish("1")
         try place.enable(.codePush)
         var publisher = place.publisher()
@@ -186,8 +184,7 @@ import VersionTree
         expect(!Damage.names(place.origin).contains { $0.hasPrefix(".publish/work-") })
     }
 
-    @Test("of text take at most 0.35 of its bytes")
-    func cost() throws {
+    @Test func `of text take at most 0.35 of its bytes`() throws {
         var root = URL(filePath: #filePath)
         for _ in 0..<4 { root.deleteLastPathComponent() }
         let folder = root.appending(path: "Sources/Platform/FileSystem").path

@@ -44,8 +44,7 @@ import Testing
             try castree("add", "app", "--version", "2")
         }
 
-        @Test("names the kind that grew, and the budget that has become too large")
-        func messages() {
+        @Test func `names the kind that grew, and the budget that has become too large`() {
             let budget: Counts = [.syncs: 4, .links: 200]
             let work = "work"
             withKnownIssue {
@@ -66,8 +65,7 @@ import Testing
             hold(work, [.syncs: 4, .links: 199], to: budget)
         }
 
-        @Test("keeps within its budget when 100 files are added")
-        func firstAdd() throws {
+        @Test func `keeps within its budget when 100 files are added`() throws {
             try castree("init")
             let counts = try counter.counted { try castree("add", "app", "--version", "1") }
             hold("add of 100 files", counts, to: Budget.firstAdd)
@@ -90,25 +88,22 @@ import Testing
         }()
 
         @Test(
-            "keeps within its budget when one file of 100 has changed",
             .enabled(
                 if: isCached, "the temporary directory proves no change, so every file is read"))
-        func secondAdd() throws {
+        func `keeps within its budget when one file of 100 has changed`() throws {
             try castree("add", "app", "--version", "1")
             try place.write(["part-3/asset-33.js": Self.content(33, "second")], to: "app")
             let counts = try counter.counted { try castree("add", "app", "--version", "2") }
             hold("add of 100 files, 1 changed", counts, to: Budget.secondAdd)
         }
 
-        @Test("keeps within its budget when a tree is made")
-        func checkout() throws {
+        @Test func `keeps within its budget when a tree is made`() throws {
             try castree("add", "app", "--version", "1")
             let counts = try counter.counted { try castree("checkout", "1", "tree") }
             hold("checkout of 100 files", counts, to: Budget.checkout)
         }
 
-        @Test("keeps within its budget when one version is retired and collected")
-        func collection() throws {
+        @Test func `keeps within its budget when one version is retired and collected`() throws {
             try addBoth()
             let counts = try counter.counted {
                 try castree("retire", "1")
@@ -117,15 +112,13 @@ import Testing
             hold("retire and gc of a version of 100 files", counts, to: Budget.collection)
         }
 
-        @Test("keeps within its budget when everything is checked")
-        func check() throws {
+        @Test func `keeps within its budget when everything is checked`() throws {
             try addBoth()
             let counts = try counter.counted { try castree("fsck") }
             hold("fsck of two versions of 100 files", counts, to: Budget.check)
         }
 
-        @Test("keeps within its budget when 100 files are published, and then one")
-        func publish() throws {
+        @Test func `keeps within its budget when 100 files are published, and then one`() throws {
             try addBoth()
             let first = try counter.counted { try castree("publish", "1", "site", "--no-packs") }
             hold("publish of 100 files to a new directory", first, to: Budget.firstPublish)
@@ -133,8 +126,7 @@ import Testing
             hold("publish of 100 files, 1 changed", second, to: Budget.secondPublish)
         }
 
-        @Test("keeps within its budget when there is nothing new to pull")
-        func pullOfNothing() throws {
+        @Test func `keeps within its budget when there is nothing new to pull`() throws {
             try castree("add", "app", "--version", "1")
             try castree("publish", "1", "site")
             // The tag of a pointer that has just been written is not kept.
@@ -149,8 +141,7 @@ import Testing
             hold("pull of nothing new", counts, to: Budget.pullOfNothing)
         }
 
-        @Test("keeps within its budget when a warm server answers with a small file")
-        func smallAnswer() throws {
+        @Test func `keeps within its budget when a warm server answers with a small file`() throws {
             try castree("add", "app", "--version", "1", "--activate")
             let server = try Served(place, environment: counter.environment)
             func get() throws {

@@ -27,8 +27,7 @@ import VersionTree
         try expect(audited.contents(), equals: before)
     }
 
-    @Test("reads entries once where tags are no digests, as with encryption by KMS")
-    func keyedEncryption() throws {
+    @Test func `reads entries once where tags are no digests, as with encryption by KMS`() throws {
         let audited = try AuditedWorld()
         func readCount(_ tag: String?) throws -> Int {
             let asked = Mutex(0)
@@ -156,8 +155,8 @@ import VersionTree
         try expect(audited.contents(), equals: sound)
     }
 
-    @Test("of sizes alone reads no objects, and asks for what a listing does not show")
-    func shallow() throws {
+    @Test
+    func `of sizes alone reads no objects, and asks for what a listing does not show`() throws {
         let audited = try AuditedWorld()
         let object = try audited.key(of: "objects")
         let bucket = ModelStorage(
@@ -185,8 +184,8 @@ import VersionTree
         expect(some.needed, equals: all.needed)
     }
 
-    @Test("counts what is not castree's, and leaves it alone", arguments: OriginPlace.timed)
-    func strays(_ kind: OriginPlace) throws {
+    @Test(arguments: OriginPlace.timed)
+    func `counts what is not castree's, and leaves it alone`(_ kind: OriginPlace) throws {
         let audited = try AuditedWorld(in: kind)
         let strays = ["channels/README", "e/01/objects/ab/cd", "log/17.json", "notes.txt"]
         for key in strays { try audited.set(key, [1]) }
@@ -202,8 +201,7 @@ import VersionTree
         expect(many.keys.count == StrayKeys.countMax && many.keys == many.keys.sorted())
     }
 
-    @Test("counts a release once, with whatever packs it is and was offered")
-    func releases() throws {
+    @Test func `counts a release once, with whatever packs it is and was offered`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
         _ = try world.publisher().pack("1", of: world.versions)
@@ -215,8 +213,8 @@ import VersionTree
         try expect(OriginAudit(ModelStorage(world.store)).run().releaseCount, equals: 1)
     }
 
-    @Test("says what a gap of any size lacks", arguments: places)
-    func gap(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `says what a gap of any size lacks`(_ kind: OriginPlace) throws {
         let audited = try AuditedWorld(in: kind)
         let count = audited.entryCount
         try audited.set(
@@ -229,8 +227,8 @@ import VersionTree
         expect(report.entry, equals: Int64(count))
     }
 
-    @Test("leaves what no store here has, and says so", arguments: places)
-    func unmended(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `leaves what no store here has, and says so`(_ kind: OriginPlace) throws {
         let audited = try AuditedWorld(in: kind)
         let key = try Damage.lostObject.inflict(on: audited)
         let empty = try TemporaryStore()
@@ -239,8 +237,8 @@ import VersionTree
         expect(report.findings.allSatisfy { !$0.isRepaired })
     }
 
-    @Test("beside a prune that meets it between any two requests finds nothing wrong")
-    func besidePrune() throws {
+    @Test
+    func `beside a prune that meets it between any two requests finds nothing wrong`() throws {
         let shelf = try BucketWorld.Shelf()
         let count = try TestShare(oneIn: 4, of: "audit beside prune").count { number in
             let audited = try AuditedWorld(shelf)
@@ -286,8 +284,7 @@ import VersionTree
         }
     }
 
-    @Test("knows packs and deliveries of what was copied there")
-    func packs() throws {
+    @Test func `knows packs and deliveries of what was copied there`() throws {
         let place = try PublishingPlace()
         try place.publish("1")
         _ = try place.publisher(packs: .before).publish("2", of: place.versions)
@@ -322,8 +319,7 @@ import VersionTree
         try expect(OriginAudit(ModelStorage(store), options).run().findings, equals: [])
     }
 
-    @Test("of a place without an origin says so")
-    func none() throws {
+    @Test func `of a place without an origin says so`() throws {
         expect(code { try OriginAudit(ModelStorage(ModelStore())).run() }, equals: .noOrigin)
     }
 }

@@ -36,8 +36,8 @@ import VersionTree
         try expect(OriginUsage(of: ModelStorage(audited.store)).inGrace.count > 0)
     }
 
-    @Test("says of each release what only it has", arguments: places)
-    func unique(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `says of each release what only it has`(_ kind: OriginPlace) throws {
         let audited = try AuditedWorld(in: kind)
         let usage = try OriginUsage(of: audited.storage())
         let names = usage.releases.map { "\($0.channel) \($0.version)" }
@@ -51,8 +51,7 @@ import VersionTree
         expect(all <= usage.offered.byteCount)
     }
 
-    @Test("shows what any pruner may delete, by epoch")
-    func garbage() throws {
+    @Test func `shows what any pruner may delete, by epoch`() throws {
         let audited = try AuditedWorld()
         let address = try address(of: "nobody's")
         for epoch in [0, 1] as [Int64] {
@@ -65,8 +64,8 @@ import VersionTree
         expect(usage.garbage[0]?.byteCount, equals: 8)
     }
 
-    @Test("shows the log's pointers, whatever devices see", arguments: places)
-    func channels(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `shows the log's pointers, whatever devices see`(_ kind: OriginPlace) throws {
         let audited = try AuditedWorld(in: kind)
         try audited.set("channels/stable.json", nil)
         let all = try OriginChannels(audited.storage()).offered()
@@ -81,8 +80,7 @@ import VersionTree
         expect(one.others.map(\.channel.description), equals: ["stable"])
     }
 
-    @Test("shows devices' copies to those who may not read the log")
-    func copies() throws {
+    @Test func `shows devices' copies to those who may not read the log`() throws {
         let audited = try AuditedWorld()
         let reader = ModelStorage(audited.store, rights: [.get])
         let seen = try OriginChannels(reader).offered()
@@ -94,8 +92,7 @@ import VersionTree
         expect(code { try OriginChannels(nobody).offered() }, equals: .notFound)
     }
 
-    @Test("counts as garbage what a prune deletes, scratch among it")
-    func scratch() throws {
+    @Test func `counts as garbage what a prune deletes, scratch among it`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
         world.store.set("probe/\(String(repeating: "a", count: 32))", [1, 2, 3])
@@ -110,8 +107,7 @@ import VersionTree
         expect(prune.garbage.count == 2 && prune.garbage.byteCount == garbage.byteCount)
     }
 
-    @Test("tells how many keys it has seen while it lists them")
-    func progress() throws {
+    @Test func `tells how many keys it has seen while it lists them`() throws {
         let audited = try AuditedWorld()
         audited.store.dialect.pageCountMax = 5
         var seen: [Int] = []
@@ -120,8 +116,7 @@ import VersionTree
         expect(seen.last, equals: audited.files.keys.count { !$0.hasPrefix("log/") })
     }
 
-    @Test("names the channel that lists what a pack leads from")
-    func otherChannel() throws {
+    @Test func `names the channel that lists what a pack leads from`() throws {
         let world = try BucketWorld()
         try world.publish("1", to: "beta", by: world.publisher())
         try world.publish("2", by: world.publisher(packs: .before))

@@ -8,8 +8,7 @@ import Testing
 
 /// `fsck --probe s3://…`: whether a store keeps what docs/buckets.md asks of it.
 @Suite("A check of whether a store is suitable") struct BucketSuitabilityTests {
-    @Test("holds races, and finds no fault with a store in which one creator wins")
-    func suitable() throws {
+    @Test func `holds races, and finds no fault with a store in which one creator wins`() throws {
         let report = try OriginAudit(ModelStorage(ModelStore()), probing).run()
         expect(report.findings == [] && report.raceCount == 10 && report.entry == 0)
         expect(report.requestCount >= 80)
@@ -21,16 +20,15 @@ import Testing
         return options
     }
 
-    @Test("refuses a store that does not know If-None-Match: *, as OpenStack Swift's")
-    func unknownCondition() throws {
+    @Test
+    func `refuses a store that does not know If-None-Match: *, as OpenStack Swift's`() throws {
         var dialect = ModelDialect()
         dialect.knowsIfNoneMatch = false
         let report = try OriginAudit(ModelStorage(ModelStore(dialect)), probing).run()
         expect(report.findings.map(\.kind) == [.unsuitableStore] && report.raceCount == 1)
     }
 
-    @Test("refuses a store in which several creators win")
-    func overwriting() throws {
+    @Test func `refuses a store in which several creators win`() throws {
         var bucket = LyingStorage(ModelStorage(ModelStore()))
         bucket.overwrites = true
         let report = try OriginAudit(bucket, probing).run()
@@ -38,8 +36,7 @@ import Testing
         expect(report.findings.first?.message.contains("8 of 8 creators"), equals: true)
     }
 
-    @Test("bears a winner whose answer was lost")
-    func lostAnswer() throws {
+    @Test func `bears a winner whose answer was lost`() throws {
         var bucket = LyingStorage(ModelStorage(ModelStore()))
         bucket.refusesCreations = true
         try expect(OriginAudit(bucket, probing).run().findings, equals: [])
@@ -63,8 +60,7 @@ import Testing
         expect(probed.absence == nil && probed.raceCount == 10)
     }
 
-    @Test("finds that a log is gone, whether or not the store is tried")
-    func lostLog() throws {
+    @Test func `finds that a log is gone, whether or not the store is tried`() throws {
         for isProbing in [false, true] {
             let audited = try AuditedWorld()
             for key in audited.files.keys where key.hasPrefix("log/") {

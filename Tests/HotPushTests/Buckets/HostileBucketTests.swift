@@ -50,8 +50,8 @@ import VersionTree
         expect(audited.world.broken, equals: [])
     }
 
-    @Test("that lists without an end is given up", arguments: Verb.allCases)
-    func endless(_ verb: Verb) throws {
+    @Test(arguments: Verb.allCases)
+    func `that lists without an end is given up`(_ verb: Verb) throws {
         let audited = try AuditedWorld()
         var bucket = LyingStorage(ModelStorage(audited.store))
         bucket.listing = { request in page([], next: request.token == "a" ? "b" : "a") }
@@ -60,8 +60,8 @@ import VersionTree
         expectSound(audited)
     }
 
-    @Test("whose next entry is of 2 MiB is refused", arguments: Verb.allCases)
-    func largeEntry(_ verb: Verb) throws {
+    @Test(arguments: Verb.allCases)
+    func `whose next entry is of 2 MiB is refused`(_ verb: Verb) throws {
         let audited = try AuditedWorld()
         let end = try require(audited.files.keys.filter { $0.hasPrefix("log/") }.max())
         audited.store.set(end, [UInt8](repeating: 123, count: 2 << 20))
@@ -75,8 +75,8 @@ import VersionTree
         expect(findings.first?.kind, equals: .damagedEntry)
     }
 
-    @Test("whose log has lost an entry that is referred to is refused", arguments: Verb.allCases)
-    func gap(_ verb: Verb) throws {
+    @Test(arguments: Verb.allCases)
+    func `whose log has lost an entry that is referred to is refused`(_ verb: Verb) throws {
         let audited = try AuditedWorld()
         let log = OriginLog(ModelStorage(audited.store))
         let state = try require(try log.state(from: 0))
@@ -143,9 +143,8 @@ import VersionTree
         }
     }
 
-    @Test(
-        "that repeats what it was sent has no key repeated in a message", arguments: Verb.allCases)
-    func echo(_ verb: Verb) throws {
+    @Test(arguments: Verb.allCases)
+    func `that repeats what it was sent has no key repeated in a message`(_ verb: Verb) throws {
         let shelf = try BucketWorld.Shelf()
         let keys = AccessKeys(
             id: "AKIAIOSFODNN7EXAMPLE", secret: "a secret that nobody sees",
@@ -164,9 +163,8 @@ import VersionTree
     }
 
     @Test(
-        "that always has another entry already is given up",
         arguments: TestShare(oneIn: 3, of: "always faster").of([Verb.publish, .prune, .withdraw]))
-    func alwaysFaster(_ verb: Verb) throws {
+    func `that always has another entry already is given up`(_ verb: Verb) throws {
         let audited = try AuditedWorld()
         // Whatever is created is told as too late, and has become somebody else's.
         let log = OriginLog(ModelStorage(audited.store))
@@ -256,8 +254,8 @@ import VersionTree
         expect(findings.filter { $0.kind != .wrongPointer }, equals: [])
     }
 
-    @Test("in which somebody copies an entry's author takes nobody's commit for another's")
-    func author() throws {
+    @Test
+    func `in which somebody copies an entry's author takes nobody's commit for another's`() throws {
         let audited = try AuditedWorld()
         let bucket = ModelStorage(audited.store)
         let log = OriginLog(bucket)
@@ -275,8 +273,7 @@ import VersionTree
         expect(findings.first?.message.contains("the same commit as entry"), equals: true)
     }
 
-    @Test("whose entry offers what stands in a later epoch is found out")
-    func laterEpoch() throws {
+    @Test func `whose entry offers what stands in a later epoch is found out`() throws {
         let audited = try AuditedWorld()
         let bucket = ModelStorage(audited.store)
         let state = try require(try OriginLog(bucket).state(from: 0))

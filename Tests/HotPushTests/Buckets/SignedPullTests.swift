@@ -61,8 +61,8 @@ import VersionTree
         }
     }
 
-    @Test("brings the newest release, and each request is signed and goes nowhere else")
-    func newest() throws {
+    @Test
+    func `brings the newest release, and each request is signed and goes nowhere else`() throws {
         let fixture = try Fixture()
         let report = try require(try fixture.pull().run(fixture.origin))
         expect(report.version == "2" && report.figures.files == 3)
@@ -77,15 +77,13 @@ import VersionTree
         expect(fixture.server.requests.count, equals: count + 1)
     }
 
-    @Test("takes a release by its name, also by a pointer's own URL")
-    func named() throws {
+    @Test func `takes a release by its name, also by a pointer's own URL`() throws {
         let fixture = try Fixture()
         let pull = try fixture.pull { $0.release = "1" }
         try expect(pull.run(fixture.origin + "/channels/stable.json")?.version, equals: "1")
     }
 
-    @Test("goes on where a connection was cut")
-    func cut() throws {
+    @Test func `goes on where a connection was cut`() throws {
         let fixture = try Fixture()
         fixture.server.cutAfter = 5
         try expect(fixture.pull().run(fixture.origin)?.version, equals: "2")
@@ -105,8 +103,8 @@ import VersionTree
         try expect(fixture.pull(keys: keys).run(fixture.origin)?.version, equals: "2")
     }
 
-    @Test("asks again where the bucket is", arguments: [301, 307, 400])
-    func region(_ status: Int) throws {
+    @Test(arguments: [301, 307, 400])
+    func `asks again where the bucket is`(_ status: Int) throws {
         let refusal = SignedServer.Refusal(
             status: status, code: "PermanentRedirect",
             fields: [
@@ -117,8 +115,7 @@ import VersionTree
         }
     }
 
-    @Test("signs by the server's clock")
-    func clock() throws {
+    @Test func `signs by the server's clock`() throws {
         let refusal = SignedServer.Refusal(
             status: 403, code: "RequestTimeTooSkewed",
             fields: [("date", "Mon, 24 Nov 2025 20:00:00 GMT")])
@@ -127,8 +124,7 @@ import VersionTree
         }
     }
 
-    @Test("renews keys that have ended")
-    func expired() throws {
+    @Test func `renews keys that have ended`() throws {
         let next = AccessKeys(id: "AKIAI44QH8DHBEXAMPLE", secret: "another", sessionToken: "new")
         try mends(
             SignedServer.Refusal(status: 400, code: "ExpiredToken"),
@@ -159,8 +155,7 @@ import VersionTree
         for hidden in [Self.secret, Self.token, Self.keys.id] { expect(!all.contains(hidden)) }
     }
 
-    @Test("keeps no secret when it succeeds")
-    func traces() throws {
+    @Test func `keeps no secret when it succeeds`() throws {
         let fixture = try Fixture()
         _ = try fixture.pull().run(fixture.origin)
         let all = try fixture.traces()
@@ -168,8 +163,7 @@ import VersionTree
         for hidden in [Self.secret, Self.token, Self.keys.id] { expect(!all.contains(hidden)) }
     }
 
-    @Test("says which right lacks if only objects are refused")
-    func objects() throws {
+    @Test func `says which right lacks if only objects are refused`() throws {
         let fixture = try Fixture()
         fixture.server.refuse = { _, key in
             key.hasPrefix("objects/")
@@ -181,8 +175,7 @@ import VersionTree
         expect(pull.refusal?.message.contains("GET of app/objects/"), equals: true)
     }
 
-    @Test("repairs a store that has lost objects")
-    func repair() throws {
+    @Test func `repairs a store that has lost objects`() throws {
         let fixture = try Fixture()
         _ = try fixture.pull().run(fixture.origin)
         let objects = Damage.names(fixture.device.path).filter {
@@ -196,16 +189,15 @@ import VersionTree
         expect(report.findings.allSatisfy(\.isRepaired) && !report.findings.isEmpty)
     }
 
-    @Test("needs a transport that signs")
-    func unsigned() throws {
+    @Test func `needs a transport that signs`() throws {
         let fixture = try Fixture()
         let pull = Pull(into: fixture.device.versions, over: fixture.server)
         expect(code { try pull.run(fixture.origin) }, equals: .badOrigin)
         expect(fixture.server.requests.isEmpty)
     }
 
-    @Test("names the origin with its endpoint, and never what somebody wrote before an @")
-    func names() throws {
+    @Test
+    func `names the origin with its endpoint, and never what somebody wrote before an @`() throws {
         let named = try OriginReference(
             parsing: "s3://updates/app/channels/beta.json?endpoint=http%3A%2F%2Fstore:9000")
         expect(named.location.description, equals: "s3://updates/app?endpoint=http://store:9000")

@@ -107,8 +107,7 @@ import VersionTree
         }
     }
 
-    @Test("keeps nobody from publishing, withdrawing and pruning, whatever it says")
-    func everyMember() throws {
+    @Test func `keeps nobody from publishing, withdrawing and pruning, whatever it says`() throws {
         let start = try require(try OriginLog(world.bucket()).state(from: 0))
         let number = start.number + 1
         let forgeries = try forgeries(start)

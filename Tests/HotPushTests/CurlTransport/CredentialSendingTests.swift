@@ -50,8 +50,7 @@ import Testing
         }
     }
 
-    @Test("goes along to the same origin, and never to another, wherever that leads")
-    func redirected() throws {
+    @Test func `goes along to the same origin, and never to another, wherever that leads`() throws {
         for (kind, value) in try kinds() {
             let other = try FaultyOrigin(["/b": Content("there")])
             let origin = try FaultyOrigin(["/b": Content("here")])
@@ -75,8 +74,7 @@ import Testing
         }
     }
 
-    @Test("is what the URL says, if that names a user")
-    func named() throws {
+    @Test func `is what the URL says, if that names a user`() throws {
         for (kind, _) in try kinds() {
             let origin = try FaultyOrigin(["/f": Content("here")])
             let url = "http://me:pw@127.0.0.1:\(origin.port)/f"
@@ -85,8 +83,7 @@ import Testing
         }
     }
 
-    @Test("is nothing, if a file names other hosts only, or is not there")
-    func absent() throws {
+    @Test func `is nothing, if a file names other hosts only, or is not there`() throws {
         let origin = try FaultyOrigin(["/f": Content("here")])
         for kind in [
             try netrc("machine example.org login kiosk password s3cret\n"),
@@ -98,8 +95,7 @@ import Testing
         }
     }
 
-    @Test("is in no text that is made of it, and has no line end")
-    func shown() throws {
+    @Test func `is in no text that is made of it, and has no line end`() throws {
         for (kind, _) in try kinds().prefix(2) {
             let credentials = OriginCredentials(kind, for: "https://example.org")
             var dumped = ""

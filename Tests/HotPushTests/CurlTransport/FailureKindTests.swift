@@ -25,19 +25,18 @@ import Testing
         kinds.first { $0.1.contains(code) }?.0 ?? .request
     }
 
-    @Test("follows from libcurl's code", arguments: 1...105 as ClosedRange<UInt32>)
-    func sent(_ code: UInt32) {
+    @Test(arguments: 1...105 as ClosedRange<UInt32>)
+    func `follows from libcurl's code`(_ code: UInt32) {
         let kind = FailureKinds.kind(of: CURLcode(code), hasSent: true, message: "")
         expect(kind, equals: Self.expected(code))
     }
 
     @Test(
-        "differs before the request is sent",
         arguments: [
             (1, .request), (27, .request), (28, .connect), (100, .request), (56, .broken),
             (7, .connect),
         ] as [(UInt32, Kind)])
-    func unsent(_ code: UInt32, _ kind: Kind) {
+    func `differs before the request is sent`(_ code: UInt32, _ kind: Kind) {
         expect(FailureKinds.kind(of: CURLcode(code), hasSent: false, message: ""), equals: kind)
     }
 
@@ -79,8 +78,7 @@ import Testing
         expect(failure.kind, equals: .security)
     }
 
-    @Test("comes with a sentence even when libcurl says nothing, and with the URL")
-    func sentence() {
+    @Test func `comes with a sentence even when libcurl says nothing, and with the URL`() {
         let failure = FailureKinds.failure(
             of: CURLE_COULDNT_CONNECT, hasSent: false, message: "", url: "http://u:p@h/\u{1B}[2J")
         expect(failure.kind, equals: .connect)

@@ -13,8 +13,8 @@ import Testing
         return origin
     }
 
-    @Test("that is cut ends as broken, after the bytes that came", arguments: 0..<10)
-    func cut(_ tenth: Int) throws {
+    @Test(arguments: 0..<10)
+    func `that is cut ends as broken, after the bytes that came`(_ tenth: Int) throws {
         let count = Self.bytes.count / 10 * tenth
         let origin = try origin(.cut(after: count))
         let result = try fetch(origin.url + "/f")
@@ -24,8 +24,7 @@ import Testing
         expect(origin.requests.count, equals: 1, "a transport does not repeat what has begun")
     }
 
-    @Test("that is reset ends as broken, with nothing but right bytes")
-    func reset() throws {
+    @Test func `that is reset ends as broken, with nothing but right bytes`() throws {
         let origin = try origin(.cut(after: 20_000, .reset))
         let result = try fetch(origin.url + "/f")
         expect(result.failure, equals: .broken)
@@ -33,8 +32,8 @@ import Testing
         expect(result.bytes.elementsEqual(Self.bytes.prefix(result.bytes.count)))
     }
 
-    @Test("that gets no answer ends as broken", arguments: [Fault.Ending.closed, .reset])
-    func hangUp(_ ending: Fault.Ending) throws {
+    @Test(arguments: [Fault.Ending.closed, .reset])
+    func `that gets no answer ends as broken`(_ ending: Fault.Ending) throws {
         let origin = try origin(.hangUp(ending))
         let result = try fetch(origin.url + "/f")
         expect(result.failure, equals: .broken)
@@ -56,8 +55,7 @@ import Testing
         try expect(fetch(origin.url + "/f").bytes, equals: Self.bytes)
     }
 
-    @Test("that stalls ends as a time-out, after the bytes that came")
-    func stall() throws {
+    @Test func `that stalls ends as a time-out, after the bytes that came`() throws {
         let origin = try origin(.stall(after: 12_345))
         let result = try fetch(
             origin.url + "/f", .local.with { $0.stallTimeout = .seconds(1) })
@@ -66,8 +64,7 @@ import Testing
         expect(result.message.contains("nothing came for 1 s"))
     }
 
-    @Test("that is never answered ends as a time-out")
-    func silence() throws {
+    @Test func `that is never answered ends as a time-out`() throws {
         let origin = try origin(.silence)
         let result = try fetch(
             origin.url + "/f", .local.with { $0.stallTimeout = .milliseconds(300) })
@@ -95,8 +92,7 @@ import Testing
         expect(result.message.contains("interim responses"))
     }
 
-    @Test("that takes too long in all ends as a time-out though bytes keep coming")
-    func total() throws {
+    @Test func `that takes too long in all ends as a time-out though bytes keep coming`() throws {
         let origin = try origin(.drip(milliseconds: 20))
         let result = try fetch(
             origin.url + "/f", .local.with { $0.totalTimeout = .milliseconds(500) })
@@ -105,8 +101,7 @@ import Testing
         expect(result.bytes.elementsEqual(Self.bytes.prefix(result.bytes.count)))
     }
 
-    @Test("that drips comes whole, however long a stall may be")
-    func drip() throws {
+    @Test func `that drips comes whole, however long a stall may be`() throws {
         let origin = try FaultyOrigin(["/f": Content("slow but sure")])
         origin.play([.drip(milliseconds: 30)])
         let result = try fetch(origin.url + "/f")
@@ -114,16 +109,14 @@ import Testing
         expect(result.bytes, equals: Array("slow but sure".utf8))
     }
 
-    @Test("whose length says more than comes ends as broken")
-    func announcedMore() throws {
+    @Test func `whose length says more than comes ends as broken`() throws {
         let origin = try origin(.announce(more: 100))
         let result = try fetch(origin.url + "/f")
         expect(result.failure, equals: .broken)
         expect(result.bytes, equals: Self.bytes)
     }
 
-    @Test("whose length says less than comes ends where the length says")
-    func announcedLess() throws {
+    @Test func `whose length says less than comes ends where the length says`() throws {
         let origin = try origin(.announce(more: -100))
         let result = try fetch(origin.url + "/f")
         expect(result.outcome, equals: .finished)
@@ -141,8 +134,7 @@ import Testing
         expect(right.bytes, equals: Self.bytes)
     }
 
-    @Test("that is encoded though nobody asked is refused before its first byte")
-    func gzip() throws {
+    @Test func `that is encoded though nobody asked is refused before its first byte`() throws {
         let origin = try origin(.gzip)
         let result = try fetch(origin.url + "/f")
         expect(result.failure, equals: .malformed)
@@ -152,8 +144,7 @@ import Testing
         expect(origin.requests.first?["accept-encoding"], equals: "identity")
     }
 
-    @Test("that may be encoded comes decoded")
-    func decoded() throws {
+    @Test func `that may be encoded comes decoded`() throws {
         let origin = try origin(.gzip)
         let result = try fetch(origin.url + "/f", .local) { $0.acceptsEncodings = true }
         expect(result.outcome, equals: .finished)
@@ -161,8 +152,7 @@ import Testing
         expect(origin.requests.first?["accept-encoding"]?.contains("gzip"), equals: true)
     }
 
-    @Test("whose encoding cannot be decoded ends as malformed")
-    func undecodable() throws {
+    @Test func `whose encoding cannot be decoded ends as malformed`() throws {
         let origin = try FaultyOrigin()
         origin.always(
             .raw(
@@ -171,16 +161,14 @@ import Testing
         expect(result.failure, equals: .malformed)
     }
 
-    @Test(
-        "that is no HTTP ends as malformed", arguments: ["SSH-2.0-x\r\n", "HTTP/1.1 abc\r\n\r\n"])
-    func noHTTP(_ text: String) throws {
+    @Test(arguments: ["SSH-2.0-x\r\n", "HTTP/1.1 abc\r\n\r\n"])
+    func `that is no HTTP ends as malformed`(_ text: String) throws {
         let origin = try FaultyOrigin()
         origin.always(.raw(text))
         try expect(fetch(origin.url + "/f").failure, equals: .malformed)
     }
 
-    @Test("whose head has no end ends as malformed")
-    func endlessHead() throws {
+    @Test func `whose head has no end ends as malformed`() throws {
         let origin = try FaultyOrigin()
         let line = "X-Filler: " + String(repeating: "x", count: 990) + "\r\n"
         origin.always(.raw("HTTP/1.1 200 OK\r\n" + String(repeating: line, count: 500)))
@@ -189,8 +177,7 @@ import Testing
         expect(result.message.contains("head is larger"))
     }
 
-    @Test("that finds nobody ends as connect, and finds the server when it is back")
-    func refused() throws {
+    @Test func `that finds nobody ends as connect, and finds the server when it is back`() throws {
         let origin = try origin()
         let transport = try CurlTransport(.local)
         func outcome() throws -> Fetched {
@@ -205,15 +192,13 @@ import Testing
         try expect(outcome().bytes, equals: Self.bytes)
     }
 
-    @Test("whose name nobody knows ends as resolve")
-    func unknownName() throws {
+    @Test func `whose name nobody knows ends as resolve`() throws {
         // RFC 2606: never a name.
         let result = try fetch("http://nobody.invalid/f")
         expect(result.failure, equals: .resolve)
     }
 
-    @Test("that switches to other content in mid-download ends as broken")
-    func switched() throws {
+    @Test func `that switches to other content in mid-download ends as broken`() throws {
         let other = Content(sampleBytes(50_000, seed: 2))
         let origin = try origin(.switchAll(after: 10_000, to: ["/f": other]))
         let first = try fetch(origin.url + "/f")
@@ -227,8 +212,7 @@ import Testing
         expect(second.bytes, equals: other.bytes)
     }
 
-    @Test("in chunks comes whole, its trailer apart from its head")
-    func chunked() throws {
+    @Test func `in chunks comes whole, its trailer apart from its head`() throws {
         let origin = try origin(.chunked())
         let result = try fetch(origin.url + "/f")
         expect(result.outcome, equals: .finished)
@@ -236,14 +220,12 @@ import Testing
         expect(result.head?["x-trailer"] == nil)
     }
 
-    @Test("in chunks without the last ends as broken")
-    func cutChunks() throws {
+    @Test func `in chunks without the last ends as broken`() throws {
         let origin = try origin(.chunked(isCut: true))
         try expect(fetch(origin.url + "/f").failure, equals: .broken)
     }
 
-    @Test("that a page answers for the file is handed on with its type")
-    func page() throws {
+    @Test func `that a page answers for the file is handed on with its type`() throws {
         let origin = try origin(.page)
         let result = try fetch(origin.url + "/f")
         expect(result.status, equals: 200)

@@ -56,19 +56,16 @@ import Testing
         expect(heads[0].fields, equals: fields)
     }
 
-    @Test(
-        "is malformed without a status",
-        arguments: [
-            ["HTTP/1.1\r\n", "\r\n"], ["HTTP/1.1 2x0 OK\r\n", "\r\n"], ["HTTP/1.1 20\r\n", "\r\n"],
-            ["\r\n"], ["HTTP/1.1 099 Odd\r\n", "\r\n"],
-        ])
-    func noStatus(_ lines: [String]) throws {
+    @Test(arguments: [
+        ["HTTP/1.1\r\n", "\r\n"], ["HTTP/1.1 2x0 OK\r\n", "\r\n"], ["HTTP/1.1 20\r\n", "\r\n"],
+        ["\r\n"], ["HTTP/1.1 099 Odd\r\n", "\r\n"],
+    ])
+    func `is malformed without a status`(_ lines: [String]) throws {
         var reader = HeadReader()
         expect(read(lines, &reader).map(\.status), equals: [-1])
     }
 
-    @Test("has room for 64 KiB of interim responses before it, all together, and no more")
-    func interims() {
+    @Test func `has room for 64 KiB of interim responses before it, all together, and no more`() {
         var reader = HeadReader()
         let interim = [
             "HTTP/1.1 103 Early\r\n", "x: " + String(repeating: "y", count: 973) + "\r\n",
@@ -81,8 +78,7 @@ import Testing
         expect(read(some + whole, &reader).map(\.status), equals: [-1])
     }
 
-    @Test("has room for 64 KiB and no more")
-    func size() {
+    @Test func `has room for 64 KiB and no more`() {
         var reader = HeadReader()
         let line = "x: " + String(repeating: "y", count: 995) + "\r\n"
         expect(
@@ -124,8 +120,7 @@ import Testing
         expect(taken >= allowed - byteRate / 5 - Int64(chunk))
     }
 
-    @Test("says how long it takes until more may come")
-    func wait() {
+    @Test func `says how long it takes until more may come`() {
         var limit = RateLimit(byteRate: 1000)
         limit.fill(at: 10_000)
         limit.take(700)
@@ -137,8 +132,7 @@ import Testing
         expect(!limit.isEmpty)
     }
 
-    @Test("that is none lets all through")
-    func none() {
+    @Test func `that is none lets all through`() {
         var limit = RateLimit(byteRate: nil)
         limit.take(1 << 40)
         expect(!limit.isEmpty)

@@ -5,12 +5,8 @@ import Testing
 @testable import CurlTransport
 
 @Suite("A redirect") struct RedirectTests {
-    @Test(
-        "is followed, and the head is that of the last response",
-        arguments: [
-            301, 302, 303, 307, 308,
-        ])
-    func followed(_ status: Int) throws {
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func `is followed, and the head is that of the last response`(_ status: Int) throws {
         let origin = try FaultyOrigin(["/b": Content("there")])
         origin.always(.redirect(to: "b?x=1", status: status), on: "/a")
         let result = try fetch(origin.url + "/a")
@@ -22,8 +18,7 @@ import Testing
         expect(origin.connectionCount, equals: 1, "the connection is of use for the next request")
     }
 
-    @Test("that is refused shows no value of a query, of either address")
-    func signed() throws {
+    @Test func `that is refused shows no value of a query, of either address`() throws {
         let origin = try FaultyOrigin()
         origin.always(.redirect(to: "ftp://h/b?X-Amz-Signature=s3cret", status: 302), on: "/a")
         let message = try fetch(origin.url + "/a?token=s3cret").message
@@ -32,8 +27,7 @@ import Testing
         expect(!message.contains("s3cret"), "\(message)")
     }
 
-    @Test("keeps the range and the fields of the request")
-    func range() throws {
+    @Test func `keeps the range and the fields of the request`() throws {
         let content = Content("0123456789")
         let origin = try FaultyOrigin(["/b": content])
         origin.always(.redirect(to: "/b"), on: "/a")
@@ -47,8 +41,7 @@ import Testing
         expect(origin.requests.last?["authorization"], equals: "Bearer x")
     }
 
-    @Test("to another origin does not carry who asks")
-    func foreign() throws {
+    @Test func `to another origin does not carry who asks`() throws {
         let other = try FaultyOrigin(["/b": Content("there")])
         let origin = try FaultyOrigin()
         origin.always(.redirect(to: other.url + "/b"), on: "/a")
@@ -66,8 +59,7 @@ import Testing
         expect(origin.requests.first?["authorization"], equals: "Bearer x")
     }
 
-    @Test("is followed as often as the options allow, and no further")
-    func chain() throws {
+    @Test func `is followed as often as the options allow, and no further`() throws {
         let origin = try FaultyOrigin(["/3": Content("end")])
         for step in 0..<3 { origin.always(.redirect(to: "/\(step + 1)"), on: "/\(step)") }
         let allowed = try fetch(origin.url + "/0", .local.with { $0.redirectCountMax = 3 })
@@ -79,8 +71,7 @@ import Testing
         expect(origin.requests.map(\.path), equals: ["/0", "/1", "/2"])
     }
 
-    @Test("in a circle ends when the circle is closed")
-    func circle() throws {
+    @Test func `in a circle ends when the circle is closed`() throws {
         let origin = try FaultyOrigin()
         origin.always(.redirect(to: "/b"), on: "/a")
         origin.always(.redirect(to: "/a"), on: "/b")
@@ -91,13 +82,11 @@ import Testing
         expect(result.head == nil)
     }
 
-    @Test(
-        "to another scheme is not followed",
-        arguments: [
-            "file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/x", "data:text/plain,x",
-            "javascript:alert(1)", "http://", "http://[::1",
-        ])
-    func scheme(_ target: String) throws {
+    @Test(arguments: [
+        "file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/x", "data:text/plain,x",
+        "javascript:alert(1)", "http://", "http://[::1",
+    ])
+    func `to another scheme is not followed`(_ target: String) throws {
         let origin = try FaultyOrigin()
         origin.always(.redirect(to: target), on: "/a")
         let result = try fetch(origin.url + "/a")
@@ -105,8 +94,7 @@ import Testing
         expect(result.head == nil)
     }
 
-    @Test("never leads from https to http; the way back is open")
-    func downgrade() throws {
+    @Test func `never leads from https to http; the way back is open`() throws {
         let policy = RedirectPolicy(countMax: 8)
         #expect(throws: TransferFailure.self) {
             try policy.next("http://h/b", after: ["https://h/a"])
@@ -116,15 +104,13 @@ import Testing
         try expect(policy.next("HTTPS://H/b", after: ["https://h/a"]).scheme, equals: "https")
     }
 
-    @Test("without a Location is an answer like others")
-    func noLocation() throws {
+    @Test func `without a Location is an answer like others`() throws {
         let origin = try FaultyOrigin()
         origin.always(.status(302), on: "/a")
         try expect(fetch(origin.url + "/a").status, equals: 302)
     }
 
-    @Test("whose body is long costs no more than its connection")
-    func longBody() throws {
+    @Test func `whose body is long costs no more than its connection`() throws {
         let origin = try FaultyOrigin(["/b": Content("there")])
         let filler = String(repeating: "x", count: 1_000_000)
         origin.play(

@@ -7,8 +7,7 @@ import Testing
 @Suite("A request") struct RequestTests {
     static let bytes = sampleBytes(30_000)
 
-    @Test("brings the whole file, says who asks, and wants no encoding")
-    func plain() throws {
+    @Test func `brings the whole file, says who asks, and wants no encoding`() throws {
         let origin = try FaultyOrigin(["/f": Content(Self.bytes, type: "text/x-sample")])
         let result = try fetch(origin.url + "/f?v=1", .local.with { $0.userAgent = "probe/1" })
         expect(result.outcome, equals: .finished)
@@ -26,8 +25,7 @@ import Testing
         expect(request["if-none-match"] == nil)
     }
 
-    @Test("with an offset brings the rest")
-    func offset() throws {
+    @Test func `with an offset brings the rest`() throws {
         let content = Content(Self.bytes)
         let origin = try FaultyOrigin(["/f": content])
         let result = try fetch(origin.url + "/f", .local) {
@@ -58,8 +56,7 @@ import Testing
         expect(result.head?["content-range"], equals: range)
     }
 
-    @Test("with a known tag brings no bytes")
-    func unchanged() throws {
+    @Test func `with a known tag brings no bytes`() throws {
         let content = Content(Self.bytes)
         let origin = try FaultyOrigin(["/f": content])
         let tag = try require(content.tag)
@@ -69,8 +66,7 @@ import Testing
         expect(result.bytes.isEmpty)
     }
 
-    @Test("carries fields of its own, empty ones too")
-    func ownFields() throws {
+    @Test func `carries fields of its own, empty ones too`() throws {
         let origin = try FaultyOrigin(["/f": Content("x")])
         _ = try fetch(origin.url + "/f", .local) {
             $0.fields = [("X-One", "1"), ("X-Empty", ""), ("Accept", "text/plain")]
@@ -81,16 +77,14 @@ import Testing
         expect(request["accept"], equals: "text/plain")
     }
 
-    @Test(
-        "that is not one is never sent",
-        arguments: [
-            ("http://127.0.0.1:1/a b", "", ""), ("not a url at all", "", ""), ("", "", ""),
-            ("file:///etc/passwd", "", ""), ("ftp://127.0.0.1/x", "", ""),
-            ("gopher://127.0.0.1/x", "", ""), ("ORIGIN/f\r\nX-Evil: 1", "", ""),
-            ("ORIGIN/f", "X-Value", "a\r\nX-Evil: 1"), ("ORIGIN/f", "X Name", "a"),
-            ("ORIGIN/f", "", "a"),
-        ])
-    func refused(_ url: String, _ name: String, _ value: String) throws {
+    @Test(arguments: [
+        ("http://127.0.0.1:1/a b", "", ""), ("not a url at all", "", ""), ("", "", ""),
+        ("file:///etc/passwd", "", ""), ("ftp://127.0.0.1/x", "", ""),
+        ("gopher://127.0.0.1/x", "", ""), ("ORIGIN/f\r\nX-Evil: 1", "", ""),
+        ("ORIGIN/f", "X-Value", "a\r\nX-Evil: 1"), ("ORIGIN/f", "X Name", "a"),
+        ("ORIGIN/f", "", "a"),
+    ])
+    func `that is not one is never sent`(_ url: String, _ name: String, _ value: String) throws {
         let origin = try FaultyOrigin(["/f": Content("x")])
         let url = url.replacing("ORIGIN", with: origin.url)
         let result = try fetch(url, .local) {
@@ -102,8 +96,7 @@ import Testing
         expect(origin.requests.isEmpty)
     }
 
-    @Test("shows no password in its failure")
-    func password() throws {
+    @Test func `shows no password in its failure`() throws {
         let origin = try FaultyOrigin()
         origin.always(.hangUp())
         let url = origin.url.replacing("http://", with: "http://user:secret@") + "/f"
@@ -113,8 +106,7 @@ import Testing
         expect(result.message.contains("/f"))
     }
 
-    @Test("goes through a proxy that the options name")
-    func proxy() throws {
+    @Test func `goes through a proxy that the options name`() throws {
         let proxy = try FaultyOrigin(["http://nobody.invalid/f": Content("by proxy")])
         let result = try fetch(
             "http://nobody.invalid/f", .local.with { $0.proxy = proxy.url })
@@ -122,8 +114,7 @@ import Testing
         expect(proxy.requests.first?.target, equals: "http://nobody.invalid/f")
     }
 
-    @Test("forgets interim responses")
-    func interim() throws {
+    @Test func `forgets interim responses`() throws {
         let origin = try FaultyOrigin(["/f": Content("x")])
         origin.play([.interim])
         let result = try fetch(origin.url + "/f")
@@ -132,8 +123,7 @@ import Testing
         expect(result.bytes, equals: Array("x".utf8))
     }
 
-    @Test("options that are none are an error before anything is sent")
-    func badOptions() {
+    @Test func `options that are none are an error before anything is sent`() {
         #expect(throws: StoreError.self) {
             try CurlTransport(.local.with { $0.parallelCount = 0 })
         }

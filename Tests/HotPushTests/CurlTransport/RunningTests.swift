@@ -4,8 +4,7 @@ import HotPush
 import Testing
 
 @Suite("A transport") struct RunningTests {
-    @Test("carries many files over few connections, each once and whole")
-    func many() throws {
+    @Test func `carries many files over few connections, each once and whole`() throws {
         var contents: [String: Content] = [:]
         for number in 0..<300 {
             contents["/\(number)"] = Content(sampleBytes(number * 7, seed: UInt64(number)))
@@ -24,8 +23,7 @@ import Testing
         expect(origin.connectionCount <= 4)
     }
 
-    @Test("keeps its connections for the next run")
-    func twice() throws {
+    @Test func `keeps its connections for the next run`() throws {
         let origin = try FaultyOrigin(["/f": Content("x")])
         let transport = try CurlTransport(.local)
         for _ in 0..<3 {
@@ -36,15 +34,13 @@ import Testing
         expect(origin.connectionCount, equals: 1)
     }
 
-    @Test("has nothing to do without requests")
-    func nothing() throws {
+    @Test func `has nothing to do without requests`() throws {
         let client = CollectingClient([TransferRequest]())
         try run(client)
         expect(client.results.isEmpty)
     }
 
-    @Test("asks again after the time that a client wants to wait")
-    func waiting() throws {
+    @Test func `asks again after the time that a client wants to wait`() throws {
         let origin = try FaultyOrigin(["/f": Content("x")])
         let request = TransferRequest(id: 1, url: origin.url + "/f")
         let client = CollectingClient([.wait(milliseconds: 150), .request(request)])
@@ -55,8 +51,7 @@ import Testing
         expect(client.tickCount >= 1)
     }
 
-    @Test("asks again after each end: one request may lead to the next")
-    func oneAfterTheOther() throws {
+    @Test func `asks again after each end: one request may lead to the next`() throws {
         let origin = try FaultyOrigin(["/f": Content("x")])
         let client = CollectingClient([TransferRequest(id: 0, url: origin.url + "/f")])
         let url = origin.url + "/f"
@@ -68,8 +63,7 @@ import Testing
         expect(origin.connectionCount, equals: 1)
     }
 
-    @Test("ends everything when the client wants no more")
-    func cancelled() throws {
+    @Test func `ends everything when the client wants no more`() throws {
         let origin = try FaultyOrigin(["/f": Content(sampleBytes(1000))])
         origin.always(.stall(after: 100))
         let client = CollectingClient(
@@ -85,8 +79,7 @@ import Testing
         }
     }
 
-    @Test("ends a transfer whose head the client refuses, and goes on with others")
-    func refusedHead() throws {
+    @Test func `ends a transfer whose head the client refuses, and goes on with others`() throws {
         let origin = try FaultyOrigin(["/f": Content("x"), "/g": Content("y")])
         let client = CollectingClient([
             TransferRequest(id: 0, url: origin.url + "/missing"),
@@ -99,8 +92,7 @@ import Testing
         expect(client.results[1]?.outcome, equals: .finished)
     }
 
-    @Test("ends a transfer whose bytes the client refuses")
-    func refusedBytes() throws {
+    @Test func `ends a transfer whose bytes the client refuses`() throws {
         let origin = try FaultyOrigin(["/f": Content(sampleBytes(1_000_000))])
         let client = CollectingClient([TransferRequest(id: 0, url: origin.url + "/f")])
         client.goesOn = { _, count in count < 10_000 }
@@ -109,8 +101,8 @@ import Testing
         expect((client.results[0]?.bytes.count ?? 0) < 1_000_000)
     }
 
-    @Test("reads an error's page for the connection's sake, and hands none of it out")
-    func discarded() throws {
+    @Test
+    func `reads an error's page for the connection's sake, and hands none of it out`() throws {
         let origin = try FaultyOrigin(["/f": Content("x")])
         origin.play([.status(503, retryAfter: "1"), .status(500)], on: "/f")
         let client = CollectingClient(
@@ -125,12 +117,10 @@ import Testing
         expect(origin.connectionCount, equals: 1)
     }
 
-    @Test(
-        "does not care how a body fares that nobody wants",
-        arguments: [
-            Fault.cut(after: 10), .cut(after: 10, .reset), .announce(more: 5), .stall(after: 1),
-        ])
-    func discardedTrouble(_ fault: Fault) throws {
+    @Test(arguments: [
+        Fault.cut(after: 10), .cut(after: 10, .reset), .announce(more: 5), .stall(after: 1),
+    ])
+    func `does not care how a body fares that nobody wants`(_ fault: Fault) throws {
         let origin = try FaultyOrigin(["/f": Content(sampleBytes(100))])
         origin.always(fault)
         let result = try fetch(
@@ -140,8 +130,7 @@ import Testing
         expect(result.status, equals: 200)
     }
 
-    @Test("takes no byte of a body that says it is too large")
-    func tooLarge() throws {
+    @Test func `takes no byte of a body that says it is too large`() throws {
         // More than libcurl reads at once.
         let origin = try FaultyOrigin(["/f": Content(sampleBytes(600_000))])
         let over = try fetch(origin.url + "/f", .local) { $0.byteCountMax = 599_999 }
@@ -152,8 +141,8 @@ import Testing
         expect(exact.bytes.count, equals: 600_000)
     }
 
-    @Test("stops a body that becomes too large", arguments: [false, true])
-    func growing(_ isEncoded: Bool) throws {
+    @Test(arguments: [false, true])
+    func `stops a body that becomes too large`(_ isEncoded: Bool) throws {
         let origin = try FaultyOrigin(["/f": Content(sampleBytes(300_000))])
         origin.always(isEncoded ? .gzip : .chunked())
         let result = try fetch(origin.url + "/f", .local) {
@@ -165,8 +154,7 @@ import Testing
         expect(result.bytes.elementsEqual(sampleBytes(300_000).prefix(result.bytes.count)))
     }
 
-    @Test("takes no more a second than it may, over all transfers together")
-    func limited() throws {
+    @Test func `takes no more a second than it may, over all transfers together`() throws {
         let origin = try FaultyOrigin(["/f": Content(sampleBytes(50_000))])
         let client = CollectingClient(
             (0..<4).map { TransferRequest(id: $0, url: origin.url + "/f") })
@@ -179,8 +167,7 @@ import Testing
         }
     }
 
-    @Test("does not take its own brake for a stall")
-    func slowButAlive() throws {
+    @Test func `does not take its own brake for a stall`() throws {
         let origin = try FaultyOrigin(["/f": Content(sampleBytes(800))])
         let client = CollectingClient(
             (0..<16).map { TransferRequest(id: $0, url: origin.url + "/f") })

@@ -23,8 +23,7 @@ import Testing
         try expect(!Rollout(perMille: place, salt: salt).includes(device))
     }
 
-    @Test("never takes a device out when the share is raised, and is fair")
-    func monotone() throws {
+    @Test func `never takes a device out when the share is raised, and is fair`() throws {
         for device in (0..<200).map({ "d\($0)" }) {
             let shares = try (0...1000).filter {
                 try Rollout(perMille: $0, salt: "v1").includes(device)
@@ -38,8 +37,7 @@ import Testing
         expect(chosen, equals: 999)
     }
 
-    @Test("of nothing has nobody, of all everybody, of less nobody without a name")
-    func edges() throws {
+    @Test func `of nothing has nobody, of all everybody, of less nobody without a name`() throws {
         for device in [nil, "", "d"] {
             try expect(!Rollout(perMille: 0, salt: "s").includes(device))
             try expect(!Rollout(perMille: -5, salt: "s").includes(device))
@@ -85,8 +83,7 @@ import Testing
         expect(AppTraits().objections(to: [requirement]).count, equals: 1)
     }
 
-    @Test("are all named that are not met")
-    func all() {
+    @Test func `are all named that are not met`() {
         let requirements = [
             Requirement(kind: "compatibility", value: "x"),
             Requirement(kind: "runtimeVersion", value: "sdk-50"),
@@ -96,16 +93,14 @@ import Testing
         expect(Self.app().objections(to: []).isEmpty)
     }
 
-    @Test("are compared byte by byte, not by Unicode's equivalence")
-    func equivalence() {
+    @Test func `are compared byte by byte, not by Unicode's equivalence`() {
         var app = AppTraits()
         app.compatibility = "e\u{301}"
         let requirement = Requirement(kind: "compatibility", value: "\u{e9}")
         expect(app.objections(to: [requirement]).count, equals: 1)
     }
 
-    @Test("are kept in the manifest of a version")
-    func kept() throws {
+    @Test func `are kept in the manifest of a version`() throws {
         let terms = ReleaseTerms(
             order: -7,
             requirements: [
@@ -172,8 +167,7 @@ import Testing
         }
     }
 
-    @Test("names every reason against a release, and downloads nothing")
-    func reasons() throws {
+    @Test func `names every reason against a release, and downloads nothing`() throws {
         var offer = UpdateOffer(version: "b")
         offer.requirements = [Requirement(kind: "compatibility", value: "x")]
         offer.audience.rollout = Rollout(perMille: 0, salt: "b")
@@ -207,16 +201,14 @@ import Testing
         try expect(UpdateDecision.decide(offer, standing), equals: .download)
     }
 
-    @Test("is the same under an empty store: everything must come")
-    func empty() throws {
+    @Test func `is the same under an empty store: everything must come`() throws {
         let standing = UpdateStanding(lifecycle: Lifecycle(), versions: [:])
         try expect(UpdateDecision.decide(UpdateOffer(version: "1"), standing), equals: .download)
     }
 }
 
 @Suite("A decision to switch") struct SwitchDecisionTests {
-    @Test("follows the policy, unless it is forced or the app starts")
-    func table() {
+    @Test func `follows the policy, unless it is forced or the app starts`() {
         let policies: [SwitchPolicy] = [
             .now, .nextNavigation, .nextStart, .background(.seconds(60)),
         ]

@@ -4,8 +4,7 @@ import Testing
 
 @Suite("A semantic version") struct SemanticVersionTests {
     // semver.org, section 11, and the list of its FAQ.
-    @Test("has its place in the order of semver.org")
-    func order() throws {
+    @Test func `has its place in the order of semver.org`() throws {
         let texts = [
             "0.0.0-0", "0.0.0", "0.0.4", "0.9.0", "1.0.0-0A.is.legal", "1.0.0-alpha",
             "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11",
@@ -22,23 +21,20 @@ import Testing
         expect(versions.map(\.description), equals: texts)
     }
 
-    @Test("has the place of the same version with another build")
-    func build() throws {
+    @Test func `has the place of the same version with another build`() throws {
         for text in ["1.0.0+20130313144700", "1.0.0+21AF26D3---117B344092BD", "1.0.0+0.00.1"] {
             expect(SemanticVersion(text), equals: SemanticVersion("1.0.0"))
         }
         expect(SemanticVersion("1.0.0-a-b.c+x"), equals: SemanticVersion("1.0.0-a-b.c"))
     }
 
-    @Test(
-        "is nothing else",
-        arguments: [
-            "", "1", "1.2", "1.2.3.4", "01.1.1", "1.01.1", "1.1.01", "1.2.3-", "1.2.3-01",
-            "1.2.3-a..b", "1.2.3+", "1.2.3-a+", "1.2.3+a+b", "v1.2.3", " 1.2.3", "1.2.3 ", "-1.2.3",
-            "1.2.x", "1.2.3-ä", "1.2.3-\u{0}", "a.b.c", "1..3", ".1.2", "+1.2.3", "１.2.3",
-            "18446744073709551616.0.0", "1.2.3\n", "1.2.3-beta$",
-        ])
-    func refused(text: String) {
+    @Test(arguments: [
+        "", "1", "1.2", "1.2.3.4", "01.1.1", "1.01.1", "1.1.01", "1.2.3-", "1.2.3-01",
+        "1.2.3-a..b", "1.2.3+", "1.2.3-a+", "1.2.3+a+b", "v1.2.3", " 1.2.3", "1.2.3 ", "-1.2.3",
+        "1.2.x", "1.2.3-ä", "1.2.3-\u{0}", "a.b.c", "1..3", ".1.2", "+1.2.3", "１.2.3",
+        "18446744073709551616.0.0", "1.2.3\n", "1.2.3-beta$",
+    ])
+    func `is nothing else`(text: String) {
         expect(SemanticVersion(text) == nil)
     }
 
@@ -52,8 +48,8 @@ import Testing
         expect(SemanticVersion(text, padding: true)?.description, equals: expected)
     }
 
-    @Test("is not padded otherwise", arguments: ["", "1.", "1.2-b", "1.2.3.4", "01", "1-b", "x"])
-    func notPadded(text: String) {
+    @Test(arguments: ["", "1.", "1.2-b", "1.2.3.4", "01", "1-b", "x"])
+    func `is not padded otherwise`(text: String) {
         expect(SemanticVersion(text, padding: true) == nil)
     }
 }
@@ -123,8 +119,8 @@ import Testing
         Case("^18446744073709551615", ["18446744073709551615.1.0"], not: ["1.0.0"]),
     ]
 
-    @Test("has what node-semver says it has", arguments: cases)
-    func matching(_ example: Case) throws {
+    @Test(arguments: cases)
+    func `has what node-semver says it has`(_ example: Case) throws {
         let range = try require(VersionRange(example.range))
         for text in example.inside {
             expect(range.contains(try require(SemanticVersion(text))), "\(text)")
@@ -135,14 +131,12 @@ import Testing
         expect(range.description, equals: example.range)
     }
 
-    @Test(
-        "is nothing else",
-        arguments: [
-            "latest", "1.2.3.4", ">>1", "=>1", "1 -", "- 1", "a - b", "1.2.y", ">=", "01.2.3",
-            "1.2.3-", "1.2-beta", "1.2.x-beta", "1.2.3 -- 2", "1.2.3 | 1.2.4", "≥1", "1,2",
-            "1.2.3 || nope", "*.1-beta",
-        ])
-    func refused(text: String) {
+    @Test(arguments: [
+        "latest", "1.2.3.4", ">>1", "=>1", "1 -", "- 1", "a - b", "1.2.y", ">=", "01.2.3",
+        "1.2.3-", "1.2-beta", "1.2.x-beta", "1.2.3 -- 2", "1.2.3 | 1.2.4", "≥1", "1,2",
+        "1.2.3 || nope", "*.1-beta",
+    ])
+    func `is nothing else`(text: String) {
         expect(VersionRange(text) == nil)
     }
 }

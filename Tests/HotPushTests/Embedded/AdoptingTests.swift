@@ -45,8 +45,7 @@ import VersionTree
         if isConfirmed { try store.versions.confirm(name, token: store.versions.boot().token) }
     }
 
-    @Test("of no files, which an older castree took, is not done by its name")
-    func empty() throws {
+    @Test func `of no files, which an older castree took, is not done by its name`() throws {
         let store = try TemporaryStore()
         let embedded = try Self.ship("1", in: store)
         let nothing = store.directory.appending("nothing")
@@ -63,8 +62,8 @@ import VersionTree
         try expect(!store.versions.adopt(embedded).isNew)
     }
 
-    @Test("is current after the first start of an app, and costs nothing at the next ones")
-    func firstStart() throws {
+    @Test
+    func `is current after the first start of an app, and costs nothing at the next ones`() throws {
         let store = try TemporaryStore()
         let embedded = try Self.ship("1", in: store)
         let first = try store.versions.adopt(embedded)
@@ -98,8 +97,8 @@ import VersionTree
         try expect(store.versions.rollback().current, equals: "3")
     }
 
-    @Test("with the content of a download costs nothing, and the download stays current")
-    func sameContent() throws {
+    @Test
+    func `with the content of a download costs nothing, and the download stays current`() throws {
         let store = try TemporaryStore()
         try store.versions.adopt(Self.ship("1", in: store))
         try Self.push("abc", to: store, files: Self.files("2"))
@@ -114,8 +113,7 @@ import VersionTree
         try expect(store2.versions.lifecycle().knownGood, equals: ["2"])
     }
 
-    @Test("that is older than a download leaves the download current")
-    func newerDownload() throws {
+    @Test func `that is older than a download leaves the download current`() throws {
         let store = try TemporaryStore()
         try store.versions.adopt(Self.ship("1", in: store, order: 1))
         try Self.push("9", to: store, order: 9)
@@ -126,8 +124,7 @@ import VersionTree
         try expect(store.versions.adopt(Self.ship("10", in: store, order: 10)).becameCurrent)
     }
 
-    @Test("that is newer drops an older version that waits for the next start")
-    func dropsPending() throws {
+    @Test func `that is newer drops an older version that waits for the next start`() throws {
         let store = try TemporaryStore()
         try store.versions.adopt(Self.ship("1", in: store, order: 1))
         try Self.push("2", to: store, order: 2)
@@ -178,8 +175,8 @@ import VersionTree
         try expect(store.versions.boot().version, equals: "1")
     }
 
-    @Test("is shown although its content is banned when there is nothing else to show")
-    func banLifted() throws {
+    @Test
+    func `is shown although its content is banned when there is nothing else to show`() throws {
         let store = try TemporaryStore()
         var app = AppTraits()
         app.compatibility = "old"
@@ -196,8 +193,7 @@ import VersionTree
         try expect(store.versions.boot().version, equals: "2.0")
     }
 
-    @Test("whose name is taken by other content gets a longer one, once")
-    func nameTaken() throws {
+    @Test func `whose name is taken by other content gets a longer one, once`() throws {
         let store = try TemporaryStore()
         try Self.push("5", to: store, files: ["index.html": "pushed"])
         let embedded = try Self.ship("5", in: store)
@@ -207,8 +203,8 @@ import VersionTree
         try expect(store.versions.versions().count, equals: 2)
     }
 
-    @Test("of a developer, who builds without counting, is compared if that is asked for")
-    func comparesContent() throws {
+    @Test
+    func `of a developer, who builds without counting, is compared if that is asked for`() throws {
         let store = try TemporaryStore()
         var embedded = try Self.ship("dev", in: store)
         embedded.comparesContent = true
@@ -222,8 +218,7 @@ import VersionTree
         try expect(!store.versions.adopt(embedded).isNew)
     }
 
-    @Test("is made whole again from the app's own directory")
-    func healed() throws {
+    @Test func `is made whole again from the app's own directory`() throws {
         let store = try TemporaryStore()
         let embedded = try Self.ship("1", in: store)
         try store.versions.adopt(embedded)
@@ -236,8 +231,7 @@ import VersionTree
     }
 
     // Meteor reads an unreadable record as an absent one, and wipes all downloads.
-    @Test("changes nothing while the lifecycle cannot be read")
-    func unreadable() throws {
+    @Test func `changes nothing while the lifecycle cannot be read`() throws {
         let store = try TemporaryStore()
         try store.versions.adopt(Self.ship("1", in: store))
         try Self.push("2", to: store)
@@ -249,8 +243,8 @@ import VersionTree
         try expect(readTree(store.path + "/manifests"), equals: before)
     }
 
-    @Test("that is missing is an error that names its directory, and changes nothing")
-    func missing() throws {
+    @Test
+    func `that is missing is an error that names its directory, and changes nothing`() throws {
         let store = try TemporaryStore()
         let embedded = EmbeddedVersion(
             directory: store.directory.appending("nowhere"), version: "1")
@@ -259,8 +253,7 @@ import VersionTree
         try expect(store.versions.lifecycle(), equals: Lifecycle())
     }
 
-    @Test("is adopted by one of two starts at once, and both go on")
-    func twoStarts() async throws {
+    @Test func `is adopted by one of two starts at once, and both go on`() async throws {
         let store = try TemporaryStore()
         let embedded = try Self.ship("1", in: store)
         let stores = try (0..<2).map { _ in try store.reopened() }
@@ -272,8 +265,7 @@ import VersionTree
         try expect(store.versions.check().findings.isEmpty)
     }
 
-    @Test("forgets no good version whose manifest cannot be read for the moment")
-    func passingError() throws {
+    @Test func `forgets no good version whose manifest cannot be read for the moment`() throws {
         let directory = TemporaryDirectory()
         for name in ["1", "2"] { try writeTree(directory.appending("app" + name), ["f": name]) }
         try writeTree(directory.appending("pushed"), ["f": "pushed"])
@@ -313,8 +305,7 @@ import VersionTree
         try expect(readTree(store.path + "/current/"), equals: Self.files("1"))
     }
 
-    @Test("interrupted at any step is adopted by the next start")
-    func interrupted() throws {
+    @Test func `interrupted at any step is adopted by the next start`() throws {
         let directory = TemporaryDirectory()
         try writeTree(directory.appending("app1"), ["f": "1", "g": "both"])
         try writeTree(directory.appending("app2"), ["f": "2", "g": "both"])

@@ -41,8 +41,8 @@ import Testing
             order: 5, winsWhenInDoubt: false, rival: rival(isSame: true, isFit: false), wins: true),
     ]
 
-    @Test("weighs it against what is current and what waits", arguments: cases)
-    func table(_ example: Case) {
+    @Test(arguments: cases)
+    func `weighs it against what is current and what waits`(_ example: Case) {
         let current = EmbeddedDecision.decide(
             order: example.order, winsWhenInDoubt: example.winsWhenInDoubt, current: example.rival,
             pending: nil)

@@ -22,8 +22,7 @@ import VersionTree
         try ChannelPointer(parsing: Array(text.utf8), of: .stable)
     }
 
-    @Test("is read and written without a byte of difference")
-    func roundTrip() throws {
+    @Test func `is read and written without a byte of difference`() throws {
         let full = """
             {"castreeChannel":1,"channel":"stable","createdAt":9,"log":42,"releases":[\
             {"content":"\(Self.digits)","createdAt":5,"delivery":"\(Self.digits)","deliveryBytes":7,\
@@ -45,8 +44,7 @@ import VersionTree
         expect(second.epoch == 0 && second.places == nil)
     }
 
-    @Test("asks for a castree that knows epochs, and this one does")
-    func requirement() throws {
+    @Test func `asks for a castree that knows epochs, and this one does`() throws {
         let release = try parse(
             Self.text(",\"epoch\":3,\"requirements\":{\"epochs\":\"1\",\"runtimeVersion\":\"2\"}")
         ).releases[0]
@@ -68,8 +66,7 @@ import VersionTree
         expect(kept.requirements, equals: [.knowingEpochs])
     }
 
-    @Test("hides an older release without epochs, as it would have without its own")
-    func hiding() throws {
+    @Test func `hides an older release without epochs, as it would have without its own`() throws {
         let epoch = try parse(Self.text(",\"epoch\":3,\"requirements\":{\"epochs\":\"1\"}"))
         let plain = try parse(Self.text(""))
         expect(plain.releases[0].isHidden(by: epoch.releases[0]))
@@ -98,8 +95,8 @@ import VersionTree
         ).replacing("\"version\":\"1.0\",", with: ""),
     ]
 
-    @Test("is refused when it breaks a rule, by one code and in words", arguments: hostile)
-    func refused(_ text: String) throws {
+    @Test(arguments: hostile)
+    func `is refused when it breaks a rule, by one code and in words`(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try parse(text) }
         expect(error?.code, equals: .badPointer, "\(text)")
         expect(error?.message.hasPrefix("the pointer of channel stable is refused: "), equals: true)
@@ -116,8 +113,7 @@ import VersionTree
         try expect(parse(Self.text(delivery + "8")).releases[0].delivery?.epoch, equals: 8)
     }
 
-    @Test("is written by castree alone: nobody asks for epochs by himself")
-    func offers() throws {
+    @Test func `is written by castree alone: nobody asks for epochs by himself`() throws {
         let place = try PublishingPlace()
         func publish(_ requirements: [Requirement]) throws -> StoreError.Code? {
             code {
@@ -132,8 +128,7 @@ import VersionTree
         try expect(publish(Array(many.dropLast())) == nil)
     }
 
-    @Test("fulfils the schema of pointers, which refuses what the reader refuses")
-    func schema() throws {
+    @Test func `fulfils the schema of pointers, which refuses what the reader refuses`() throws {
         var root = URL(filePath: #filePath)
         for _ in 0..<4 { root.deleteLastPathComponent() }
         let text = try Data(contentsOf: root.appending(path: "docs/schema/channel.schema.json"))

@@ -38,8 +38,7 @@ import VersionTree
 
     private var pointer: String { "/" + OriginLayout.pointer(.stable) }
 
-    @Test("asks for everything once, where it stands")
-    func everything() throws {
+    @Test func `asks for everything once, where it stands`() throws {
         let (fixture, origin) = try moved()
         let report = try fixture.run()
         expect(report.version, equals: "2")
@@ -56,8 +55,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("needs no places where all objects stand in the release's epoch")
-    func oneEpoch() throws {
+    @Test func `needs no places where all objects stand in the release's epoch`() throws {
         let fixture = try PullingFixture()
         try fixture.place.publish("2")
         var origin = try EpochOrigin(fixture.place)
@@ -71,8 +69,7 @@ import VersionTree
         expect(asked.dropFirst().allSatisfy { $0.hasPrefix("/e/5/") })
     }
 
-    @Test("works from a directory, too")
-    func directory() throws {
+    @Test func `works from a directory, too`() throws {
         let (fixture, origin) = try moved()
         let directory = fixture.device.directory.appending("bucket")
         try origin.write(to: directory)
@@ -80,8 +77,7 @@ import VersionTree
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
-    @Test("asks again only for what is missing, and goes on where it was cut")
-    func resumed() throws {
+    @Test func `asks again only for what is missing, and goes on where it was cut`() throws {
         let (fixture, origin) = try moved()
         let digits = try address(of: PullFaultTests.large).description.dropFirst(2)
         let large = try require(origin.places.first { $0.hasSuffix(digits) })
@@ -106,8 +102,7 @@ import VersionTree
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
-    @Test("says what it would cost without asking for anything else")
-    func planned() throws {
+    @Test func `says what it would cost without asking for anything else`() throws {
         let (fixture, _) = try moved()
         let pull = try fixture.pull()
         guard case .release(let offer) = try pull.ask(fixture.origin.url) else {
@@ -131,8 +126,7 @@ import VersionTree
         return (fixture, origin)
     }
 
-    @Test("by packs takes three requests, wherever the objects stand")
-    func byPacks() throws {
+    @Test func `by packs takes three requests, wherever the objects stand`() throws {
         let (fixture, _) = try packed()
         let report = try fixture.run()
         expect(report.fallbacks, equals: [])
@@ -212,8 +206,8 @@ import VersionTree
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
-    @Test("of a private origin says that it is private", arguments: [nil, "castree"])
-    func isPrivate(format: String?) throws {
+    @Test(arguments: [nil, "castree"])
+    func `of a private origin says that it is private`(format: String?) throws {
         let (fixture, _) = try moved()
         fixture.origin.always(.status(403))
         var options = PullingFixture.options
@@ -232,8 +226,8 @@ import VersionTree
 
     // MARK: Refusing
 
-    @Test("is refused where its places are of other objects or of later epochs", arguments: [0, 1])
-    func badPlaces(_ how: Int) throws {
+    @Test(arguments: [0, 1])
+    func `is refused where its places are of other objects or of later epochs`(_ how: Int) throws {
         let fixture = try PullingFixture()
         try fixture.place.publish("2")
         var origin = try EpochOrigin(fixture.place)
@@ -263,8 +257,8 @@ import VersionTree
         expect(code { try fixture.run() }, equals: .mismatch)
     }
 
-    @Test("passes over a release that asks for more than this castree knows, and says so")
-    func laterCastree() throws {
+    @Test
+    func `passes over a release that asks for more than this castree knows, and says so`() throws {
         let (fixture, origin) = try moved()
         var pointer = origin.pointer
         // As a castree that knows no epochs sees what this one writes.

@@ -30,9 +30,8 @@ import VersionTree
         }
     }
 
-    @Test(
-        "fetches each object from where a release has it", arguments: [1, 3, 4], [true, false])
-    func objects(count: Int, isDirectory: Bool) throws {
+    @Test(arguments: [1, 3, 4], [true, false])
+    func `fetches each object from where a release has it`(count: Int, isDirectory: Bool) throws {
         let (fixture, origin) = try pulled()
         let directory = fixture.device.directory.appending("bucket")
         try origin.write(to: directory)
@@ -55,8 +54,7 @@ import VersionTree
         }
     }
 
-    @Test("finds objects by the manifests of releases that the store does not have")
-    func otherReleases() throws {
+    @Test func `finds objects by the manifests of releases that the store does not have`() throws {
         let (fixture, origin) = try pulled()
         let wanted = NumberedObjects(of: try origin.manifest("1")).references
             .filter { $0.byteCount > 0 }
@@ -85,8 +83,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("leaves out what no release has, and what is gone from its epoch")
-    func missing() throws {
+    @Test func `leaves out what no release has, and what is gone from its epoch`() throws {
         let (fixture, origin) = try pulled()
         var lost = NumberedObjects(of: try origin.manifest("2")).references
         lose(lost, fixture)

@@ -27,8 +27,7 @@ import VersionTree
         try read(Array(text.utf8), count: count)
     }
 
-    @Test("are runs of neighbours, written without a byte to spare and read again")
-    func roundTrip() throws {
+    @Test func `are runs of neighbours, written without a byte to spare and read again`() throws {
         let epochs: [Int64] = [7, 7, 7, 0, 0, 5, 7, 7, 7, 7]
         let places = Places(epochs)
         let bytes = places.serialized()
@@ -41,16 +40,14 @@ import VersionTree
         expect((0..<10).map { read.epoch(of: $0) }, equals: epochs)
     }
 
-    @Test("are needed only where an object stands in another epoch than its release")
-    func needed() {
+    @Test func `are needed only where an object stands in another epoch than its release`() {
         expect(!Places([7, 7] as [Int64]).areNeeded(in: 7))
         expect(!Places([] as [Int64]).areNeeded(in: 7))
         expect(Places([7, 6] as [Int64]).areNeeded(in: 7))
         expect(Places([6, 6] as [Int64]).areNeeded(in: 7))
     }
 
-    @Test("tell the epoch of each of many objects")
-    func many() throws {
+    @Test func `tell the epoch of each of many objects`() throws {
         var random = SeededRandom(seed: 3)
         let epochs = (0..<20_000).map { _ in Int64(random.next() % 8) }
         let read = try Self.read(Places(epochs).serialized(), count: epochs.count)
@@ -63,8 +60,8 @@ import VersionTree
         "{\"runs\":[[6,10]],\"castreePlaces\":1}",
     ]
 
-    @Test("are taken in any spelling, with fields of a newer castree", arguments: taken)
-    func spellings(_ text: String) throws {
+    @Test(arguments: taken)
+    func `are taken in any spelling, with fields of a newer castree`(_ text: String) throws {
         let places = try Self.read(text)
         expect(places.count, equals: 10)
         try expect(Self.read(places.serialized()), equals: places)
@@ -93,8 +90,8 @@ import VersionTree
                 + String(repeating: "]", count: 60)),
     ]
 
-    @Test("are refused when they break a rule, by one code and in words", arguments: hostile)
-    func refused(_ text: String) throws {
+    @Test(arguments: hostile)
+    func `are refused when they break a rule, by one code and in words`(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try Self.read(text) }
         expect(error?.code, equals: .damagedOrigin, "\(text)")
         expect(
@@ -103,8 +100,7 @@ import VersionTree
         )
     }
 
-    @Test("are refused when they are others than the release names")
-    func otherBytes() throws {
+    @Test func `are refused when they are others than the release names`() throws {
         var published = PublishedVersion(
             name: try VersionName("1"), manifest: .zero, manifestByteCount: 10, content: .zero)
         published.epoch = 7
@@ -114,8 +110,7 @@ import VersionTree
         expect(code { try Places(bytes, of: published, count: 10) }, equals: .damagedOrigin)
     }
 
-    @Test("are refused beyond 4 MiB")
-    func size() throws {
+    @Test func `are refused beyond 4 MiB`() throws {
         let count = Int(Places.byteCountMax)
         let spaces = String(repeating: " ", count: count - Self.text("[7,10]").utf8.count)
         try expect(Self.read(Self.text("[7,10]") + spaces).count, equals: 10)

@@ -26,8 +26,7 @@ import VersionTree
             entries: [page, script], foreign: [.init(key: "note", value: .string("x"))])
     }
 
-    @Test("says of an object that is gone from its origin what brings it back")
-    func absent() throws {
+    @Test func `says of an object that is gone from its origin what brings it back`() throws {
         let format = CastreeFormat()
         let release = try format.read(Self.manifest().serialized(), ReleaseContext())
         let asked = "when asked for \"index.html\""
@@ -42,8 +41,7 @@ import VersionTree
             equals: "the origin answered 500 \(asked)")
     }
 
-    @Test("names objects by their addresses")
-    func sources() throws {
+    @Test func `names objects by their addresses`() throws {
         let bytes = try Self.manifest().serialized()
         let release = try CastreeFormat().read(bytes, ReleaseContext())
         expect(release.family, equals: "castree/1")
@@ -64,8 +62,7 @@ import VersionTree
         expect(release.files[0].isExecutable)
     }
 
-    @Test("gives back the manifest byte by byte")
-    func roundTrip() throws {
+    @Test func `gives back the manifest byte by byte`() throws {
         let bytes = try Self.manifest().serialized()
         let release = try CastreeFormat().read(bytes, ReleaseContext())
         let manifest = try release.manifest(ordinal: 1, createdAt: 1_760_000_000) {
@@ -77,8 +74,7 @@ import VersionTree
         try expect(manifest.serialized(), equals: bytes)
     }
 
-    @Test("is told which version, and has its manifest among the others")
-    func documents() throws {
+    @Test func `is told which version, and has its manifest among the others`() throws {
         let format = CastreeFormat()
         expect(format.documents(.server, version: nil).isEmpty)
         expect(
@@ -86,8 +82,7 @@ import VersionTree
             equals: ["manifests/1.38.0.json"])
     }
 
-    @Test("refuses what is no manifest, with the place")
-    func refused() {
+    @Test func `refuses what is no manifest, with the place`() {
         let error = #expect(throws: StoreError.self) {
             try CastreeFormat().read(Array("{\"castree\":2}".utf8), ReleaseContext())
         }
@@ -104,8 +99,7 @@ import VersionTree
         hello = ArrivedContent(address: address, byteCount: 5)
     }
 
-    @Test("becomes a manifest with routes, labels, family and trust")
-    func meteor() throws {
+    @Test func `becomes a manifest with routes, labels, family and trust`() throws {
         let digest =
             "m3HSJL1i83hdltRq0+o9czGb+8KJDKra4t/3JRlnPKcjI8PZm6XBHXx6zG4UuMXaDEZjR1wuXDre9G9zvN7AQw=="
         let entry = """
@@ -134,8 +128,7 @@ import VersionTree
         try expect(Manifest(parsing: bytes).serialized(), equals: bytes)
     }
 
-    @Test("is none while a file is missing that is not optional")
-    func missing() throws {
+    @Test func `is none while a file is missing that is not optional`() throws {
         let release = try MeteorFormat().read(MeteorFixture(1).bytes, ReleaseContext())
         let error = #expect(throws: StoreError.self) {
             try release.manifest(ordinal: 1, createdAt: 1) {

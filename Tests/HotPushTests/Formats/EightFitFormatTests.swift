@@ -10,8 +10,7 @@ import VersionTree
         try EightFitFormat().read(Array(text.utf8), ReleaseContext())
     }
 
-    @Test("is a commit, a date, and files with routes")
-    func example() throws {
+    @Test func `is a commit, a date, and files with routes`() throws {
         let text = """
             {"commit":"9f1c0de","deployed_at":"2015-05-25T10:00:00Z","files":[
             {"path":"js/app.js","route":"/a/js/app.js"},{"path":"index.html","route":"/a/"}]}
@@ -32,8 +31,7 @@ import VersionTree
         expect(foreign["deployed_at"]?.asString, equals: "2015-05-25T10:00:00Z")
     }
 
-    @Test("takes several routes, sizes, a number as date, and what it does not know")
-    func more() throws {
+    @Test func `takes several routes, sizes, a number as date, and what it does not know`() throws {
         let release = try read(
             """
             {"files":[{"path":"a b.js","routes":["/x","/y"],"size":3,"kind":"js"},{"path":"c"}],
@@ -50,50 +48,45 @@ import VersionTree
     }
 
     @Test(
-        "knows its dates",
         arguments: [
             ("2015-05-25T10:00:00Z", 1_432_548_000), ("2000-02-29T23:59:59.999Z", 951_868_799),
             ("1969-12-31T23:59:59Z", -1), ("0001-01-01T00:00:00z", -62_135_596_800),
             ("2024-03-01T00:00:00+02:00", 1_709_244_000), ("9999-12-31T23:59:59Z", 253_402_300_799),
             ("1900-03-01T00:00:00-00:00", -2_203_891_200), ("2100-03-01T00:00:00Z", 4_107_542_400),
         ] as [(String, Int64)])
-    func dates(_ text: String, _ seconds: Int64) throws {
+    func `knows its dates`(_ text: String, _ seconds: Int64) throws {
         let release = try read(
             "{\"commit\":\"c\",\"deployed_at\":\"\(text)\",\"files\":[]}")
         expect(release.order, equals: seconds)
     }
 
-    @Test(
-        "is refused with the place",
-        arguments: [
-            "[]", "{}", "{\"commit\":\"c\"}", "{\"files\":[]}", "{\"commit\":\"\",\"files\":[]}",
-            "{\"commit\":1,\"files\":[]}", "{\"commit\":\"c\",\"files\":{}}",
-            "{\"commit\":\"c\",\"files\":[1]}", "{\"commit\":\"c\",\"files\":[{}]}",
-            "{\"commit\":\"c\",\"files\":[{\"path\":\"../x\"}]}",
-            "{\"commit\":\"c\",\"files\":[{\"path\":\"x\",\"size\":1.5}]}",
-            "{\"commit\":\"c\",\"files\":[{\"path\":\"x\",\"route\":1}]}",
-            "{\"commit\":\"c\",\"files\":[],\"files\":[]}",
-            "{\"commit\":\"c\",\"deployed_at\":\"2015-02-29T00:00:00Z\",\"files\":[]}",
-            "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25\",\"files\":[]}",
-            "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T10:00:00\",\"files\":[]}",
-            "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T24:00:00Z\",\"files\":[]}",
-            "{\"commit\":\"c\",\"deployed_at\":\"2015-13-25T10:00:00Z\",\"files\":[]}",
-            "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T10:00:00+2:00\",\"files\":[]}",
-        ])
-    func refused(_ text: String) {
+    @Test(arguments: [
+        "[]", "{}", "{\"commit\":\"c\"}", "{\"files\":[]}", "{\"commit\":\"\",\"files\":[]}",
+        "{\"commit\":1,\"files\":[]}", "{\"commit\":\"c\",\"files\":{}}",
+        "{\"commit\":\"c\",\"files\":[1]}", "{\"commit\":\"c\",\"files\":[{}]}",
+        "{\"commit\":\"c\",\"files\":[{\"path\":\"../x\"}]}",
+        "{\"commit\":\"c\",\"files\":[{\"path\":\"x\",\"size\":1.5}]}",
+        "{\"commit\":\"c\",\"files\":[{\"path\":\"x\",\"route\":1}]}",
+        "{\"commit\":\"c\",\"files\":[],\"files\":[]}",
+        "{\"commit\":\"c\",\"deployed_at\":\"2015-02-29T00:00:00Z\",\"files\":[]}",
+        "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25\",\"files\":[]}",
+        "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T10:00:00\",\"files\":[]}",
+        "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T24:00:00Z\",\"files\":[]}",
+        "{\"commit\":\"c\",\"deployed_at\":\"2015-13-25T10:00:00Z\",\"files\":[]}",
+        "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T10:00:00+2:00\",\"files\":[]}",
+    ])
+    func `is refused with the place`(_ text: String) {
         let error = #expect(throws: StoreError.self) { try read(text) }
         expect(error?.code, equals: .badRelease)
         expect(error?.message.contains(" at byte "), equals: true, "\(error?.message ?? "")")
     }
 
-    @Test(
-        "is refused if its files do not make a tree, or two share a route",
-        arguments: [
-            "{\"path\":\"a\"},{\"path\":\"a\"}", "{\"path\":\"a\"},{\"path\":\"a/b\"}",
-            "{\"path\":\"a\",\"route\":\"/r\"},{\"path\":\"b\",\"route\":\"/r\"}",
-            "{\"path\":\"a\",\"route\":\"r\"}", "{\"path\":\"a\",\"size\":-1}",
-        ])
-    func rules(_ files: String) {
+    @Test(arguments: [
+        "{\"path\":\"a\"},{\"path\":\"a\"}", "{\"path\":\"a\"},{\"path\":\"a/b\"}",
+        "{\"path\":\"a\",\"route\":\"/r\"},{\"path\":\"b\",\"route\":\"/r\"}",
+        "{\"path\":\"a\",\"route\":\"r\"}", "{\"path\":\"a\",\"size\":-1}",
+    ])
+    func `is refused if its files do not make a tree, or two share a route`(_ files: String) {
         let error = #expect(throws: StoreError.self) {
             try read("{\"commit\":\"c\",\"files\":[\(files)]}")
         }

@@ -54,8 +54,7 @@ import VersionTree
         """
     }
 
-    @Test("that is right says which app it is and where its server is")
-    func right() throws {
+    @Test func `that is right says which app it is and where its server is`() throws {
         let old = try inspect(Self.configuration())
         expect(old, equals: AppIdentity(id: MeteorFixture.appID, rootURL: "http://localhost:3000/"))
         let new = try inspect(
@@ -63,8 +62,7 @@ import VersionTree
         expect(new, equals: old)
     }
 
-    @Test("of another version is refused, whichever key says so")
-    func versionMismatch() {
+    @Test func `of another version is refused, whichever key says so`() {
         let expected = "Version mismatch for index page, expected: version2, actual: version3"
         expect(message(Self.configuration(version: "version3")), equals: expected)
         expect(
@@ -76,13 +74,11 @@ import VersionTree
             equals: expected)
     }
 
-    @Test("without a version is taken, as the plugin does")
-    func noVersion() throws {
+    @Test func `without a version is taken, as the plugin does`() throws {
         try expect(inspect(Self.configuration(version: nil)) != nil)
     }
 
-    @Test("compares the publisher's name of the version, not the store's")
-    func oddVersion() throws {
+    @Test func `compares the publisher's name of the version, not the store's`() throws {
         try expect(
             inspect(
                 Self.configuration(version: "release 1/\u{fc}"), version: "release 1/\u{fc}")
@@ -92,15 +88,14 @@ import VersionTree
             equals: "Version mismatch for index page, expected: release 1, actual: x")
     }
 
-    @Test("without ROOT_URL is refused", arguments: [nil, "", "not a url", "/x"])
-    func noRoot(_ root: String?) {
+    @Test(arguments: [nil, "", "not a url", "/x"])
+    func `without ROOT_URL is refused`(_ root: String?) {
         expect(
             message(Self.configuration(root: root)),
             equals: "Could not find ROOT_URL in downloaded asset bundle")
     }
 
-    @Test("must not send a public app to its own device")
-    func localhost() throws {
+    @Test func `must not send a public app to its own device`() throws {
         let sentence =
             "ROOT_URL in downloaded asset bundle would change current ROOT_URL to localhost. "
             + "Make sure ROOT_URL has been configured correctly on the server."
@@ -120,23 +115,20 @@ import VersionTree
         expect(moved?.rootURL, equals: "https://example.org/")
     }
 
-    @Test("without appId is refused")
-    func noID() {
+    @Test func `without appId is refused`() {
         expect(
             message(Self.configuration(id: nil)),
             equals: "Could not find appId in downloaded asset bundle")
     }
 
-    @Test("of another app is refused, with its server")
-    func wrongID() {
+    @Test func `of another app is refused, with its server`() {
         expect(
             message(Self.configuration(root: "http://localhost:3001/", id: "other")),
             equals: "appId in downloaded asset bundle does not match current appId. Make sure the "
                 + "server at http://localhost:3001/ is serving the right app.")
     }
 
-    @Test("is asked for version, server, app, in this order")
-    func order() {
+    @Test func `is asked for version, server, app, in this order`() {
         expect(
             message(Self.configuration(version: "x", root: nil, id: nil))?
                 .hasPrefix("Version mismatch"), equals: true)
@@ -144,8 +136,7 @@ import VersionTree
             message(Self.configuration(root: nil, id: nil))?.contains("ROOT_URL"), equals: true)
     }
 
-    @Test("of an app that nobody knows yet needs only an identity")
-    func firstTime() throws {
+    @Test func `of an app that nobody knows yet needs only an identity`() throws {
         let known = try inspect(Self.configuration(), ReleaseContext())
         expect(known?.id, equals: MeteorFixture.appID)
     }

@@ -23,19 +23,16 @@ import Testing
         try expect(label.proof(sha1: Self.sha1, sha512: Self.sha512), equals: .proved(rule))
     }
 
-    @Test("proves nothing if the source before minification went into it")
-    func unprovable() throws {
+    @Test func `proves nothing if the source before minification went into it`() throws {
         let label = try require(MeteorLabel("b4f37f21c12d7e5e04502a0d9bf6b397f4bc5fcd"))
         try expect(label.proof(sha1: Self.sha1, sha512: Self.sha512), equals: .unproved)
     }
 
-    @Test(
-        "proves nothing about other content",
-        arguments: [
-            "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d", "dcdb73ecc9e49824d5bead62f849b7fe1c114b13",
-            "9efe3b6e7c9c64f6ed9379c535c593ed3bde86c0", "c9d4d2937256f2860e84a444fbc0a19b32eec8df",
-        ])
-    func other(_ digits: String) throws {
+    @Test(arguments: [
+        "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d", "dcdb73ecc9e49824d5bead62f849b7fe1c114b13",
+        "9efe3b6e7c9c64f6ed9379c535c593ed3bde86c0", "c9d4d2937256f2860e84a444fbc0a19b32eec8df",
+    ])
+    func `proves nothing about other content`(_ digits: String) throws {
         let label = try require(MeteorLabel(digits))
         // SHA-1 of "hello2", and the digest of nothing.
         let sha1 = "0f1defd5135596709273b3a1a07e466ea2bf4fff"
@@ -44,16 +41,14 @@ import Testing
         try expect(label.proof(sha1: sha1, sha512: sha512), equals: .unproved)
     }
 
-    @Test("needs no SHA-512 for the rules without it")
-    func withoutIntegrity() throws {
+    @Test func `needs no SHA-512 for the rules without it`() throws {
         let old = try require(MeteorLabel("dcdb73ecc9e49824d5bead62f849b7fe1c114b13"))
         try expect(old.proof(sha1: Self.sha1, sha512: nil), equals: .proved(.secondSalt))
         let new = try require(MeteorLabel("c9d4d2937256f2860e84a444fbc0a19b32eec8df"))
         try expect(new.proof(sha1: Self.sha1, sha512: nil), equals: .unproved)
     }
 
-    @Test("takes digests as labels, in any order")
-    func fromLabels() throws {
+    @Test func `takes digests as labels, in any order`() throws {
         let label = try require(MeteorLabel("c9d4d2937256f2860e84a444fbc0a19b32eec8df"))
         let sha1 = try require(Label(.sha1, hex: Self.sha1))
         let sha512 = try require(
@@ -67,11 +62,9 @@ import Testing
         try expect(label.proof([]), equals: .unproved)
     }
 
-    @Test(
-        "is 40 lower-case hexadecimal digits",
-        arguments: [
-            "", "aaf4c61d", "AAF4C61DDCC5E8A2DABEDE0F3B482CD9AEA9434D",
-            "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434g", "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434da",
-        ])
-    func spelling(_ text: String) { expect(MeteorLabel(text) == nil) }
+    @Test(arguments: [
+        "", "aaf4c61d", "AAF4C61DDCC5E8A2DABEDE0F3B482CD9AEA9434D",
+        "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434g", "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434da",
+    ])
+    func `is 40 lower-case hexadecimal digits`(_ text: String) { expect(MeteorLabel(text) == nil) }
 }

@@ -14,8 +14,7 @@ import VersionTree
         try require(release.files.first { $0.path.description == path })
     }
 
-    @Test("of Meteor 1.4 gives each client file once, the maps, and the index page")
-    func fixture() throws {
+    @Test func `of Meteor 1.4 gives each client file once, the maps, and the index page`() throws {
         let bytes = MeteorFixture(2).bytes
         let release = try read(bytes)
         expect(release.family, equals: "meteor/1")
@@ -47,8 +46,7 @@ import VersionTree
         expect(!asset.isLaunchFile)
     }
 
-    @Test("always has the index page, first, fetched from the folder itself")
-    func indexPage() throws {
+    @Test func `always has the index page, first, fetched from the folder itself`() throws {
         let release = try read(MeteorFixture.manifest(""))
         let page = try require(release.files.first)
         expect(release.files.count, equals: 1)
@@ -59,8 +57,7 @@ import VersionTree
         expect(page.checks.isEmpty && page.byteCount == nil && page.address == nil)
     }
 
-    @Test("of an app's own directory names files by their paths")
-    func directory() throws {
+    @Test func `of an app's own directory names files by their paths`() throws {
         let context = ReleaseContext(layout: .directory)
         let release = try read(MeteorFixture(1).bytes, context)
         try expect(file(release, "index.html").source, equals: "index.html")
@@ -73,8 +70,7 @@ import VersionTree
         try expect(file(raw, "a%20b c.png").source, equals: "a%2520b%20c.png")
     }
 
-    @Test("tells where it is: on a server, and in an app's directory")
-    func documents() {
+    @Test func `tells where it is: on a server, and in an app's directory`() {
         let format = MeteorFormat()
         expect(
             format.documents(.server, version: nil).map(\.path), equals: ["__cordova/manifest.json"]
@@ -82,8 +78,7 @@ import VersionTree
         expect(format.documents(.directory, version: nil).map(\.path), equals: ["program.json"])
     }
 
-    @Test("joins two URLs of one path to one file with two routes")
-    func doubled() throws {
+    @Test func `joins two URLs of one path to one file with two routes`() throws {
         let hash = "\"hash\":\"aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d\",\"size\":5"
         let entries = [
             MeteorFixture.asset("app/i/x.png", url: "/__cordova/i/x.png", more: "," + hash),
@@ -99,8 +94,7 @@ import VersionTree
         }
     }
 
-    @Test("holds sri as a digest, with or without the prefix")
-    func integrity() throws {
+    @Test func `holds sri as a digest, with or without the prefix`() throws {
         let digest =
             "m3HSJL1i83hdltRq0+o9czGb+8KJDKra4t/3JRlnPKcjI8PZm6XBHXx6zG4UuMXaDEZjR1wuXDre9G9zvN7AQw=="
         let label = try require(
@@ -115,8 +109,7 @@ import VersionTree
         }
     }
 
-    @Test("of today, with all its extra keys, keeps what it does not know")
-    func modern() throws {
+    @Test func `of today, with all its extra keys, keeps what it does not know`() throws {
         let hash = "b4f37f21c12d7e5e04502a0d9bf6b397f4bc5fcd"
         let entries = """
             {"path":"\(hash).js","where":"client","type":"js","cacheable":true,\
@@ -159,8 +152,7 @@ import VersionTree
         expect(foreign["cordovaCompatibilityVersions"]?["ios"]?.asString, equals: MeteorFixture.iOS)
     }
 
-    @Test("asks for the compatibility version of each platform")
-    func compatibility() throws {
+    @Test func `asks for the compatibility version of each platform`() throws {
         let release = try read(MeteorFixture(1).bytes, ReleaseContext(platform: "ios"))
         expect(
             Set(release.requirements),
@@ -174,8 +166,7 @@ import VersionTree
         expect(mine.map(\.value), equals: [MeteorFixture.iOS])
     }
 
-    @Test("without the key format is one, and hash and size may be missing")
-    func tolerance() throws {
+    @Test func `without the key format is one, and hash and size may be missing`() throws {
         let text = """
             {"manifest":[\(MeteorFixture.asset("x", url: "/y", more: ",\"hash\":null"))],\
             "cordovaCompatibilityVersions":{"ios":"c"},"version":"v"}
@@ -186,8 +177,7 @@ import VersionTree
         expect(release.version.description, equals: "v")
     }
 
-    @Test("may list a map as a file too, before or after the file it belongs to")
-    func listedMap() throws {
+    @Test func `may list a map as a file too, before or after the file it belongs to`() throws {
         let script = """
             {"path":"a.js","where":"client","type":"js","cacheable":true,"url":"/a.js",\
             "sourceMap":"a.js.map","sourceMapUrl":"/h.map"}
@@ -206,8 +196,7 @@ import VersionTree
         }
     }
 
-    @Test("keeps paths apart that only a forgiving file system would merge")
-    func twins() throws {
+    @Test func `keeps paths apart that only a forgiving file system would merge`() throws {
         let release = try read(
             MeteorFixture.manifest(
                 [

@@ -4,8 +4,7 @@ import Testing
 import VersionTree
 
 @Suite("What Meteor's plugin says") struct MeteorMessagesTests {
-    @Test("about files it says by their first URL")
-    func files() throws {
+    @Test func `about files it says by their first URL`() throws {
         let format = MeteorFormat()
         let release = try format.read(MeteorFixture(2).bytes, ReleaseContext())
         func file(_ path: String) throws -> ReleaseFile {
@@ -25,8 +24,7 @@ import VersionTree
             equals: "Hash mismatch for asset: /some-file")
     }
 
-    @Test("about the manifest and the version")
-    func policy() {
+    @Test func `about the manifest and the version`() {
         let format = MeteorFormat()
         expect(
             format.message(.documentStatus(500)),
@@ -42,8 +40,7 @@ import VersionTree
                 + "plugin versions have changed and are potentially incompatible")
     }
 
-    @Test("a page in place of the manifest is named with its type and beginning")
-    func page() {
+    @Test func `a page in place of the manifest is named with its type and beginning`() {
         let format = MeteorFormat()
         let document = format.documents(.server, version: nil)[0]
         expect(!document.accepts(contentType: "text/html; charset=utf-8"))

@@ -105,8 +105,8 @@ private let entries: [(name: String, entry: String, reason: String)] = [
 @Suite("Meteor manifests that are refused") struct MeteorRefusalTests {
     let context = ReleaseContext(platform: "ios")
 
-    @Test("say so in the plugin's words", arguments: sentences)
-    func words(_ refused: (name: String, text: String, message: String)) {
+    @Test(arguments: sentences)
+    func `say so in the plugin's words`(_ refused: (name: String, text: String, message: String)) {
         let error = #expect(throws: StoreError.self) {
             try MeteorFormat().read(Array(refused.text.utf8), context)
         }
@@ -126,17 +126,15 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         expect(message.contains(" at byte ") && message.contains("(line 1, column "), "\(message)")
     }
 
-    @Test(
-        "say at which byte they stop being JSON",
-        arguments: [
-            ("", 0), ("[]", 0), ("null", 0), ("\"x\"", 0), ("<!DOCTYPE html><html>", 0),
-            ("{\"version\":1}", 11), ("{\"format\":1}", 10), ("{\"manifest\":{}}", 12),
-            ("{\"cordovaCompatibilityVersions\":[]}", 32),
-            ("{\"cordovaCompatibilityVersions\":{\"ios\":1}}", 39), ("{} x", 3),
-            ("{\"version\":\"1\",\"version\":\"1\"}", 15), ("{\"a\":{\"b\":1,\"b\":1}}", 12),
-            ("{\"a\":01}", 5), ("{'a':1}", 1), ("{\"a\":1,}", 7), ("\u{feff}{}", 0),
-        ])
-    func position(_ text: String, _ byte: Int) {
+    @Test(arguments: [
+        ("", 0), ("[]", 0), ("null", 0), ("\"x\"", 0), ("<!DOCTYPE html><html>", 0),
+        ("{\"version\":1}", 11), ("{\"format\":1}", 10), ("{\"manifest\":{}}", 12),
+        ("{\"cordovaCompatibilityVersions\":[]}", 32),
+        ("{\"cordovaCompatibilityVersions\":{\"ios\":1}}", 39), ("{} x", 3),
+        ("{\"version\":\"1\",\"version\":\"1\"}", 15), ("{\"a\":{\"b\":1,\"b\":1}}", 12),
+        ("{\"a\":01}", 5), ("{'a':1}", 1), ("{\"a\":1,}", 7), ("\u{feff}{}", 0),
+    ])
+    func `say at which byte they stop being JSON`(_ text: String, _ byte: Int) {
         let error = #expect(throws: StoreError.self) {
             try MeteorFormat().read(Array(text.utf8), context)
         }
@@ -145,8 +143,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         expect(message.contains(" at byte \(byte) "), "\(message)")
     }
 
-    @Test("are not UTF-8, and say at which byte")
-    func notUTF8() {
+    @Test func `are not UTF-8, and say at which byte`() {
         for (bytes, place) in [
             ([0x80], 12), ([0xC0, 0xAF], 12), ([0xED, 0xA0, 0x80], 13), ([0xFF, 0xFE], 12),
         ] as [([UInt8], Int)] {
@@ -158,8 +155,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         }
     }
 
-    @Test("are nested without end, at once")
-    func nested() {
+    @Test func `are nested without end, at once`() {
         for opening in ["[", "{\"a\":"] {
             let text = "{\"x\":" + String(repeating: opening, count: 2_000_000)
             let error = #expect(throws: StoreError.self) {
@@ -169,8 +165,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         }
     }
 
-    @Test("have texts without end, with a short sentence")
-    func huge() {
+    @Test func `have texts without end, with a short sentence`() {
         let huge = String(repeating: "x", count: 3_000_000)
         for text in [
             MeteorFixture.manifest(entry(huge)), MeteorFixture.manifest("", version: huge),
@@ -184,8 +179,8 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         }
     }
 
-    @Test("call a version what is a place", arguments: ["../x", "..", "a/../b", "/etc", "a\\\\b"])
-    func versionName(_ version: String) {
+    @Test(arguments: ["../x", "..", "a/../b", "/etc", "a\\\\b"])
+    func `call a version what is a place`(_ version: String) {
         let error = #expect(throws: StoreError.self) {
             try MeteorFormat().read(MeteorFixture.manifest("", version: version), context)
         }
@@ -193,8 +188,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         expect(error?.message.contains("cannot be the name of a version"), equals: true)
     }
 
-    @Test("have a file where another needs a directory")
-    func fileAndDirectory() {
+    @Test func `have a file where another needs a directory`() {
         for pair in [["a", "a/b"], ["a/b/c", "a/b"], ["index.html/x", "y"]] {
             let text = pair.enumerated().map {
                 MeteorFixture.asset($0.element, url: "/\($0.offset)")
@@ -207,8 +201,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         }
     }
 
-    @Test("have sizes that add up to more than any disk holds")
-    func sizes() {
+    @Test func `have sizes that add up to more than any disk holds`() {
         let text = [1, 2].map {
             MeteorFixture.asset("\($0)", url: "/\($0)", more: ",\"size\":9223372036854775807")
         }
@@ -217,8 +210,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         }
     }
 
-    @Test("name more platforms than there are")
-    func platforms() {
+    @Test func `name more platforms than there are`() {
         let many = (0..<65).map { "\"\($0)\":\"a\"" }.joined(separator: ",")
         let text = "{\"version\":\"1\",\"cordovaCompatibilityVersions\":{\(many)},\"manifest\":[]}"
         let error = #expect(throws: StoreError.self) {
@@ -227,8 +219,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         expect(error?.message.contains("more than 64 platforms at byte "), equals: true)
     }
 
-    @Test("for entries that are not the client's only the types are asked")
-    func internalEntries() throws {
+    @Test func `for entries that are not the client's only the types are asked`() throws {
         let internals = """
             {"path":"../head.html","where":"internal","type":"head","hash":"x"},{"where":"other"},{}
             """

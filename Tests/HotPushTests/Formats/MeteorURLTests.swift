@@ -35,16 +35,14 @@ import Testing
         expect(file.source, equals: "__cordova/\(source)?meteor_dont_serve_index=true")
     }
 
-    @Test("of another server is asked for as it is")
-    func elsewhere() throws {
+    @Test func `of another server is asked for as it is`() throws {
         let file = try require(
             try release("https://cdn.example/y/a b.js?z=1&s=%2F").files.last)
         expect(file.source, equals: "https://cdn.example/y/a%20b.js?z=1&s=%2F")
         expect(file.routes, equals: ["/y/a b.js"])
     }
 
-    @Test("of another server must be as safe as the manifest")
-    func downgrade() throws {
+    @Test func `of another server must be as safe as the manifest`() throws {
         let bytes = MeteorFixture.manifest(MeteorFixture.asset("p", url: "http://cdn/a.js"))
         let secure = ReleaseContext(origin: try OriginURL("https://h/"))
         #expect(throws: (any Error).self) { try MeteorFormat().read(bytes, secure) }
@@ -52,22 +50,19 @@ import Testing
         try expect(MeteorFormat().read(bytes, plain).files.count, equals: 2)
     }
 
-    @Test(
-        "must stay in the folder",
-        arguments: [
-            "", "a.js", "foo.js?x=1", "?x", "/../x", "/a/../../x", "/a/..", "/./x", "/%2e%2e/x",
-            "/%2E./x", "/a/%2e", "/a\\\\b", "/a%5cb", "/a%00b", "file:///etc/passwd",
-            "ftp://h/x", "javascript:alert(1)", "https://",
-        ])
-    func refused(_ url: String) {
+    @Test(arguments: [
+        "", "a.js", "foo.js?x=1", "?x", "/../x", "/a/../../x", "/a/..", "/./x", "/%2e%2e/x",
+        "/%2E./x", "/a/%2e", "/a\\\\b", "/a%5cb", "/a%00b", "file:///etc/passwd",
+        "ftp://h/x", "javascript:alert(1)", "https://",
+    ])
+    func `must stay in the folder`(_ url: String) {
         let error = #expect(throws: (any Error).self) { try release(url) }
         let message = error.map { "\($0)" } ?? ""
         expect(message.contains("Error parsing asset manifest: "), "\(message)")
         expect(message.contains("at byte "), "\(message)")
     }
 
-    @Test("is that of one file only, and never the index page's")
-    func shared() {
+    @Test func `is that of one file only, and never the index page's`() {
         for other in ["/y", "/y?1", "/y?"] {
             let entries =
                 MeteorFixture.asset("a", url: "/y") + "," + MeteorFixture.asset("b", url: other)
@@ -81,8 +76,7 @@ import Testing
         #expect(throws: (any Error).self) { try release("/i", "index.html") }
     }
 
-    @Test("may be another file's path; the URL decides")
-    func crossed() throws {
+    @Test func `may be another file's path; the URL decides`() throws {
         let entries =
             MeteorFixture.asset("a", url: "/b") + "," + MeteorFixture.asset("b", url: "/a")
         let release = try MeteorFormat().read(MeteorFixture.manifest(entries), ReleaseContext())

@@ -25,8 +25,7 @@ import VersionTree
         "http://localhost:3000/__cordova/\(path)?meteor_dont_serve_index=true"
     }
 
-    @Test("asks for what has changed and for the index page: rows 28, 32, 65")
-    func changed() throws {
+    @Test func `asks for what has changed and for the index page: rows 28, 32, 65`() throws {
         try expect(
             requests(release(2), having: release(1)),
             equals: [
@@ -50,8 +49,7 @@ import VersionTree
         try expect(release(1).version, equals: release(1).version)
     }
 
-    @Test("is not for an app of another compatibility version: rows 58 to 61")
-    func compatibility() throws {
+    @Test func `is not for an app of another compatibility version: rows 58 to 61`() throws {
         let mine = try release(2).requirements.filter { $0.concerns(platform: "ios") }
         expect(mine.map(\.value), equals: [MeteorFixture.iOS])
         let text = MeteorFixture(2).text.replacing(
@@ -62,8 +60,7 @@ import VersionTree
         expect(error?.message, equals: "Asset manifest does not have a cordovaCompatibilityVersion")
     }
 
-    @Test("has 40,000 files, each once")
-    func large() throws {
+    @Test func `has 40,000 files, each once`() throws {
         let hash = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"
         let entries = (0..<40_000).map {
             MeteorFixture.asset(
@@ -76,8 +73,7 @@ import VersionTree
         expect(Set(release.files.map(\.path)).count, equals: 40_001)
     }
 
-    @Test("with any bytes changed is a release or an error, and never a crash")
-    func mutations() throws {
+    @Test func `with any bytes changed is a release or an error, and never a crash`() throws {
         let sound = MeteorFixture(2).bytes
         var state: UInt64 = 42
         func random(_ bound: Int) -> Int {

@@ -7,8 +7,7 @@ import Testing
     static let empty = "1952018619999f014765d73c14db1f446971e849"
     static let style = "9d234d1661190229252ea733f1428ae7c87eeda0"
 
-    @Test("are computed over settings, paths and hashes")
-    func fixtures() throws {
+    @Test func `are computed over settings, paths and hashes`() throws {
         let golden = [
             (
                 1, "d0c411d14526c3386813ca83f96ccb44b0cccded",
@@ -32,8 +31,7 @@ import Testing
         }
     }
 
-    @Test("of an empty manifest are those of empty settings")
-    func emptyManifest() throws {
+    @Test func `of an empty manifest are those of empty settings`() throws {
         let versions = try MeteorVersions(manifest: Array(#"{"manifest":[]}"#.utf8))
         expect(versions.version, equals: Self.empty)
         expect(versions.refreshable, equals: Self.empty)
@@ -41,8 +39,8 @@ import Testing
         expect(versions.replaceable, equals: Self.empty)
     }
 
-    @Test("keep the order and the spelling of the settings, given or in the manifest")
-    func settings() throws {
+    @Test
+    func `keep the order and the spelling of the settings, given or in the manifest`() throws {
         // sha1 of {"PUBLIC_SETTINGS":{"b":1,"a":"ü\n"}}
         let golden = "8ccfafa8cd098ebe247e15fb7af0b1088bd26bf6"
         let settings = #"{ "b": 1, "a": "\u00fc\n" }"#
@@ -55,8 +53,7 @@ import Testing
         expect(given.version, equals: golden)
     }
 
-    @Test("leave replaceable entries out of what needs a new page")
-    func replaceable() throws {
+    @Test func `leave replaceable entries out of what needs a new page`() throws {
         func manifest(_ isReplaceable: Bool) -> [UInt8] {
             Array(
                 """
@@ -72,8 +69,8 @@ import Testing
         expect(hot.replaceable, equals: fixed.nonRefreshable)
     }
 
-    @Test("of a platform are computed over its plugins, sorted, without those excluded")
-    func compatibility() throws {
+    @Test
+    func `of a platform are computed over its plugins, sorted, without those excluded`() throws {
         // sha1 of 7.1.0cordova-plugin-a1.0.0cordova-plugin-b2.1.0, and without the second.
         let plugins = [("cordova-plugin-b", "2.1.0"), ("cordova-plugin-a", "1.0.0")]
             .map { (name: $0.0, version: $0.1) }

@@ -18,8 +18,7 @@ import Testing
         try expect(OriginURL(text).url(of: "__cordova/"), equals: base)
     }
 
-    @Test("is put before sources, but not before absolute ones")
-    func sources() throws {
+    @Test func `is put before sources, but not before absolute ones`() throws {
         let origin = try OriginURL("https://h/app")
         expect(origin.url(of: "a.js?x"), equals: "https://h/app/a.js?x")
         expect(origin.url(of: "/a.js"), equals: "https://h/app/a.js")
@@ -29,25 +28,21 @@ import Testing
         expect(origin.url(of: "file:///etc/passwd"), equals: "https://h/app/file:///etc/passwd")
     }
 
-    @Test(
-        "knows its host",
-        arguments: [
-            ("http://LocalHost:3000/x", "localhost"), ("https://u:p@Example.org", "example.org"),
-            ("http://[::1]:80", "[::1]"), ("http://127.0.0.1", "127.0.0.1"), ("http://h:", "h"),
-        ])
-    func host(_ text: String, _ host: String) throws {
+    @Test(arguments: [
+        ("http://LocalHost:3000/x", "localhost"), ("https://u:p@Example.org", "example.org"),
+        ("http://[::1]:80", "[::1]"), ("http://127.0.0.1", "127.0.0.1"), ("http://h:", "h"),
+    ])
+    func `knows its host`(_ text: String, _ host: String) throws {
         try expect(OriginURL(text).host, equals: host)
     }
 
-    @Test(
-        "is refused with the reason",
-        arguments: [
-            "", "h", "//h", "/x", "ftp://h", "http:", "http://", "http:///x", "http://h?x",
-            "http://h/#x", "http://h/?x=1", "http://h:0", "http://h:65536", "http://h:x",
-            "http://h h/", "http://h/a\nb", "http://h\\x", "http://\u{fc}/", "http://h%2e/",
-            "javascript://h", "http://:80", "http://[::1]:99999",
-        ])
-    func refused(_ text: String) {
+    @Test(arguments: [
+        "", "h", "//h", "/x", "ftp://h", "http:", "http://", "http:///x", "http://h?x",
+        "http://h/#x", "http://h/?x=1", "http://h:0", "http://h:65536", "http://h:x",
+        "http://h h/", "http://h/a\nb", "http://h\\x", "http://\u{fc}/", "http://h%2e/",
+        "javascript://h", "http://:80", "http://[::1]:99999",
+    ])
+    func `is refused with the reason`(_ text: String) {
         let error = #expect(throws: (any Error).self) { try OriginURL(text) }
         expect("\(error.map { "\($0)" } ?? "")".contains("cannot be the URL of an origin: "))
     }

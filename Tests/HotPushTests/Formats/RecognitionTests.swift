@@ -4,8 +4,7 @@ import Testing
 import VersionTree
 
 @Suite("A document") struct RecognitionTests {
-    @Test("is recognized by what it holds")
-    func recognized() throws {
+    @Test func `is recognized by what it holds`() throws {
         let documents: [(String, [UInt8])] = [
             ("castree", try CastreeFormatTests.manifest().serialized()),
             ("meteor", MeteorFixture(1).bytes),
@@ -18,26 +17,22 @@ import VersionTree
         }
     }
 
-    @Test("is recognized by its beginning, too")
-    func beginning() throws {
+    @Test func `is recognized by its beginning, too`() throws {
         expect(
             recognized(Array(MeteorFixture(1).bytes.prefix(64)))?.name, equals: "meteor")
         let castree = try CastreeFormatTests.manifest().serialized()
         expect(recognized(Array(castree.prefix(64)))?.name, equals: "castree")
     }
 
-    @Test(
-        "is none of ours if nothing tells",
-        arguments: [
-            "", "[]", "{}", "<!DOCTYPE html>", "null", "{\"version\":\"1\"}", "{\"castree\":\"x\"}",
-            "{\"manifest\":{}}", "{\"format\":\"other\"}", "{\"commit\":\"c\"}", "\u{0}\u{1}",
-        ])
-    func unknown(_ text: String) {
+    @Test(arguments: [
+        "", "[]", "{}", "<!DOCTYPE html>", "null", "{\"version\":\"1\"}", "{\"castree\":\"x\"}",
+        "{\"manifest\":{}}", "{\"format\":\"other\"}", "{\"commit\":\"c\"}", "\u{0}\u{1}",
+    ])
+    func `is none of ours if nothing tells`(_ text: String) {
         expect(recognized(Array(text.utf8)) == nil)
     }
 
-    @Test("has a format with a name and a family")
-    func names() {
+    @Test func `has a format with a name and a family`() {
         expect(ReleaseFormats.names, equals: ["castree", "meteor", "8fit"])
         for format in ReleaseFormats.all {
             expect(ReleaseFormats.named(format.name)?.family, equals: format.family)

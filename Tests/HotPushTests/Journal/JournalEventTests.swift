@@ -61,8 +61,7 @@ import Testing
         ]
     }
 
-    @Test("survives being written and read")
-    func roundTrip() throws {
+    @Test func `survives being written and read`() throws {
         for (number, event) in try Self.all().enumerated() {
             let entry = JournalEntry(sequence: Int64(number), at: 1_760_000_000, event: event)
             let line = entry.line
@@ -72,8 +71,7 @@ import Testing
         }
     }
 
-    @Test("counts in words: one request, two requests")
-    func counts() {
+    @Test func `counts in words: one request, two requests`() {
         for number in [1, 2] {
             let bytes = Int64(number)
             var cost = UpdateCost()
@@ -108,8 +106,7 @@ import Testing
         }
     }
 
-    @Test("of a newer castree is kept as it is, and one with missing fields too")
-    func unknown() throws {
+    @Test func `of a newer castree is kept as it is, and one with missing fields too`() throws {
         let lines = [
             #"{"at":5,"event":"teleported","sequence":2,"to":"mars"}"#,
             #"{"at":5,"event":"retire","sequence":2,"to":"mars"}"#,
@@ -123,84 +120,77 @@ import Testing
         }
     }
 
-    @Test(
-        "is not read from a torn or foreign line",
-        arguments: [
-            "", "{", #"{"at":5,"event":"boot","sequence":2,"version":"#, "[]", "7", "null",
-            #"{"event":"boot","sequence":2}"#, #"{"at":5,"event":7,"sequence":2}"#,
-            #"{"at":5,"event":"boot","sequence":-2}"#, "\u{0}\u{0}\u{0}",
-        ])
-    func torn(line: String) {
+    @Test(arguments: [
+        "", "{", #"{"at":5,"event":"boot","sequence":2,"version":"#, "[]", "7", "null",
+        #"{"event":"boot","sequence":2}"#, #"{"at":5,"event":7,"sequence":2}"#,
+        #"{"at":5,"event":"boot","sequence":-2}"#, "\u{0}\u{0}\u{0}",
+    ])
+    func `is not read from a torn or foreign line`(line: String) {
         expect(JournalEntry(line: Array(line.utf8)) == nil)
     }
 
-    @Test(
-        "holds no password, no token and no fragment of a URL",
-        arguments: [
-            ("https://h.example/a/b", "https://h.example/a/b"),
-            ("https://user:secret@h.example:8080/a", "https://h.example:8080/a"),
-            ("https://u@h/a@b/c", "https://h/a@b/c"),
-            ("https://a:b@c:d@h/", "https://h/"),
-            ("http://h/a?token=abc&x=y#frag", "http://h/a?token=*&x=*"),
-            ("http://h/a?abcdef", "http://h/a?*"),
-            ("http://h?k=v", "http://h?k=*"),
-            (
-                "no answer from \"http://a:b@h/x?y=z\", try again",
-                "no answer from \"http://h/x?y=*\", try again"
-            ),
-            ("/app.js?hash=0123", "/app.js?hash=*"),
-            ("http://a:b@h1,http://c:d@h2/", "http://h1,http://h2/"),
-            ("what?", "what?"), ("", ""), ("plain words: a@b", "plain words: a@b"),
-        ])
-    func secrets(text: String, expected: String) {
+    @Test(arguments: [
+        ("https://h.example/a/b", "https://h.example/a/b"),
+        ("https://user:secret@h.example:8080/a", "https://h.example:8080/a"),
+        ("https://u@h/a@b/c", "https://h/a@b/c"),
+        ("https://a:b@c:d@h/", "https://h/"),
+        ("http://h/a?token=abc&x=y#frag", "http://h/a?token=*&x=*"),
+        ("http://h/a?abcdef", "http://h/a?*"),
+        ("http://h?k=v", "http://h?k=*"),
+        (
+            "no answer from \"http://a:b@h/x?y=z\", try again",
+            "no answer from \"http://h/x?y=*\", try again"
+        ),
+        ("/app.js?hash=0123", "/app.js?hash=*"),
+        ("http://a:b@h1,http://c:d@h2/", "http://h1,http://h2/"),
+        ("what?", "what?"), ("", ""), ("plain words: a@b", "plain words: a@b"),
+    ])
+    func `holds no password, no token and no fragment of a URL`(text: String, expected: String) {
         expect(redacted(text), equals: expected)
     }
 
-    @Test(
-        "tells of an error without the names of files",
-        arguments: [
-            ("Hash mismatch for asset: /app/private photo (1).jpg", "Hash mismatch for asset: …"),
-            (
-                "Non-success status code 500 for asset: /a b: c.js (http://h/a%20b.js); try again",
-                "Non-success status code 500 for asset: … (http://h/…); try again"
-            ),
-            (
-                "\"a dir/b.js\" is not what the release says: try again",
-                "\"…\" is not what the release says: try again"
-            ),
-            ("\"a\" and \"b\" would be one file", "\"…\" and \"…\" would be one file"),
-            ("the path \"a\"b/c.js\" is refused", "the path \"…\" is refused"),
-            (
-                "unable to open /srv/my store/versions/2/a.js: No such file; free space",
-                "unable to open …: No such file; free space"
-            ),
-            ("unable to open /srv/a.js: No space left", "unable to open …: No space left"),
-            (
-                "connection reset: https://h.example:8080/app/secret.js",
-                "connection reset: https://h.example:8080/…"
-            ),
-            ("(https://h) answered 503", "(https://h) answered 503"),
-            ("https://h/ answered 503", "https://h/… answered 503"),
-            (
-                "https://h/ has no channel \"beta\" (it answered 404)",
-                "https://h/… has no channel \"beta\" (it answered 404)"
-            ),
-            ("version \"1\" is banned", "version \"1\" is banned"),
-            ("sent as \"br\", and \"a.js\" lost", "sent as \"br\", and \"…\" lost"),
-            ("version 1 has no file \"photo\"", "version 1 has no file \"…\""),
-            ("css/site.css is missing, too", "… is missing, too"),
-            ("the network is gone; 3 of 7, 50 %", "the network is gone; 3 of 7, 50 %"), ("", ""),
-            ("/", "…"), ("\"", "\"…\""), ("a: ", "a: "),
-            ("redirected (to https://)", "redirected (to https://)"), ("http://", "http://"),
-            ("https://,", "https://,"), ("x://", "x://"), ("://", "://"),
-            ("https:///etc/passwd.", "https:///…."),
-        ])
-    func paths(text: String, expected: String) {
+    @Test(arguments: [
+        ("Hash mismatch for asset: /app/private photo (1).jpg", "Hash mismatch for asset: …"),
+        (
+            "Non-success status code 500 for asset: /a b: c.js (http://h/a%20b.js); try again",
+            "Non-success status code 500 for asset: … (http://h/…); try again"
+        ),
+        (
+            "\"a dir/b.js\" is not what the release says: try again",
+            "\"…\" is not what the release says: try again"
+        ),
+        ("\"a\" and \"b\" would be one file", "\"…\" and \"…\" would be one file"),
+        ("the path \"a\"b/c.js\" is refused", "the path \"…\" is refused"),
+        (
+            "unable to open /srv/my store/versions/2/a.js: No such file; free space",
+            "unable to open …: No such file; free space"
+        ),
+        ("unable to open /srv/a.js: No space left", "unable to open …: No space left"),
+        (
+            "connection reset: https://h.example:8080/app/secret.js",
+            "connection reset: https://h.example:8080/…"
+        ),
+        ("(https://h) answered 503", "(https://h) answered 503"),
+        ("https://h/ answered 503", "https://h/… answered 503"),
+        (
+            "https://h/ has no channel \"beta\" (it answered 404)",
+            "https://h/… has no channel \"beta\" (it answered 404)"
+        ),
+        ("version \"1\" is banned", "version \"1\" is banned"),
+        ("sent as \"br\", and \"a.js\" lost", "sent as \"br\", and \"…\" lost"),
+        ("version 1 has no file \"photo\"", "version 1 has no file \"…\""),
+        ("css/site.css is missing, too", "… is missing, too"),
+        ("the network is gone; 3 of 7, 50 %", "the network is gone; 3 of 7, 50 %"), ("", ""),
+        ("/", "…"), ("\"", "\"…\""), ("a: ", "a: "),
+        ("redirected (to https://)", "redirected (to https://)"), ("http://", "http://"),
+        ("https://,", "https://,"), ("x://", "x://"), ("://", "://"),
+        ("https:///etc/passwd.", "https:///…."),
+    ])
+    func `tells of an error without the names of files`(text: String, expected: String) {
         expect(withoutPaths(text), equals: expected)
     }
 
-    @Test("with a very long text is one short line of valid UTF-8")
-    func longText() throws {
+    @Test func `with a very long text is one short line of valid UTF-8`() throws {
         let text = String(repeating: "é\u{0}\n", count: 20_000)
         let entry = JournalEntry(
             sequence: 1, at: 2,

@@ -13,8 +13,7 @@ import VersionTree
         return attributes?[.size] as? Int ?? 0
     }
 
-    @Test("numbers the events of a store and keeps their times")
-    func numbers() throws {
+    @Test func `numbers the events of a store and keeps their times`() throws {
         let store = try TemporaryStore()
         try expect(Journal(store.versions).entries(), equals: [])
         let journal = Journal(store.versions, now: { 1_760_000_000 })
@@ -33,8 +32,8 @@ import VersionTree
             ])
     }
 
-    @Test("passes over lines with numbers that nobody has counted to, and shows any time")
-    func extremes() throws {
+    @Test
+    func `passes over lines with numbers that nobody has counted to, and shows any time`() throws {
         let numbers = [
             "9223372036854775807", "-9223372036854775808", "9007199254740991", "4503599627370497",
             "-1",
@@ -59,8 +58,7 @@ import VersionTree
         }
     }
 
-    @Test("is bounded, forgets the oldest first, and never counts anew")
-    func bounded() throws {
+    @Test func `is bounded, forgets the oldest first, and never counts anew`() throws {
         let store = try TemporaryStore()
         let journal = Journal(store.versions)
         for number in 1...4000 {
@@ -83,8 +81,7 @@ import VersionTree
         expect(last[1], equals: last[0] + 1)
     }
 
-    @Test("passes over a line that a power cut has torn, wherever it is torn")
-    func torn() throws {
+    @Test func `passes over a line that a power cut has torn, wherever it is torn`() throws {
         let store = try TemporaryStore()
         let path = store.path + "/events.jsonl"
         let journal = Journal(store.versions)
@@ -106,8 +103,7 @@ import VersionTree
         try expect(journal.entries().map(\.event), equals: [.pending(version: "3")])
     }
 
-    @Test("loses no event of two processes that write at once")
-    func together() async throws {
+    @Test func `loses no event of two processes that write at once`() async throws {
         let store = try TemporaryStore()
         let journals = try (0..<3).map { _ in Journal(try store.reopened()) }
         await withTaskGroup(of: Void.self) { group in
@@ -131,8 +127,7 @@ import VersionTree
         expect(journals.allSatisfy { $0.lostEventCount == 0 })
     }
 
-    @Test("drops an event on a full disk, whole, and says later how many")
-    func fullDisk() throws {
+    @Test func `drops an event on a full disk, whole, and says later how many`() throws {
         let directory = TemporaryDirectory()
         let disk = FaultyFileSystem()
         let versions = try VersionStore.create(
@@ -163,8 +158,7 @@ import VersionTree
         expect(entries.map(\.sequence), equals: [1, 5, 6])
     }
 
-    @Test("does not take what somebody stopped for a failure")
-    func stopped() throws {
+    @Test func `does not take what somebody stopped for a failure`() throws {
         let store = try TemporaryStore()
         let journal = Journal(store.versions)
         let stop = StoreError(.interrupted, "interrupted while asking")
@@ -176,8 +170,8 @@ import VersionTree
         try expect(journal.entries().map(\.event.name), equals: ["check", "failed"])
     }
 
-    @Test("never makes an operation fail", arguments: ["directory", "fifo", "link", "read-only"])
-    func inTheWay(_ kind: String) throws {
+    @Test(arguments: ["directory", "fifo", "link", "read-only"])
+    func `never makes an operation fail`(_ kind: String) throws {
         let directory = TemporaryDirectory()
         let disk = FaultyFileSystem()
         let versions = try VersionStore.create(
@@ -205,8 +199,7 @@ import VersionTree
         expect(!FileManager.default.fileExists(atPath: victim))
     }
 
-    @Test("is written by the verbs of a store that records, and only by those")
-    func verbs() throws {
+    @Test func `is written by the verbs of a store that records, and only by those`() throws {
         let store = try TemporaryStore()
         try store.add("0", ["f": "0"])
         try expect(Journal(store.versions).entries().isEmpty)

@@ -15,8 +15,7 @@ import Testing
         }
     }
 
-    @Test("are believed as they stand while they grow, up to now")
-    func right() {
+    @Test func `are believed as they stand while they grow, up to now`() {
         let times = (0..<9).map { Self.first + $0 * Self.day } + [Self.first + 8 * Self.day]
         for now in [times[9], times[9] + 1000 * Self.day] {
             expect(entries(times).believed(until: now).map(\.at), equals: times)
@@ -54,8 +53,7 @@ import Testing
             entries([times[0], now + 5]).believed(until: now).map(\.at), equals: [times[0], now])
     }
 
-    @Test("that no set clock told stay, and change no other")
-    func unset() {
+    @Test func `that no set clock told stay, and change no other`() {
         let times = [60, Self.first, 90, 10, Self.first + Self.day]
         expect(
             entries(times).believed(until: Self.first + 2 * Self.day).map(\.at), equals: times)

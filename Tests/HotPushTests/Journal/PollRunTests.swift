@@ -29,8 +29,7 @@ import VersionTree
         get throws { try Journal(store.versions).entries() }
     }
 
-    @Test("are one line: how many, the first, and the last; for years")
-    func years() throws {
+    @Test func `are one line: how many, the first, and the last; for years`() throws {
         record([.booted(version: "1")], at: 1_760_000_000)
         for poll in 0..<3000 {
             record([check(.nothingNew, "1")], at: 1_760_000_000 + Int64(poll) * 900)
@@ -46,8 +45,7 @@ import VersionTree
         expect(entries.map(\.sequence), equals: [1, 2, 3])
     }
 
-    @Test("take the repetitions in vain with them, and what else happens ends them")
-    func offline() throws {
+    @Test func `take the repetitions in vain with them, and what else happens ends them`() throws {
         let retry = JournalEvent.retried(reason: "refused", milliseconds: 5)
         for poll in 1...3 {
             record(
@@ -65,8 +63,7 @@ import VersionTree
         try expect(entries.map(\.times), equals: [1, 1, 3, 1, 1, 1, 1])
     }
 
-    @Test("begin anew with another answer, version, reason or origin")
-    func others() throws {
+    @Test func `begin anew with another answer, version, reason or origin`() throws {
         let different = [
             check(.nothingNew, "1"), check(.nothingNew, "2"), check(.refused, "2", "banned"),
             check(.refused, "2", "for others"), check(.failed, nil, "for others"),
@@ -77,8 +74,7 @@ import VersionTree
         try expect(entries.allSatisfy { $0.times == 1 && $0.since == nil })
     }
 
-    @Test("begin anew where the clock was set, back or from before it told the time")
-    func clock() throws {
+    @Test func `begin anew where the clock was set, back or from before it told the time`() throws {
         for time: Int64 in [100, 200, 1_760_000_000, 1_760_000_001, 1_750_000_000] {
             record([check(.offline, nil, "x")], at: time)
         }
@@ -86,8 +82,8 @@ import VersionTree
         try expect(entries.map(\.at), equals: [200, 1_760_000_001, 1_750_000_000])
     }
 
-    @Test("are there after a kill at any call, counted or not, and after any failure")
-    func killed() throws {
+    @Test
+    func `are there after a kill at any call, counted or not, and after any failure`() throws {
         let directory = TemporaryDirectory()
         let disk = FaultyFileSystem()
         let versions = try VersionStore.create(
@@ -132,8 +128,7 @@ import VersionTree
         }
     }
 
-    @Test("that a line cannot say are two lines: damage, other programs' lines")
-    func damaged() throws {
+    @Test func `that a line cannot say are two lines: damage, other programs' lines`() throws {
         record([check(.nothingNew)], at: 1_760_000_000)
         let path = store.path + "/events.jsonl"
         let line = String(decoding: try Damage.contents(path), as: UTF8.self)

@@ -34,8 +34,7 @@ import VersionTree
         }
     }
 
-    @Test("is told once: how many failures, and for how long")
-    func told() throws {
+    @Test func `is told once: how many failures, and for how long`() throws {
         record([
             (0, check(.nothingNew)), (100, check(.offline, "no route")),
             (1000, check(.offline, "no route")), (1900, .retried(reason: "503", milliseconds: 9)),
@@ -54,8 +53,7 @@ import VersionTree
         try expect(answers.count, equals: 2)
     }
 
-    @Test("is not told of another origin, nor where only the store had failed")
-    func others() throws {
+    @Test func `is not told of another origin, nor where only the store had failed`() throws {
         let full = JournalFailure(StoreError(.outOfSpace, "full"))
         record([
             (0, check(.offline, "no route", of: "https://b.example")), (1, check(.nothingNew)),
@@ -66,8 +64,7 @@ import VersionTree
         try expect(answers, equals: ["https://b.example answers again after 1 failure in 9 s"])
     }
 
-    @Test("says no time if the clock was set meanwhile")
-    func clock() throws {
+    @Test func `says no time if the clock was set meanwhile`() throws {
         record([(60, check(.offline, "no route"))], from: 0)
         record([(0, check(.nothingNew))])
         record([(10, check(.offline, "no route")), (5, check(.nothingNew))])

@@ -61,9 +61,8 @@ import VersionTree
         try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
     }
 
-    @Test(
-        "1: refuses truncated bytes under the right entity tag", arguments: MeteorDialect.allCases)
-    func truncated(_ dialect: MeteorDialect) throws {
+    @Test(arguments: MeteorDialect.allCases)
+    func `1: refuses truncated bytes under the right entity tag`(_ dialect: MeteorDialect) throws {
         let place = try place(dialect)
         let whole = try require(
             try ServedMeteor(2, dialect).contents()[path(Self.script)])
@@ -78,8 +77,8 @@ import VersionTree
         try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
     }
 
-    @Test("2: proves bytes whose entity tag a proxy has taken", arguments: MeteorDialect.allCases)
-    func untagged(_ dialect: MeteorDialect) throws {
+    @Test(arguments: MeteorDialect.allCases)
+    func `2: proves bytes whose entity tag a proxy has taken`(_ dialect: MeteorDialect) throws {
         let place = try place(dialect)
         for (path, content) in try ServedMeteor(2, dialect).contents() {
             place.origin.put(content.tagged(nil), at: path)
@@ -93,8 +92,7 @@ import VersionTree
         try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
     }
 
-    @Test("3: refuses the index page of another version in today's form")
-    func modernPage() throws {
+    @Test func `3: refuses the index page of another version in today's form`() throws {
         let place = try place(.today)
         var release = ServedMeteor(2, .today)
         release.pageVersion = "version3"
@@ -105,8 +103,7 @@ import VersionTree
             equals: "Version mismatch for index page, expected: version2, actual: version3")
     }
 
-    @Test("4: completes when a connection was refused and the server comes back")
-    func refused() throws {
+    @Test func `4: completes when a connection was refused and the server comes back`() throws {
         let place = try place()
         let origin = place.origin
         let isClosed = InterruptionFlag()
@@ -147,8 +144,7 @@ import VersionTree
         try expect(place.start(), equals: "version2")
     }
 
-    @Test("7: keeps what waits when what runs is confirmed")
-    func pending() throws {
+    @Test func `7: keeps what waits when what runs is confirmed`() throws {
         let place = try place()
         let versions = try place.device.reopened()
         let boot = try versions.boot()
@@ -158,8 +154,7 @@ import VersionTree
         try expect(place.start(), equals: "version2")
     }
 
-    @Test("8: has no file that its release does not have")
-    func closed() throws {
+    @Test func `8: has no file that its release does not have`() throws {
         let place = try place()
         var release = ServedMeteor(2)
         release.files.removeAll { $0.path == "app/some-text.txt" }
@@ -199,8 +194,8 @@ import VersionTree
         expect(dialect == .content || place.asked.count == 2)
     }
 
-    @Test("11: fetches what is listed under two URLs or paths once, and keeps it once")
-    func twice() throws {
+    @Test
+    func `11: fetches what is listed under two URLs or paths once, and keeps it once`() throws {
         let place = try place(.today)
         var release = ServedMeteor(2, .today)
         release.add(asset: "app/images/x.png", "picture")
@@ -270,8 +265,8 @@ import VersionTree
         try expect(place.start(), equals: "version1")
     }
 
-    @Test("17: two processes pull the same release at once, and both end right")
-    func together() async throws {
+    @Test
+    func `17: two processes pull the same release at once, and both end right`() async throws {
         for dialect in [MeteorDialect.content, .today] {
             let place = try place(dialect)
             try await withThrowingTaskGroup(of: String.self) { group in

@@ -44,8 +44,8 @@ import VersionTree
         try expect(place.start(), equals: "version1")
     }
 
-    @Test("1: a server that switches and goes is an error, and what came of it is kept")
-    func switchingAway() throws {
+    @Test
+    func `1: a server that switches and goes is an error, and what came of it is kept`() throws {
         let place = try place(ServedMeteor(2))
         place.origin.play([.switchAll(after: 100, to: [:])], on: Self.script)
         let error = try place.expectRefusal()
@@ -55,8 +55,8 @@ import VersionTree
         try expect(place.start(), equals: "version2")
     }
 
-    @Test("3: a file under two URLs fails every update: it is one file with two URLs")
-    func twoURLs() throws {
+    @Test
+    func `3: a file under two URLs fails every update: it is one file with two URLs`() throws {
         var release = ServedMeteor(2, .today)
         release.add(asset: "app/fonts/a.woff", "a font")
         let place = try place(release)
@@ -149,8 +149,7 @@ import VersionTree
         try place.expectClean()
     }
 
-    @Test("a new configuration of the same version is no update")
-    func configuration() throws {
+    @Test func `a new configuration of the same version is no update`() throws {
         var release = ServedMeteor(2)
         let place = try place(release)
         try place.pull()
@@ -174,8 +173,7 @@ struct MeteorLabelledTests {
         return release
     }
 
-    @Test("is fetched once, and recognized by its label from then on")
-    func recognized() throws {
+    @Test func `is fetched once, and recognized by its label from then on`() throws {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1, .today))
         try place.live(release(2))
@@ -186,8 +184,7 @@ struct MeteorLabelledTests {
         try expect(place.tree("version3"), equals: release(3).tree)
     }
 
-    @Test("is recognized in what was shipped")
-    func shipped() throws {
+    @Test func `is recognized in what was shipped`() throws {
         let place = try MeteorPlace()
         try place.ship(release(1))
         try place.serve(release(2))
@@ -196,8 +193,7 @@ struct MeteorLabelledTests {
         try expect(place.start(), equals: "version2")
     }
 
-    @Test("is fetched if it has another size by now")
-    func resized() throws {
+    @Test func `is fetched if it has another size by now`() throws {
         let place = try MeteorPlace()
         try place.ship(release(1))
         try place.serve(release(2, "generated anew"))
@@ -207,8 +203,7 @@ struct MeteorLabelledTests {
         try expect(place.tree("version2")["app/generated.bin"], equals: "generated anew")
     }
 
-    @Test("is found though another version still waits for it")
-    func awaited() throws {
+    @Test func `is found though another version still waits for it`() throws {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1, .today))
         try place.serve(release(2))
@@ -229,8 +224,7 @@ struct MeteorLabelledTests {
         try place.expectClean()
     }
 
-    @Test("is checked by its length and entity tag at least")
-    func checked() throws {
+    @Test func `is checked by its length and entity tag at least`() throws {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1, .today))
         try place.serve(release(2))
@@ -268,8 +262,7 @@ struct MeteorLabelledTests {
         expect(place.asked, equals: once("manifest.json"))
     }
 
-    @Test("is shown by its URLs, and knows which app it is")
-    func served() throws {
+    @Test func `is shown by its URLs, and knows which app it is`() throws {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1, .today), as: "1.0.3+45")
         let manifest = try place.device.reopened().manifest(
@@ -281,9 +274,8 @@ struct MeteorLabelledTests {
     }
 
     @Test(
-        "with a broken program.json is shown all the same",
         arguments: ["{", "[]", "{\"manifest\":[]}"])
-    func broken(_ text: String) throws {
+    func `with a broken program.json is shown all the same`(_ text: String) throws {
         let store = try TemporaryStore()
         let path = store.directory.appending("app")
         try writeTree(path, ["program.json": text, "index.html": "<p>"])

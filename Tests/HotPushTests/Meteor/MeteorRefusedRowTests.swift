@@ -104,8 +104,8 @@ struct MeteorRefusedRowTests {
         return place
     }
 
-    @Test("is refused in the plugin's words, and never shown", arguments: MeteorFailure.all)
-    func refused(_ failure: MeteorFailure) throws {
+    @Test(arguments: MeteorFailure.all)
+    func `is refused in the plugin's words, and never shown`(_ failure: MeteorFailure) throws {
         let place = try place(failure)
         let error = try place.expectRefusal()
         expect(error?.message, equals: failure.message)
@@ -118,8 +118,7 @@ struct MeteorRefusedRowTests {
         try place.expectClean()
     }
 
-    @Test("is taken when the fault is mended, and only what is left is fetched")
-    func mended() throws {
+    @Test func `is taken when the fault is mended, and only what is left is fetched`() throws {
         let place = try place(MeteorFailure.all[1])
         try place.expectRefusal()
         place.origin.forgetRequests()
@@ -132,8 +131,7 @@ struct MeteorRefusedRowTests {
         try expect(place.tree("version2"), equals: release.tree)
     }
 
-    @Test("for other native code is taken by who insists, or says that it has it")
-    func forced() throws {
+    @Test func `for other native code is taken by who insists, or says that it has it`() throws {
         let failure = try require(MeteorFailure.all.last)
         var options = MeteorPlace.options
         options.app.compatibility = "another"
@@ -144,8 +142,7 @@ struct MeteorRefusedRowTests {
         try expect(place(failure).pull(options).version, equals: "version2")
     }
 
-    @Test("is held against what a pulled version has kept, on each platform")
-    func kept() throws {
+    @Test func `is held against what a pulled version has kept, on each platform`() throws {
         let place = try MeteorPlace()
         var old = ServedMeteor(2)
         old.rootURL = "https://example.org/"

@@ -52,9 +52,8 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
 }
 
 @Suite("Meteor's rows: an update", .timeLimit(.minutes(60))) struct MeteorRowTests {
-    @Test(
-        "rows 27, 31, 36: is shown after the next start only", arguments: try MeteorScenario.all())
-    func switching(_ scenario: MeteorScenario) throws {
+    @Test(arguments: try MeteorScenario.all())
+    func `rows 27, 31, 36: is shown after the next start only`(_ scenario: MeteorScenario) throws {
         let (place, release) = try scenario.begin()
         let old = try place.current
         try place.pull()
@@ -65,8 +64,8 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         try expect(place.tree(release.version)["index.html"], equals: release.tree["index.html"])
     }
 
-    @Test("rows 28, 32, 37: asks only for what has changed", arguments: try MeteorScenario.all())
-    func requests(_ scenario: MeteorScenario) throws {
+    @Test(arguments: try MeteorScenario.all())
+    func `rows 28, 32, 37: asks only for what has changed`(_ scenario: MeteorScenario) throws {
         let (place, _) = try scenario.begin()
         let report = try place.pull()
         expect(place.asked, equals: scenario.asked)
@@ -77,8 +76,8 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("rows 29, 33, 38: has what has not changed, too", arguments: try MeteorScenario.all())
-    func unchanged(_ scenario: MeteorScenario) throws {
+    @Test(arguments: try MeteorScenario.all())
+    func `rows 29, 33, 38: has what has not changed, too`(_ scenario: MeteorScenario) throws {
         let (place, release) = try scenario.begin()
         try place.pull()
         let tree = try place.tree(release.version)
@@ -94,9 +93,8 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         try place.expectClean()
     }
 
-    @Test(
-        "rows 30, 35, 41: is remembered by the next processes", arguments: try MeteorScenario.all())
-    func remembered(_ scenario: MeteorScenario) throws {
+    @Test(arguments: try MeteorScenario.all())
+    func `rows 30, 35, 41: is remembered by the next processes`(_ scenario: MeteorScenario) throws {
         let (place, release) = try scenario.begin()
         try place.pull()
         try place.start()
@@ -122,8 +120,7 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         expect(unreferenced, equals: 0)
     }
 
-    @Test("row 39: to the shipped version brings nothing and adds nothing")
-    func notAgain() throws {
+    @Test func `row 39: to the shipped version brings nothing and adds nothing`() throws {
         let (place, _) = try MeteorScenario.all()[2].begin()
         let usage = try place.device.reopened().store.usage()
         let objects = [usage.objects, Int(usage.objectBytes)]
@@ -149,8 +146,7 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         try expect(place.start(), equals: "version2")
     }
 
-    @Test("rows 42, 43: of what is shown already is nothing, at one request")
-    func nothingNew() throws {
+    @Test func `rows 42, 43: of what is shown already is nothing, at one request`() throws {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1))
         try place.serve(ServedMeteor(1))
@@ -181,8 +177,7 @@ struct MeteorPartialRowTests {
 
     private var template: String { "app/template.mobileapp.js" }
 
-    @Test("rows 62 to 64: goes on with what is left")
-    func same() throws {
+    @Test func `rows 62 to 64: goes on with what is left`() throws {
         let map = try MeteorScenario.map(2)
         let place = try interrupted(without: ["", template, map], after: 2)
         try place.pull()
@@ -193,8 +188,8 @@ struct MeteorPartialRowTests {
         try place.expectClean()
     }
 
-    @Test("row 62: does not ask for the index page again, and knows its app all the same")
-    func page() throws {
+    @Test
+    func `row 62: does not ask for the index page again, and knows its app all the same`() throws {
         let map = try MeteorScenario.map(2)
         let place = try interrupted(without: [template, map], after: 3)
         try place.pull()
@@ -224,8 +219,7 @@ struct MeteorPartialRowTests {
         try place.expectClean()
     }
 
-    @Test("goes on under the same name with other content")
-    func renamed() throws {
+    @Test func `goes on under the same name with other content`() throws {
         let place = try interrupted(
             without: ["", template, MeteorScenario.map(2)], after: 2)
         var release = ServedMeteor(3)

@@ -18,8 +18,7 @@ import VersionTree
         ]
     }
 
-    @Test("holds what other systems say without loss")
-    func lossless() throws {
+    @Test func `holds what other systems say without loss`() throws {
         for system in Self.systems {
             for document in try system.samples {
                 try expect(system.write(try system.read(document)), equals: document, "\(system)")
@@ -27,8 +26,7 @@ import VersionTree
         }
     }
 
-    @Test("has rules that releases of other systems keep")
-    func valid() throws {
+    @Test func `has rules that releases of other systems keep`() throws {
         for system in Self.systems {
             for release in try system.releases {
                 #expect(throws: Never.self, "\(system)") { try release.validate(origin: nil) }
@@ -134,8 +132,8 @@ import VersionTree
         ),
     ]
 
-    @Test("refuses what cannot be asked for or is not so", arguments: 0..<bad.count)
-    func refuses(_ number: Int) throws {
+    @Test(arguments: 0..<bad.count)
+    func `refuses what cannot be asked for or is not so`(_ number: Int) throws {
         let (name, words, change) = Self.bad[number]
         var release = Release(
             family: "list/1", version: try VersionName("1"), trust: .digest, received: [])
@@ -150,8 +148,7 @@ import VersionTree
         expect(error?.message.contains(words), equals: true, "\(error?.message ?? "")")
     }
 
-    @Test("refuses a second source without TLS, if the release came by it")
-    func secure() throws {
+    @Test func `refuses a second source without TLS, if the release came by it`() throws {
         var release = Release(
             family: "list/1", version: try VersionName("1"), trust: .length, received: [])
         release.files = [ReleaseFile(path: try TreePath("index.html"))]

@@ -9,8 +9,7 @@ import Testing
     "A transfer from nginx",
     .enabled(if: Nginx.isInstalled, "nginx is not installed (apt install nginx-light)"))
 struct NginxTests {
-    @Test("comes whole, many over few connections")
-    func many() throws {
+    @Test func `comes whole, many over few connections`() throws {
         let nginx = try Nginx()
         for number in 0..<200 {
             try nginx.put("\(number)", sampleBytes(number * 31, seed: UInt64(number)))
@@ -30,8 +29,7 @@ struct NginxTests {
         expect(Set(log.map(\.connection)).count <= 16)
     }
 
-    @Test("is resumed with a range and the tag of the first part")
-    func resumed() throws {
+    @Test func `is resumed with a range and the tag of the first part`() throws {
         let nginx = try Nginx()
         let bytes = sampleBytes(100_000)
         try nginx.put("f", bytes)
@@ -75,8 +73,7 @@ struct NginxTests {
         expect(changed.bytes, equals: sampleBytes(100_000, seed: 2) + [1])
     }
 
-    @Test("is as it stands on disk, unless encodings are asked for")
-    func encoding() throws {
+    @Test func `is as it stands on disk, unless encodings are asked for`() throws {
         let nginx = try Nginx()
         let text = Array(String(repeating: "so much of the same ", count: 5000).utf8)
         try nginx.put("f.txt", text)
@@ -89,8 +86,7 @@ struct NginxTests {
         expect(encoded.bytes, equals: text)
     }
 
-    @Test("is not made if the tag is known")
-    func unchanged() throws {
+    @Test func `is not made if the tag is known`() throws {
         let nginx = try Nginx()
         try nginx.put("f", sampleBytes(100))
         let tag = try require(try fetch(nginx.url + "/f").head?["etag"])
@@ -116,8 +112,8 @@ struct TLSTests {
         .local.with { $0.certificatesFile = nginx.certificate }
     }
 
-    @Test("speaks HTTP/2 where it is offered, all on one connection", arguments: [true, false])
-    func version(_ isHTTP2Allowed: Bool) throws {
+    @Test(arguments: [true, false])
+    func `speaks HTTP/2 where it is offered, all on one connection`(_ isHTTP2Allowed: Bool) throws {
         let nginx = try served()
         let client = CollectingClient(
             (0..<50).map { TransferRequest(id: $0, url: nginx.tlsURL + "/\($0)") })
@@ -133,8 +129,7 @@ struct TLSTests {
         expect(Set(log.map(\.connection)).count <= (isHTTP2Allowed ? 1 : 16))
     }
 
-    @Test("is not made with a certificate that nobody vouches for")
-    func untrusted() throws {
+    @Test func `is not made with a certificate that nobody vouches for`() throws {
         let nginx = try served()
         let result = try fetch(nginx.tlsURL + "/1")
         expect(result.failure, equals: .security)
@@ -143,8 +138,7 @@ struct TLSTests {
         try expect(nginx.log().isEmpty)
     }
 
-    @Test("is not made with another name's certificate")
-    func otherName() throws {
+    @Test func `is not made with another name's certificate`() throws {
         let nginx = try served()
         let url = nginx.tlsURL.replacing("localhost", with: "localhost.localdomain.invalid")
         let result = try fetch(
@@ -154,8 +148,7 @@ struct TLSTests {
         try expect(fetch(url, options(nginx)).failure, equals: .resolve)
     }
 
-    @Test("is not made without the file of certificates")
-    func noFile() throws {
+    @Test func `is not made without the file of certificates`() throws {
         let nginx = try served()
         let result = try fetch(
             nginx.tlsURL + "/1", .local.with { $0.certificatesFile = "/nowhere/certificates.pem" })
@@ -172,8 +165,7 @@ struct TLSTests {
         expect(result.failure, equals: .connect, "\(result.message)")
     }
 
-    @Test("ends as connect if the handshake is never answered")
-    func silentHandshake() throws {
+    @Test func `ends as connect if the handshake is never answered`() throws {
         let origin = try FaultyOrigin()
         let result = try fetch(
             origin.url.replacing("http:", with: "https:") + "/f",
@@ -181,15 +173,13 @@ struct TLSTests {
         expect(result.failure, equals: .connect, "\(result.message)")
     }
 
-    @Test("ends as security if the peer speaks no TLS")
-    func plainPeer() throws {
+    @Test func `ends as security if the peer speaks no TLS`() throws {
         let nginx = try Nginx()
         let result = try fetch(nginx.url.replacing("http:", with: "https:") + "/f")
         expect(result.failure, equals: .security, "\(result.message)")
     }
 
-    @Test("is not left for a plain one by a redirect; the other way is open")
-    func redirects() throws {
+    @Test func `is not left for a plain one by a redirect; the other way is open`() throws {
         let nginx = try served()
         let down = try fetch(nginx.tlsURL + "/to-plain/1", options(nginx))
         expect(down.failure, equals: .redirect)

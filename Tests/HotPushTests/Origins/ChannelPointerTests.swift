@@ -34,8 +34,7 @@ import VersionTree
         try ChannelPointer(parsing: Array(text.utf8), of: .stable)
     }
 
-    @Test("is read and written without a byte of difference")
-    func roundTrip() throws {
+    @Test func `is read and written without a byte of difference`() throws {
         let full = """
             {"castreeChannel":1,"channel":"stable","createdAt":9,"releases":[{"content":"\(Self.digits)",\
             "createdAt":5,"mandatory":true,"manifest":"\(Self.digits)","manifestBytes":120,\
@@ -63,8 +62,7 @@ import VersionTree
         expect(pointer.releases[1].target, equals: .embedded)
     }
 
-    @Test("may offer nothing, and fields in any order with white space")
-    func lenient() throws {
+    @Test func `may offer nothing, and fields in any order with white space`() throws {
         try expect(parse(Self.pointer("")).releases.isEmpty)
         let text = """
              { "sequence" : 8, "releases" : [ ], "createdAt" : 0, "channel" : "stable",
@@ -73,8 +71,7 @@ import VersionTree
         try expect(parse(text).createdAt, equals: 0)
     }
 
-    @Test("of a newer format is refused with the advice to use a newer castree")
-    func newer() throws {
+    @Test func `of a newer format is refused with the advice to use a newer castree`() throws {
         let error = #expect(throws: StoreError.self) {
             try parse(#"{"castreeChannel":2,"everything":"different"}"#)
         }
@@ -128,8 +125,8 @@ import VersionTree
         ).replacing("\"sequence\":8}", with: "\"sequence\":100}"),
     ]
 
-    @Test("is refused when it breaks a rule, by one code and in words", arguments: hostile)
-    func hostilePointers(_ text: String) throws {
+    @Test(arguments: hostile)
+    func `is refused when it breaks a rule, by one code and in words`(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try parse(text) }
         expect(error?.code, equals: .badPointer, "\(text.prefix(200))")
         expect(error?.message.hasPrefix("the pointer of channel stable is refused: "), equals: true)
@@ -172,8 +169,8 @@ import VersionTree
         try expect(place.read()?.version, equals: "2")
     }
 
-    @Test("that is not ahead is never taken back by a publisher whose clock is behind")
-    func clockBehind() throws {
+    @Test
+    func `that is not ahead is never taken back by a publisher whose clock is behind`() throws {
         let place = try PublishingPlace()
         let before = try place.publish("1").pointer
         place.clock.advance(-1_759_999_000)
@@ -181,8 +178,7 @@ import VersionTree
         expect(next.sequence, equals: before.sequence + 1)
     }
 
-    @Test("is refused when it is not UTF-8, and beyond 256 KiB before it is read")
-    func sizes() throws {
+    @Test func `is refused when it is not UTF-8, and beyond 256 KiB before it is read`() throws {
         var bytes = Array(Self.pointer(more: #","x":"?""#).utf8)
         bytes[bytes.count - 3] = 0xFF
         expect(code { try ChannelPointer(parsing: bytes, of: .stable) }, equals: .badPointer)
@@ -191,8 +187,7 @@ import VersionTree
         expect(code { try parse(long) }, equals: .tooLarge)
     }
 
-    @Test("keeps, when a roll-out grows, fields that a newer castree has put there")
-    func foreignFieldsSurvivePublishing() throws {
+    @Test func `keeps, when a roll-out grows, fields that a newer castree has put there`() throws {
         let place = try PublishingPlace()
         let offer = ReleaseOffer(rollout: Rollout(perMille: 10, salt: "x"))
         var pointer = try place.publisher().publish("1", of: place.versions, as: offer).pointer

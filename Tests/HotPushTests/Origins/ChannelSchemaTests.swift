@@ -59,40 +59,36 @@ import VersionTree
             + "\"manifestBytes\":7,\"sequence\":8,\"version\":\"1\"\(more)}"
     }
 
-    @Test(
-        "takes what the reader takes",
-        arguments: [
-            text(""), text(release()), text(release(",\"future\":[1]"), ",\"more\":{}"),
-            text("{\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
-            text(release(",\"rolloutPerMille\":0,\"rolloutSalt\":\"\"")),
-            text(release(",\"requirements\":{\"minimumAppVersion\":\"3.1\"}")),
-            text(release(",\"delivery\":\"\(address)\",\"deliveryBytes\":7")),
-            text(release(",\"facts\":\"\(address)\"")),
-        ])
-    func taken(_ text: String) throws {
+    @Test(arguments: [
+        text(""), text(release()), text(release(",\"future\":[1]"), ",\"more\":{}"),
+        text("{\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
+        text(release(",\"rolloutPerMille\":0,\"rolloutSalt\":\"\"")),
+        text(release(",\"requirements\":{\"minimumAppVersion\":\"3.1\"}")),
+        text(release(",\"delivery\":\"\(address)\",\"deliveryBytes\":7")),
+        text(release(",\"facts\":\"\(address)\"")),
+    ])
+    func `takes what the reader takes`(_ text: String) throws {
         _ = try ChannelPointer(parsing: Array(text.utf8), of: .stable)
         expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))), equals: [])
     }
 
-    @Test(
-        "refuses what the reader refuses",
-        arguments: [
-            "[]", "{}", text("[]"), text("{\"createdAt\":1,\"sequence\":8}"),
-            text(release(",\"mandatory\":1")), text(release(",\"rolloutPerMille\":5")),
-            text(release(",\"rolloutPerMille\":1001,\"rolloutSalt\":\"\"")),
-            text(release(",\"requirements\":{\"a kind\":\"1\"}")),
-            text(
-                "{\"createdAt\":1,\"delivery\":\"\(address)\",\"deliveryBytes\":7,\"embedded\":true,"
-                    + "\"sequence\":8}"),
-            text(release(",\"requirements\":{\"kind\":1}")), text(release(",\"facts\":\"\"")),
-            text("{\"createdAt\":1,\"embedded\":true,\"facts\":\"\(address)\",\"sequence\":8}"),
-            text(
-                "{\"content\":\"\(address)\",\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
-            text(release().replacing("\"manifestBytes\":7", with: "\"manifestBytes\":0")),
-            text(release().replacing("abab\"", with: "abAB\"")),
-            text("").replacing("\"castreeChannel\":1", with: "\"castreeChannel\":2"),
-        ])
-    func refused(_ text: String) throws {
+    @Test(arguments: [
+        "[]", "{}", text("[]"), text("{\"createdAt\":1,\"sequence\":8}"),
+        text(release(",\"mandatory\":1")), text(release(",\"rolloutPerMille\":5")),
+        text(release(",\"rolloutPerMille\":1001,\"rolloutSalt\":\"\"")),
+        text(release(",\"requirements\":{\"a kind\":\"1\"}")),
+        text(
+            "{\"createdAt\":1,\"delivery\":\"\(address)\",\"deliveryBytes\":7,\"embedded\":true,"
+                + "\"sequence\":8}"),
+        text(release(",\"requirements\":{\"kind\":1}")), text(release(",\"facts\":\"\"")),
+        text("{\"createdAt\":1,\"embedded\":true,\"facts\":\"\(address)\",\"sequence\":8}"),
+        text(
+            "{\"content\":\"\(address)\",\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
+        text(release().replacing("\"manifestBytes\":7", with: "\"manifestBytes\":0")),
+        text(release().replacing("abab\"", with: "abAB\"")),
+        text("").replacing("\"castreeChannel\":1", with: "\"castreeChannel\":2"),
+    ])
+    func `refuses what the reader refuses`(_ text: String) throws {
         #expect(throws: StoreError.self) {
             try ChannelPointer(parsing: Array(text.utf8), of: .stable)
         }

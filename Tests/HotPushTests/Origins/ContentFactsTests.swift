@@ -30,8 +30,7 @@ import VersionTree
         try ContentFacts(parsing: Array(text.utf8))
     }
 
-    @Test("have one spelling, in which they are written and read")
-    func golden() throws {
+    @Test func `have one spelling, in which they are written and read`() throws {
         let address = { (text: String) throws in try require(ObjectID(text)) }
         let facts = ContentFacts([
             ObjectFacts(
@@ -56,8 +55,7 @@ import VersionTree
         #expect(throws: StoreError.self) { try ContentFacts(bytes, named: .zero) }
     }
 
-    @Test("find each of many objects")
-    func many() throws {
+    @Test func `find each of many objects`() throws {
         var objects: [ObjectFacts] = []
         for number in 0..<300 {
             objects.append(
@@ -70,8 +68,7 @@ import VersionTree
         try expect(facts[address(of: "300")] == nil)
     }
 
-    @Test("are refused in any other spelling, and if they break a rule")
-    func hostile() throws {
+    @Test func `are refused in any other spelling, and if they break a rule`() throws {
         let text = Self.text()
         let objects = Self.objects
         var refused = ["", "[]", "{}", "null", String(text.dropLast()), text + "\n", " " + text]

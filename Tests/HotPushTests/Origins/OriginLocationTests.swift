@@ -32,23 +32,20 @@ import Testing
         expect(reference.channel?.description, equals: channel)
     }
 
-    @Test(
-        "is refused where it can mean nothing",
-        arguments: [
-            "", "gs://app/updates", "ftp://host/x", "castree:x", "http:", "http://", "http:///x",
-            "https:/x",
-            "http://user@", "https://cdn.example/?a=b", "https://cdn.example/#x",
-            "https://cdn.example/a b",
-            "https://cdn.example/ü", "file:srv", "file://other.host/srv", "file:///srv/%zz",
-            "file:///a%00b",
-            "file:///%ff", "file:///%f", "a\nb", "http://h\u{7F}",
-        ])
-    func refuses(_ text: String) throws {
+    @Test(arguments: [
+        "", "gs://app/updates", "ftp://host/x", "castree:x", "http:", "http://", "http:///x",
+        "https:/x",
+        "http://user@", "https://cdn.example/?a=b", "https://cdn.example/#x",
+        "https://cdn.example/a b",
+        "https://cdn.example/ü", "file:srv", "file://other.host/srv", "file:///srv/%zz",
+        "file:///a%00b",
+        "file:///%ff", "file:///%f", "a\nb", "http://h\u{7F}",
+    ])
+    func `is refused where it can mean nothing`(_ text: String) throws {
         expect(code { try OriginReference(parsing: text) }, equals: .badOrigin)
     }
 
-    @Test("shows no password in messages")
-    func masked() throws {
+    @Test func `shows no password in messages`() throws {
         let location = try OriginReference(parsing: "https://me:secret@cdn.example/app").location
         expect(location.description, equals: "https://***@cdn.example/app")
         expect(
@@ -56,8 +53,7 @@ import Testing
             equals: "https://me:secret@cdn.example/app/origin.json")
     }
 
-    @Test("leads to every file by the layout alone")
-    func layout() throws {
+    @Test func `leads to every file by the layout alone`() throws {
         let address = try require(ObjectID(String(repeating: "0a", count: 32)))
         let rest = String(repeating: "0a", count: 31)
         expect(OriginLayout.object(address), equals: "objects/0a/\(rest)")

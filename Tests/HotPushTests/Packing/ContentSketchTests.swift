@@ -31,8 +31,7 @@ import Testing
             .base(of: wanted, sketch(text), where: isAllowed)?.address.bytes[0]
     }
 
-    @Test("is what it has most in common with, wherever the common bytes stand")
-    func mostInCommon() throws {
+    @Test func `is what it has most in common with, wherever the common bytes stand`() throws {
         let (first, second) = (PackingFixture.text(1, 40_000), PackingFixture.text(2, 40_000))
         let others = [
             PackingFixture.text(3, 40_000), String(second.prefix(9000)) + first.prefix(30_000),
@@ -43,8 +42,7 @@ import Testing
         try expect(base(second, among: others) { $0.address.bytes[0] != 2 }, equals: 1)
     }
 
-    @Test("is nothing where less than a twentieth is common")
-    func nothing() throws {
+    @Test func `is nothing where less than a twentieth is common`() throws {
         let text = PackingFixture.text(1, 100_000)
         try expect(base(text, among: [PackingFixture.text(2, 100_000)]) == nil)
         let little = PackingFixture.text(2, 100_000) + text.prefix(1500)
@@ -53,8 +51,8 @@ import Testing
         try expect(base("", among: []) == nil)
     }
 
-    @Test("is found for contents of very different sizes, and with fewer hashes of each")
-    func sizes() throws {
+    @Test
+    func `is found for contents of very different sizes, and with fewer hashes of each`() throws {
         let large = PackingFixture.text(1, 600_000)
         let part = String(large.prefix(300_000).suffix(60_000))
         let small = String(part.suffix(4000))
@@ -66,15 +64,13 @@ import Testing
         }
     }
 
-    @Test("of two that have the same in common is the one of the nearer size")
-    func nearest() throws {
+    @Test func `of two that have the same in common is the one of the nearer size`() throws {
         let text = PackingFixture.text(1, 6000)
         try expect(
             base(text + "x", among: [text + String(repeating: "y", count: 1500), text]), equals: 1)
     }
 
-    @Test("keeps no more hashes than it may, of runs of one byte neither")
-    func limits() {
+    @Test func `keeps no more hashes than it may, of runs of one byte neither`() {
         expect(sketch(PackingFixture.text(1, 200_000), limit: 100).hashes.count, equals: 100)
         expect(sketch(String(repeating: "a", count: 200_000)).hashes.count <= 1)
         let whole = sketch(PackingFixture.text(1, 200_000))

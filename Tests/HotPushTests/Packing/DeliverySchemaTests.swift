@@ -49,30 +49,26 @@ import VersionTree
         return try Delivery(parsing: Array(text.utf8), of: version)
     }
 
-    @Test(
-        "takes what the reader takes",
-        arguments: [
-            text(""), text(pack()), text(pack(",\"from\":[\"\(address)\"]")),
-            text(pack(",\"future\":[1]")), text(pack().replacing("[1]", with: "[1,77]")),
-        ])
-    func taken(_ text: String) throws {
+    @Test(arguments: [
+        text(""), text(pack()), text(pack(",\"from\":[\"\(address)\"]")),
+        text(pack(",\"future\":[1]")), text(pack().replacing("[1]", with: "[1,77]")),
+    ])
+    func `takes what the reader takes`(_ text: String) throws {
         _ = try Self.read(text)
         expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))), equals: [])
     }
 
-    @Test(
-        "refuses what the reader refuses",
-        arguments: [
-            "[]", "{}", text("1"), text(pack().replacing("\"toc\":50", with: "\"toc\":23")),
-            text(pack().replacing("\"bytes\":100", with: "\"bytes\":0")),
-            text(pack().replacing("\"bytes\":100", with: "\"bytes\":1")),
-            text(pack().replacing("\"bytes\":100", with: "\"bytes\":23")),
-            text(pack().replacing("\"bytes\":100", with: "\"bytes\":4294967297")),
-            text(pack().replacing("\"objects\":1,", with: "")),
-            text(pack(",\"from\":[]")), text(pack(",\"from\":[\"abc\"]")),
-            text("").replacing("\"castreeDelivery\":1", with: "\"castreeDelivery\":2"),
-        ])
-    func refused(_ text: String) throws {
+    @Test(arguments: [
+        "[]", "{}", text("1"), text(pack().replacing("\"toc\":50", with: "\"toc\":23")),
+        text(pack().replacing("\"bytes\":100", with: "\"bytes\":0")),
+        text(pack().replacing("\"bytes\":100", with: "\"bytes\":1")),
+        text(pack().replacing("\"bytes\":100", with: "\"bytes\":23")),
+        text(pack().replacing("\"bytes\":100", with: "\"bytes\":4294967297")),
+        text(pack().replacing("\"objects\":1,", with: "")),
+        text(pack(",\"from\":[]")), text(pack(",\"from\":[\"abc\"]")),
+        text("").replacing("\"castreeDelivery\":1", with: "\"castreeDelivery\":2"),
+    ])
+    func `refuses what the reader refuses`(_ text: String) throws {
         #expect(throws: StoreError.self) { try Self.read(text) }
         expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
     }

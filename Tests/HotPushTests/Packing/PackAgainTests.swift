@@ -23,8 +23,7 @@ import VersionTree
         "\(fixture.place.origin)/\(OriginLayout.pack(pack.address))"
     }
 
-    @Test("stay as they are when others are made, at whatever level")
-    func union() throws {
+    @Test func `stay as they are when others are made, at whatever level`() throws {
         let before = try delivery().packs
         let disk = FaultyFileSystem()
         let more = try fixture.publisher(.before, on: disk) {
@@ -44,8 +43,7 @@ import VersionTree
         try expect(delivery().packs, equals: after)
     }
 
-    @Test("are made again where one is missing, and only that one")
-    func missing() throws {
+    @Test func `are made again where one is missing, and only that one`() throws {
         let before = try delivery().packs
         Damage.remove(path(before[1]))
         let again = try fixture.publish("r2").packing
@@ -54,8 +52,8 @@ import VersionTree
         try fixture.readAll(["r1"])
     }
 
-    @Test("are read by a publisher that verifies, and made again where they are wrong")
-    func verify() throws {
+    @Test
+    func `are read by a publisher that verifies, and made again where they are wrong`() throws {
         let before = try delivery().packs
         for (damaged, version) in zip(before, [nil, "r1"]) {
             try Damage.flip(path(damaged), at: Int(damaged.byteCount) / 2)
@@ -75,8 +73,7 @@ import VersionTree
         try fixture.readAll(["r1"])
     }
 
-    @Test("a content that gave no pack is named, also when it is asked for again")
-    func refused() throws {
+    @Test func `a content that gave no pack is named, also when it is asked for again`() throws {
         try fixture.place.store.add("other", ["a.txt": PackingFixture.text(99, 5000)])
         let notices = Mutex<[String]>([])
         let change: @Sendable (inout PublisherOptions) -> Void = { options in
@@ -153,8 +150,7 @@ import VersionTree
             notices.withLock { $0 }.last?.hasPrefix("the delivery of version r2 is "), equals: true)
     }
 
-    @Test("are not read to the end by a publisher that is interrupted")
-    func interruptedVerifying() throws {
+    @Test func `are not read to the end by a publisher that is interrupted`() throws {
         let publisher = fixture.publisher { options in
             options.verifiesObjects = true
             options.isInterrupted = { true }
@@ -164,8 +160,7 @@ import VersionTree
         )
     }
 
-    @Test("progress is told before anything is compressed")
-    func progress() throws {
+    @Test func `progress is told before anything is compressed`() throws {
         let first = Mutex<PublishProgress?>(nil)
         try fixture.publish("r3") { options in
             options.progress = { step in first.withLock { $0 = $0 ?? step } }
@@ -174,8 +169,7 @@ import VersionTree
         expect(step.step == .packing && step.bytes == 0 && step.bytesTotal > 0)
     }
 
-    @Test("packs from contents that nobody lists go first where a delivery is full")
-    func full() throws {
+    @Test func `packs from contents that nobody lists go first where a delivery is full`() throws {
         func pack(_ number: Int) throws -> Delivery.Pack {
             let address = try ObjectID(of: Array("\(number)".utf8))
             return Delivery.Pack(

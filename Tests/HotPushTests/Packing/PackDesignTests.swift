@@ -39,8 +39,8 @@ import Zstandard
             })
     }
 
-    @Test("hold each object once, alike ones beside each other, and are never too large")
-    func whole() throws {
+    @Test
+    func `hold each object once, alike ones beside each other, and are never too large`() throws {
         let target = try many(1000, count: 900)
         let design = PackDesign(
             wholeOf: target, FrameGrouping(target.manifest, target.objects),
@@ -68,8 +68,7 @@ import Zstandard
         }
     }
 
-    @Test("stay as they were behind a small change")
-    func stable() throws {
+    @Test func `stay as they were behind a small change`() throws {
         let before = try many(1000, count: 900)
         var files = before.manifest.entries.map {
             (path: $0.path.description, byteCount: $0.byteCount, address: $0.address)
@@ -94,8 +93,8 @@ import Zstandard
         expect(frames[1].intersection(joint).count >= joint.count - 4)
     }
 
-    @Test("find short pieces anywhere in a large prefix, although others begin like them")
-    func reach() throws {
+    @Test
+    func `find short pieces anywhere in a large prefix, although others begin like them`() throws {
         var random = SeededRandom(seed: 1)
         let words = (0..<64).map { Array(PackingFixture.text($0, 6).utf8) + [10] }
         var prefix: [UInt8] = []
@@ -113,8 +112,7 @@ import Zstandard
         expect(try require(frame).count < 5500)
     }
 
-    @Test("with prefixes are under every limit of the format")
-    func limits() throws {
+    @Test func `with prefixes are under every limit of the format`() throws {
         let (target, base) = (try many(1000, count: 900), try many(500_000, count: 900))
         let old = base.objects.references
         var random = SeededRandom(seed: 7)

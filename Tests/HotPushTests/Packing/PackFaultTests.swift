@@ -52,8 +52,8 @@ import VersionTree
         expect(packed?.packs.map(\.version), equals: [nil, "r1"])
     }
 
-    @Test("clears up also while another program is just starting and has everything open")
-    func startingProgram() throws {
+    @Test
+    func `clears up also while another program is just starting and has everything open`() throws {
         let frames = fixture.kept("frames")
         let disk = FaultyFileSystem()
         disk.arm(.fail(ENOSPC, at: 5, of: [.write]))

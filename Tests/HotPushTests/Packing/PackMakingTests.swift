@@ -24,8 +24,7 @@ import Zstandard
         return try require(try fixture.publish("r2", change).packing)
     }
 
-    @Test("compresses nothing a second time")
-    func reuse() throws {
+    @Test func `compresses nothing a second time`() throws {
         let first = try publishAll()
         expect(first.madeFrameCount > 0)
         let packs = try fixture.place.published().filter { $0.key.hasPrefix("packs/") }
@@ -39,8 +38,7 @@ import Zstandard
         expect(found.allSatisfy { packs[$0.key] == $0.value })
     }
 
-    @Test("makes again what is damaged among that which it kept, or missing")
-    func damagedFrames() throws {
+    @Test func `makes again what is damaged among that which it kept, or missing`() throws {
         let first = try publishAll()
         let directory = fixture.place.origin + "/.publish/frames/"
         let names = fixture.kept("frames")
@@ -62,8 +60,7 @@ import Zstandard
         try fixture.readAll(["r1"])
     }
 
-    @Test("keeps of frames and sketches what the deliveries on offer need")
-    func bounded() throws {
+    @Test func `keeps of frames and sketches what the deliveries on offer need`() throws {
         _ = try publishAll()
         try fixture.publish("r3") { $0.packs.keptReleaseCount = 1 }
         // Of r3, and of those from which its packs lead.
@@ -80,8 +77,7 @@ import Zstandard
         expect(Damage.names(fixture.place.origin + "/packs").allSatisfy { $0.count == 2 })
     }
 
-    @Test("compresses as much as it is told to")
-    func level() throws {
+    @Test func `compresses as much as it is told to`() throws {
         let text = (0..<4000).map { "line \($0 % 97) of \($0 % 13)" }.joined(separator: "\n")
         try fixture.place.store.add("text", ["a.js": text])
         let sizes = try [1, 19].map { level in
@@ -146,8 +142,7 @@ import Zstandard
         }
     }
 
-    @Test("leads from a version of the store that was never published")
-    func packBase() throws {
+    @Test func `leads from a version of the store that was never published`() throws {
         try fixture.publish("r2") { $0.packs.baseVersions = ["r1"] }
         expect(Set(try fixture.readAll(["r1"]).keys), equals: ["", "r1"])
         let refusal = code {
@@ -156,8 +151,7 @@ import Zstandard
         expect(refusal, equals: .noVersion)
     }
 
-    @Test("leads from no more contents than it is told to, and from each once")
-    func contentCount() throws {
+    @Test func `leads from no more contents than it is told to, and from each once`() throws {
         try fixture.place.store.add("r1-again", PackingFixture.files(1))
         for version in ["r1", "r1-again", "r2"] { try fixture.publish(version) }
         let plan = try fixture.publisher().plan("r3", of: fixture.place.versions)
@@ -166,8 +160,8 @@ import Zstandard
         expect(Set(try fixture.readAll(["r2"]).keys), equals: ["", "r2"])
     }
 
-    @Test("leaves out a content whose objects are gone from store and origin, and says so")
-    func lostBase() throws {
+    @Test
+    func `leaves out a content whose objects are gone from store and origin, and says so`() throws {
         try fixture.publish("r1")
         try fixture.place.versions.retire("r1")
         _ = try fixture.place.versions.collect()
@@ -207,8 +201,7 @@ import Zstandard
         if isInStore { _ = try fixture.readAll(["r1", "r2"]) }
     }
 
-    @Test("reads the bases of a version that the store has given up from the origin")
-    func retiredBase() throws {
+    @Test func `reads the bases of a version that the store has given up from the origin`() throws {
         try fixture.publish("r1")
         let old = try fixture.manifest("r1")
         try fixture.place.versions.retire("r1")
@@ -240,8 +233,7 @@ import Zstandard
         try fixture.readAll([])
     }
 
-    @Test("stops soon when it is interrupted, and goes on with what it has")
-    func interruption() throws {
+    @Test func `stops soon when it is interrupted, and goes on with what it has`() throws {
         let count = Mutex(0)
         let failure = code {
             try fixture.publish("r1") { options in

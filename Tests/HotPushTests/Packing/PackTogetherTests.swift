@@ -28,8 +28,7 @@ import VersionTree
         fixture.publisher(.never) { $0.waitLimit = .zero }
     }
 
-    @Test("a withdrawal does not wait for packs, and what it takes back gets none")
-    func withdrawal() throws {
+    @Test func `a withdrawal does not wait for packs, and what it takes back gets none`() throws {
         let failure = Mutex<StoreError.Code?>(.io)
         let disk = whilePacking {
             let found = code { try impatient().withdraw(VersionName("r1")) }
@@ -60,8 +59,8 @@ import VersionTree
         expect(Set(try fixture.readAll(["r1"]).keys), equals: ["", "r1"])
     }
 
-    @Test("packs that come later change nothing when their release has been withdrawn")
-    func laterWithdrawn() throws {
+    @Test
+    func `packs that come later change nothing when their release has been withdrawn`() throws {
         let disk = whilePacking { _ = try? impatient().withdraw(VersionName("r2")) }
         let plan = try fixture.publisher(.after, on: disk).publish("r2", of: fixture.place.versions)
         expect(plan.packing?.isWithdrawn == true && plan.packing?.packs == [])
@@ -72,8 +71,7 @@ import VersionTree
         expect(refusal, equals: .notOffered)
     }
 
-    @Test("packs that come later find their release behind a newer one")
-    func laterBehind() throws {
+    @Test func `packs that come later find their release behind a newer one`() throws {
         let versions = try fixture.place.store.reopened()
         let disk = whilePacking { _ = try? impatient().publish("r3", of: versions) }
         try fixture.publisher(.after, on: disk).publish("r2", of: fixture.place.versions)
@@ -82,8 +80,7 @@ import VersionTree
         expect(releases.map { $0.delivery != nil }, equals: [false, true, false])
     }
 
-    @Test("two publishers of one release make it once, whole")
-    func together() throws {
+    @Test func `two publishers of one release make it once, whole`() throws {
         let versions = try fixture.place.store.reopened()
         let failure = Mutex<StoreError.Code?>(.io)
         let disk = whilePacking {
@@ -100,8 +97,8 @@ import VersionTree
             !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
     }
 
-    @Test("nothing is written or compressed for a release that is offered with its packs")
-    func idempotent() throws {
+    @Test
+    func `nothing is written or compressed for a release that is offered with its packs`() throws {
         try fixture.publish("r2")
         let before = try fixture.place.published()
         let own = Damage.names(fixture.place.origin + "/.publish").sorted()
@@ -193,8 +190,7 @@ import VersionTree
         try expect(files(fixture, "deliveries") == 1 && files(fixture, "packs") == 3)
     }
 
-    @Test("never reads a pack")
-    func reading() throws {
+    @Test func `never reads a pack`() throws {
         let fixture = try published()
         let disk = FaultyFileSystem()
         try fixture.place.publisher(on: disk).collect(OriginRetention(graceSeconds: 0))

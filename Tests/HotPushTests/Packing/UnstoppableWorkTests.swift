@@ -9,8 +9,7 @@ import Zstandard
 @testable import HotPush
 
 @Suite("Work that cannot be stopped") struct UnstoppableWorkTests {
-    @Test("is waited for, and what it gives or throws is handed on")
-    func waits() throws {
+    @Test func `is waited for, and what it gives or throws is handed on`() throws {
         try expect(UnstoppableWork.run(unless: { false }) { 7 }, equals: 7)
         let failure = code {
             try UnstoppableWork.run(unless: { false }) { () throws(StoreError) -> Int in
@@ -20,8 +19,7 @@ import Zstandard
         expect(failure, equals: .outOfMemory)
     }
 
-    @Test("is not waited for when somebody interrupts it")
-    func interrupted() {
+    @Test func `is not waited for when somebody interrupts it`() {
         let (begins, ends) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let isDone = Atomic<Bool>(false)
         let failure = code {
@@ -37,8 +35,7 @@ import Zstandard
         ends.signal()
     }
 
-    @Test("a frame that takes long has the bytes that one call of the encoder gives")
-    func bytes() throws {
+    @Test func `a frame that takes long has the bytes that one call of the encoder gives`() throws {
         let fixture = try PackingFixture()
         for version in ["r1", "r2"] { try fixture.publish(version) { $0.packs.level = 10 } }
         let old = Array(try require(PackingFixture.files(1)["js/app.7919.js"]).utf8)

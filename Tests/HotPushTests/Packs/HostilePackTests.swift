@@ -165,8 +165,8 @@ import Zstandard
         },
     ]
 
-    @Test("brings nothing wrong, and keeps nothing away: the pack that", arguments: attacks)
-    func attack(_ attack: Attack) throws {
+    @Test(arguments: attacks)
+    func `brings nothing wrong, and keeps nothing away: the pack that`(_ attack: Attack) throws {
         let fixture = try PackedFixture()
         var pack: TestPack
         if attack.isUpdate {
@@ -187,9 +187,7 @@ import Zstandard
         try fixture.base.expectClean()
     }
 
-    @Test(
-        "is a pack of another release: the manifest in it is refused")
-    func anotherRelease() throws {
+    @Test func `is a pack of another release: the manifest in it is refused`() throws {
         let fixture = try PackedFixture()
         try fixture.base.publish("2")
         try fixture.serve([fixture.whole("1")])
@@ -198,13 +196,11 @@ import Zstandard
         try expect(fixture.fallbacks().count, equals: 1)
     }
 
-    @Test(
-        "is refused by its delivery",
-        arguments: [
-            "not JSON", "{}", #"{"castreeDelivery":2}"#,
-            #"{"castreeDelivery":1,"manifest":"00","packs":[]}"#,
-        ])
-    func delivery(_ text: String) throws {
+    @Test(arguments: [
+        "not JSON", "{}", #"{"castreeDelivery":2}"#,
+        #"{"castreeDelivery":1,"manifest":"00","packs":[]}"#,
+    ])
+    func `is refused by its delivery`(_ text: String) throws {
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")]) { $0 = Array(text.utf8) }
         try fixture.run()
@@ -213,10 +209,8 @@ import Zstandard
         expect(!fixture.asked.contains { $0.hasPrefix("/packs/") })
     }
 
-    @Test(
-        "is absent, or cannot be had: objects come one by one",
-        arguments: [403, 404, 410, 416, 500])
-    func absent(_ status: Int) throws {
+    @Test(arguments: [403, 404, 410, 416, 500])
+    func `is absent, or cannot be had: objects come one by one`(_ status: Int) throws {
         for part in ["/packs/", "/deliveries/"] {
             let fixture = try PackedFixture()
             let paths = try fixture.serve([fixture.whole("1")])

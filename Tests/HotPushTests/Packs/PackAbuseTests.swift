@@ -22,8 +22,8 @@ import VersionTree
         }
     }
 
-    @Test("that lies about a pack's beginning gets no more read than a beginning may have")
-    func lyingBeginning() throws {
+    @Test
+    func `that lies about a pack's beginning gets no more read than a beginning may have`() throws {
         let fixture = try PackedFixture()
         try deliver(fixture) { delivery in
             delivery.packs[0].byteCount = 600 << 20
@@ -35,8 +35,7 @@ import VersionTree
         try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
     }
 
-    @Test("with many useless packs has two of them tried")
-    func manyPacks() throws {
+    @Test func `with many useless packs has two of them tried`() throws {
         let fixture = try PackedFixture()
         var packs: [TestPack] = []
         for number in 0..<12 {
@@ -64,8 +63,7 @@ import VersionTree
         expect(Damage.names(fixture.base.device.path + "/staging"), equals: [])
     }
 
-    @Test("that has no room beside what comes out of a pack leaves room for objects")
-    func noRoom() throws {
+    @Test func `that has no room beside what comes out of a pack leaves room for objects`() throws {
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")])
         let error = StoreError(.outOfSpace, "full")
@@ -85,20 +83,17 @@ import VersionTree
         #expect(throws: StoreError.self) { try transfer.giveUp(StoreError(.io, "broken")) }
     }
 
-    @Test(
-        "that sends tags which match anything has none of them kept",
-        arguments: [
-            "*", #""a", "b""#, "a", #""a"#, #"W/*"#, #""a b""#, "\"\u{7F}\"",
-            String(repeating: "x", count: 9000),
-        ])
-    func tags(_ tag: String) throws {
+    @Test(arguments: [
+        "*", #""a", "b""#, "a", #""a"#, #"W/*"#, #""a b""#, "\"\u{7F}\"",
+        String(repeating: "x", count: 9000),
+    ])
+    func `that sends tags which match anything has none of them kept`(_ tag: String) throws {
         expect(
             KeptPointers.tag(of: TransferHead(status: 200, fields: [("etag", tag)], url: "")) == nil
         )
     }
 
-    @Test("whose tags are of a file's second has them kept when that second is over")
-    func youngTags() throws {
+    @Test func `whose tags are of a file's second has them kept when that second is over`() throws {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         let later = "Sun, 06 Nov 1994 08:49:41 GMT"
         func tag(_ sent: String?) -> String? {
@@ -111,8 +106,7 @@ import VersionTree
         expect(tag(later), equals: "\"5f-1\"")
     }
 
-    @Test("is asked without a condition after a day, and by who insists")
-    func staleTags() throws {
+    @Test func `is asked without a condition after a day, and by who insists`() throws {
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")])
         try fixture.run()
@@ -126,8 +120,7 @@ import VersionTree
         }
     }
 
-    @Test("with sizes near the end of all numbers ends no program")
-    func extremes() {
+    @Test func `with sizes near the end of all numbers ends no program`() {
         for value: Int64 in [.max, .max / 2, ChannelPointer.sequenceMax] {
             expect(PackLimits.frameByteCountMax(ofContent: value) >= value)
             expect(PackLimits.packByteCountMax(ofContent: value) > 0)
@@ -135,12 +128,10 @@ import VersionTree
         }
     }
 
-    @Test(
-        "whose pointer says nothing right of its packs costs only these",
-        arguments: [
-            #""delivery":"abc","deliveryBytes":5"#, #""delivery":5"#, #""deliveryBytes":5"#,
-        ])
-    func wrongFields(_ fields: String) throws {
+    @Test(arguments: [
+        #""delivery":"abc","deliveryBytes":5"#, #""delivery":5"#, #""deliveryBytes":5"#,
+    ])
+    func `whose pointer says nothing right of its packs costs only these`(_ fields: String) throws {
         let fixture = try PackedFixture()
         let path = "/" + OriginLayout.pointer(.stable)
         let bytes = try require(

@@ -43,8 +43,7 @@ import VersionTree
             })
     }
 
-    @Test("may be read again and again, up to 512 times what comes out and 256 MiB")
-    func bound() throws {
+    @Test func `may be read again and again, up to 512 times what comes out and 256 MiB`() throws {
         // Five frames of nine bytes.
         let limit: Int64 = 256 << 20 + 512 * 45
         expect(code { try open(frames: 4, baseByteCount: 64 << 20) } == nil)

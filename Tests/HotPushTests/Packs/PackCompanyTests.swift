@@ -11,8 +11,7 @@ import VersionTree
 
 /// Packs beside other pulls, half-copied origins, repairs.
 @Suite("Packs") struct PackCompanyTests {
-    @Test("are fetched once for two pulls of one release at once")
-    func once() throws {
+    @Test func `are fetched once for two pulls of one release at once`() throws {
         let fixture = try PackedFixture()
         let paths = try fixture.serve([fixture.whole("1")])
         let other = PullBeside(fixture.base.device.path, fixture.origin.url)
@@ -25,8 +24,7 @@ import VersionTree
         try fixture.base.expectClean()
     }
 
-    @Test("bring one release to two pulls at once")
-    func together() throws {
+    @Test func `bring one release to two pulls at once`() throws {
         let fixture = try PackedFixture()
         let paths = try fixture.serve([fixture.whole("1")])
         let isFirst = Atomic<Bool>(true)
@@ -85,8 +83,7 @@ import VersionTree
         try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
     }
 
-    @Test("give a repair many objects by ranges, and any that the origin has lost")
-    func repair() throws {
+    @Test func `give a repair many objects by ranges, and any that the origin has lost`() throws {
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")])
         try fixture.run()

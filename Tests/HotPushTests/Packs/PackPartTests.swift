@@ -49,8 +49,8 @@ import VersionTree
             }, equals: .interrupted)
     }
 
-    @Test("is as much progress as its share, outlives a collection, and is gone on with")
-    func kept() throws {
+    @Test
+    func `is as much progress as its share, outlives a collection, and is gone on with`() throws {
         let (bytes, described) = try pack.made()
         let opening = Int(described.openingByteCount)
         let frame = bytes.count - opening
@@ -89,8 +89,7 @@ import VersionTree
         expect(Damage.names(staging), equals: [])
     }
 
-    @Test("is collected when the version is given up")
-    func givenUp() throws {
+    @Test func `is collected when the version is given up`() throws {
         let (bytes, _) = try pack.made()
         try pull(stoppedAt: bytes.count - 1)
         let versions = try device.reopened()
@@ -99,8 +98,7 @@ import VersionTree
         expect(Damage.names(device.path + "/staging"), equals: [])
     }
 
-    @Test("has a name that says what it leads to, and nothing else is taken for one")
-    func names() throws {
+    @Test func `has a name that says what it leads to, and nothing else is taken for one`() throws {
         let (one, other) = (String(repeating: "ab", count: 32), String(repeating: "0c", count: 32))
         let (name, object) = (try require(ObjectID(one)), try require(ObjectID(other)))
         let parts = [

@@ -9,8 +9,7 @@ import VersionTree
 @testable import HotPush
 
 @Suite("A pull by packs") struct PackPullTests {
-    @Test("installs a version with three requests")
-    func first() throws {
+    @Test func `installs a version with three requests`() throws {
         let fixture = try PackedFixture()
         let paths = try fixture.serve([fixture.whole("1")])
         let report = try fixture.run()
@@ -42,8 +41,7 @@ import VersionTree
         try fixture.base.expectClean()
     }
 
-    @Test("fetches objects one by one when it is told to")
-    func refused() throws {
+    @Test func `fetches objects one by one when it is told to`() throws {
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")])
         try fixture.run { $0.takesPacks = false }
@@ -51,8 +49,7 @@ import VersionTree
         try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
     }
 
-    @Test("takes by ranges what a store with another version lacks")
-    func ranges() throws {
+    @Test func `takes by ranges what a store with another version lacks`() throws {
         let fixture = try PackedFixture()
         var random = SeededRandom(seed: 7)
         func noise() -> String { (0..<2500).map { _ in String(random.next(), radix: 36) }.joined() }
@@ -80,8 +77,8 @@ import VersionTree
         try fixture.base.expectClean()
     }
 
-    @Test("asks for the rest, wherever an answer is cut", arguments: [false, true])
-    func cut(isUpdate: Bool) throws {
+    @Test(arguments: [false, true])
+    func `asks for the rest, wherever an answer is cut`(isUpdate: Bool) throws {
         let sample = try PackedFixture()
         let count: Int
         if isUpdate {
@@ -154,8 +151,7 @@ import VersionTree
         }
     }
 
-    @Test("shows the ways and what they cost before it takes one")
-    func ways() throws {
+    @Test func `shows the ways and what they cost before it takes one`() throws {
         let fixture = try PackedFixture()
         try fixture.base.run()
         try fixture.base.publish("2")
@@ -174,8 +170,7 @@ import VersionTree
         }
     }
 
-    @Test("takes a pack from what the app was shipped with")
-    func embedded() throws {
+    @Test func `takes a pack from what the app was shipped with`() throws {
         let fixture = try PackedFixture()
         // The same content under another name, without a publisher's manifest.
         try fixture.base.device.add("shipped", PublishingPlace.first)

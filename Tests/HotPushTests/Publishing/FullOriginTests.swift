@@ -44,8 +44,8 @@ import VersionTree
         expect(content?.files["shared"], equals: "same")
     }
 
-    @Test("and taking back use the reserve, which the next publisher sets aside again")
-    func reserve() throws {
+    @Test
+    func `and taking back use the reserve, which the next publisher sets aside again`() throws {
         let reserve = place.origin + "/.publish/reserve"
         let none = OriginRetention(releaseCount: 2, graceSeconds: 3600)
         let verbs: [(PlacePublisher) throws -> Void] = [
@@ -61,8 +61,7 @@ import VersionTree
         }
     }
 
-    @Test("is what a withdrawal advises that finds no room")
-    func withdrawal() throws {
+    @Test func `is what a withdrawal advises that finds no room`() throws {
         let disk = stuffed(frees: { _ in false })
         let error = #expect(throws: StoreError.self) {
             try place.publisher(on: disk).withdraw(try VersionName("13"))

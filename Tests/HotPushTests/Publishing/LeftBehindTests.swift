@@ -41,8 +41,7 @@ import VersionTree
         expect(!Damage.names(fixture.place.origin + "/.publish").contains(left))
     }
 
-    @Test("lets those alone lock who may write there")
-    func locks() throws {
+    @Test func `lets those alone lock who may write there`() throws {
         let before = umask(0o022)
         defer { umask(before) }
         for name in ["lock", "packing"] {

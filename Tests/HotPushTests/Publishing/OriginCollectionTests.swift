@@ -42,8 +42,8 @@ import VersionTree
         try expect(collect(2, grace: 0, in: place).fileCount, equals: 0)
     }
 
-    @Test("waits before it deletes what a client with an older pointer may still download")
-    func grace() throws {
+    @Test
+    func `waits before it deletes what a client with an older pointer may still download`() throws {
         let place = try PublishingPlace()
         try publishMany(3, in: place)
         try expect(collect(1, grace: 3600, in: place).trimmedCount, equals: 2)
@@ -96,8 +96,7 @@ import VersionTree
         try expect(place.bytes(place.objectKey("content 10")) == nil)
     }
 
-    @Test("counts the grace by a clock that stays behind what was published")
-    func clockBehind() throws {
+    @Test func `counts the grace by a clock that stays behind what was published`() throws {
         let place = try PublishingPlace()
         try publishMany(3, in: place)
         place.clock.advance(-1_000_000)
@@ -106,8 +105,7 @@ import VersionTree
         try expect(collect(1, grace: 3600, in: place).fileCount, equals: 4)
     }
 
-    @Test("begins the time anew for a version that was offered again in between")
-    func graceAgain() throws {
+    @Test func `begins the time anew for a version that was offered again in between`() throws {
         let place = try PublishingPlace()
         try publishMany(2, in: place)
         try expect(collect(1, grace: 3600, in: place).trimmedCount, equals: 1)
@@ -134,8 +132,8 @@ import VersionTree
         try expect(place.read("beta")?.files["own"], equals: "content 10")
     }
 
-    @Test("deletes nothing where it only plans", arguments: places)
-    func dryRun(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `deletes nothing where it only plans`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         try publishMany(4, in: place)
         let before = try place.published()
@@ -166,8 +164,8 @@ import VersionTree
         expect(count == 4 || count > 4 && kind != .directory)
     }
 
-    @Test("is refused where there is no origin", arguments: places)
-    func noOrigin(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `is refused where there is no origin`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         expect(code { try collect(1, grace: 0, in: place) }, equals: .noOrigin)
         try place.set("index.html", Array("a site".utf8))
@@ -200,8 +198,8 @@ import VersionTree
         try expect(place.read()?.version, equals: "2")
     }
 
-    @Test("can send every device back to what was shipped with the app", arguments: places)
-    func embedded(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `can send every device back to what was shipped with the app`(_ kind: OriginPlace) throws {
         let place = try published(kind)
         let after = try place.publisher().withdraw(VersionName("2"), toEmbedded: true)
         expect(after.releases.map { $0.version?.name.description }, equals: [nil, "1"])
@@ -215,8 +213,8 @@ import VersionTree
             ])
     }
 
-    @Test("is refused where it is not offered", arguments: places)
-    func notOffered(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `is refused where it is not offered`(_ kind: OriginPlace) throws {
         let place = try published(kind)
         let publisher = place.publisher()
         expect(code { try publisher.withdraw(VersionName("3")) }, equals: .notOffered)

@@ -31,10 +31,8 @@ import Testing
         }
     }
 
-    @Test(
-        "gets nothing that is root's, whichever look at whose it is fails",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func failing() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `gets nothing that is root's, whichever look at whose it is fails`() throws {
         var refused = 0
         for position in 1... {
             let place = place.withOrigin("origin-\(position)")
@@ -54,10 +52,8 @@ import Testing
         expect(refused > 2)
     }
 
-    @Test(
-        "gets nothing that is root's, whenever it takes the place of one of root's",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
-    func exchanged() throws {
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `gets nothing that is root's, whenever it takes the place of one of root's`() throws {
         for position in 1... {
             let place = place.withOrigin("swapped-\(position)")
             let (origin, other) = (place.origin, "\(place.origin)-theirs")

@@ -43,8 +43,8 @@ import VersionTree
         }.sorted()
     }
 
-    @Test("can be read by all who read the origin before, whichever command wrote it")
-    func stricter() throws {
+    @Test
+    func `can be read by all who read the origin before, whichever command wrote it`() throws {
         try place.publish("1")
         let strict = place.publisher(on: StrictUmask(), packs: .before)
         try strict.publish("2", of: place.versions)
@@ -56,16 +56,14 @@ import VersionTree
         try expect(place.read()?.version, equals: "1")
     }
 
-    @Test("stays closed where the origin was made so")
-    func closedOrigin() throws {
+    @Test func `stays closed where the origin was made so`() throws {
         let strict = place.publisher(on: StrictUmask())
         for version in ["1", "2"] { try strict.publish(version, of: place.versions) }
         try expect(Damage.mode(place.origin + "/origin.json"), equals: 0o600)
         try expect(Damage.mode(place.origin + "/channels/stable.json"), equals: 0o600)
     }
 
-    @Test("is opened by publish --verify, where an older castree has written it")
-    func mended() throws {
+    @Test func `is opened by publish --verify, where an older castree has written it`() throws {
         try place.publisher(packs: .before).publish("1", of: place.versions)
         try place.publisher(packs: .before).publish("2", of: place.versions)
         for name in try FileManager.default.subpathsOfDirectory(atPath: place.origin).reversed()

@@ -101,8 +101,8 @@ import VersionTree
         return try share.count { try survive(verb, fault(start + $0)) }
     }
 
-    @Test("shows the old release or the new one when every call fails once", arguments: verbs)
-    func failing(_ verb: Verb) throws {
+    @Test(arguments: verbs)
+    func `shows the old release or the new one when every call fails once`(_ verb: Verb) throws {
         try expect(count(verb, from: 1) { .fail(EIO, at: $0) } > 10)
     }
 
@@ -119,14 +119,13 @@ import VersionTree
         try expect(count(verb, from: 0) { .stop(after: $0) } > 10)
     }
 
-    @Test(
-        "shows the old release or the new one when a write is torn", arguments: [publish, withdraw])
-    func torn(_ verb: Verb) throws {
+    @Test(arguments: [publish, withdraw])
+    func `shows the old release or the new one when a write is torn`(_ verb: Verb) throws {
         try expect(count(verb, from: 1) { .tear(ENOSPC, at: $0) } > 0)
     }
 
-    @Test("acknowledges nothing when a sync fails", arguments: [publish, publishFirst, withdraw])
-    func sync(_ verb: Verb) throws {
+    @Test(arguments: [publish, publishFirst, withdraw])
+    func `acknowledges nothing when a sync fails`(_ verb: Verb) throws {
         var position = 1
         while true {
             let place = try makePlace(for: verb)

@@ -7,14 +7,14 @@ import Testing
 import VersionTree
 
 @Suite("A publisher refuses") struct PublishingRefusalTests {
-    @Test("a version that is not there", arguments: places)
-    func noVersion(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `a version that is not there`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         expect(code { try place.publish("9") }, equals: .noVersion)
     }
 
-    @Test("a version that lacks objects, and makes nothing", arguments: places)
-    func incomplete(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `a version that lacks objects, and makes nothing`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         let path = try TreePath("f")
         let manifest = try Manifest(
@@ -35,8 +35,7 @@ import VersionTree
     }
 
     // Fields that castree does not know are kept, so somebody else may leave no room.
-    @Test("to write a pointer that readers refuse for its size")
-    func fullPointer() throws {
+    @Test func `to write a pointer that readers refuse for its size`() throws {
         let place = try PublishingPlace()
         try place.publish("1")
         let path = place.origin + "/channels/stable.json"
@@ -58,8 +57,7 @@ import VersionTree
         try expect(DirectoryOrigin(place.origin).pointer(.stable)?.releases.isEmpty == true)
     }
 
-    @Test("to offer an older release again when it only verifies it, and mends it")
-    func verifiedOlder() throws {
+    @Test func `to offer an older release again when it only verifies it, and mends it`() throws {
         let place = try PublishingPlace()
         try place.publish("1")
         try place.publish("2")
@@ -92,8 +90,7 @@ import VersionTree
         try expect(place.read()?.version, equals: "2")
     }
 
-    @Test("to write through a link in the place of a directory of objects")
-    func linkedShard() throws {
+    @Test func `to write through a link in the place of a directory of objects`() throws {
         let place = try PublishingPlace()
         try place.publish("1")
         let before = try place.published()["channels/stable.json"]
@@ -109,8 +106,8 @@ import VersionTree
         try expect(place.published()["channels/stable.json"], equals: before)
     }
 
-    @Test("another content under a name that some channel offers", arguments: places)
-    func nameTaken(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `another content under a name that some channel offers`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         try place.publish("1", to: "beta")
         let other = try TemporaryStore()
@@ -122,8 +119,7 @@ import VersionTree
         expect(code { try place.publisher().publish("1", of: same.versions) } == nil)
     }
 
-    @Test("a store, a directory with objects of somebody else's, a file")
-    func wrongDirectories() throws {
+    @Test func `a store, a directory with objects of somebody else's, a file`() throws {
         let place = try PublishingPlace()
         let store = Publisher(place.store.path)
         expect(code { try store.publish("1", of: place.versions) }, equals: .insideStore)
@@ -137,8 +133,7 @@ import VersionTree
         expect(code { try Publisher(file).publish("1", of: place.versions) }, equals: .io)
     }
 
-    @Test("to begin a log where a pointer is of a newer format")
-    func newerPointer() throws {
+    @Test func `to begin a log where a pointer is of a newer format`() throws {
         let place = try PublishingPlace()
         try place.publish("1")
         try place.forgetLog()
@@ -170,8 +165,7 @@ import VersionTree
         try expect(place.published(), equals: before)
     }
 
-    @Test("to begin a log where a pointer cannot be read, in any channel")
-    func brokenPointer() throws {
+    @Test func `to begin a log where a pointer cannot be read, in any channel`() throws {
         let place = try PublishingPlace()
         try place.publish("1", to: "beta")
         try place.forgetLog()
@@ -180,8 +174,7 @@ import VersionTree
         expect(code { try place.publisher().collect() }, equals: .badPointer)
     }
 
-    @Test("to begin where the disk has no room, and says how much is needed")
-    func noRoom() throws {
+    @Test func `to begin where the disk has no room, and says how much is needed`() throws {
         let place = try PublishingPlace()
         let disk = FullFileSystem()
         let error = #expect(throws: StoreError.self) {
@@ -193,8 +186,8 @@ import VersionTree
         try expect(place.published().keys.sorted(), equals: ["log/0000000001.json", "origin.json"])
     }
 
-    @Test("to go on when it is asked to stop; the next one goes on", arguments: places)
-    func interrupted(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `to go on when it is asked to stop; the next one goes on`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         try place.publish("1")
         let stopped = place.publisher { $0.isInterrupted = { true } }

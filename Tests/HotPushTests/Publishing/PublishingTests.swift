@@ -24,8 +24,8 @@ import VersionTree
         expect(plan.reusedObjectCount == 0 && plan.writesManifest && plan.writesPointer)
     }
 
-    @Test("lays the origin out as docs/origin-format.md says", arguments: places)
-    func layout(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `lays the origin out as docs/origin-format.md says`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         try place.publish("1")
         let css = try address(of: "body {}").description
@@ -52,8 +52,8 @@ import VersionTree
                 """)
     }
 
-    @Test("writes nothing the second time", arguments: places)
-    func idempotent(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `writes nothing the second time`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         try place.publish("1")
         let before = try place.published()
@@ -67,8 +67,8 @@ import VersionTree
         try expect(place.published(), equals: before)
     }
 
-    @Test("writes of the next release only what the origin lacks", arguments: places)
-    func incremental(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `writes of the next release only what the origin lacks`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         try place.publish("1")
         let plan = try place.publish("2")
@@ -101,8 +101,8 @@ import VersionTree
         expect(pointer.releases.map(\.sequence), equals: [numbers[2], numbers[1]])
     }
 
-    @Test("never falls back behind a pointer that was lost", arguments: places)
-    func lostPointer(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `never falls back behind a pointer that was lost`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         try place.publish("1")
         let last = try place.publish("2").pointer.sequence
@@ -111,8 +111,8 @@ import VersionTree
         try expect(place.publish("1").pointer.sequence > last)
     }
 
-    @Test("keeps channels apart, and their objects together", arguments: places)
-    func channels(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `keeps channels apart, and their objects together`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         try place.publish("1")
         let plan = try place.publish("1", to: "beta")
@@ -153,8 +153,8 @@ import VersionTree
         expect(all.pointer.releases[0].rollout == nil)
     }
 
-    @Test("refuses offers that no pointer may hold", arguments: places)
-    func badOffers(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `refuses offers that no pointer may hold`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         for offer in [
             ReleaseOffer(rollout: Rollout(perMille: 1001, salt: "x")),
@@ -172,8 +172,7 @@ import VersionTree
         try expect(place.published().isEmpty)
     }
 
-    @Test("writes files and directories as the umask says, readable by a web server")
-    func modes() throws {
+    @Test func `writes files and directories as the umask says, readable by a web server`() throws {
         let place = try PublishingPlace()
         let mask = umask(0o022)
         defer { umask(mask) }
@@ -197,8 +196,7 @@ import VersionTree
         try expect(place.store.reopened().check().findings.isEmpty)
     }
 
-    @Test("trusts an object of the right size, and reads it when asked to verify")
-    func verify() throws {
+    @Test func `trusts an object of the right size, and reads it when asked to verify`() throws {
         let place = try PublishingPlace()
         try place.publish("1")
         let object = try place.objectPath("body {}")
@@ -210,12 +208,10 @@ import VersionTree
         try expect(place.read()?.files, equals: PublishingPlace.first)
     }
 
-    @Test(
-        "replaces what has the wrong size or is no file",
-        arguments: [
-            Damage.Stranger.emptyFile, .symbolicLink("/etc/passwd"), .fifo, .socket, .nothing,
-        ])
-    func strangers(_ stranger: Damage.Stranger) throws {
+    @Test(arguments: [
+        Damage.Stranger.emptyFile, .symbolicLink("/etc/passwd"), .fifo, .socket, .nothing,
+    ])
+    func `replaces what has the wrong size or is no file`(_ stranger: Damage.Stranger) throws {
         let place = try PublishingPlace()
         try place.publish("1")
         try Damage.replace(try place.objectPath("run(1)"), by: stranger)
@@ -223,8 +219,7 @@ import VersionTree
         try expect(place.read()?.files, equals: PublishingPlace.first)
     }
 
-    @Test("mends a manifest that was cut or changed")
-    func damagedManifest() throws {
+    @Test func `mends a manifest that was cut or changed`() throws {
         let place = try PublishingPlace()
         let plan = try place.publish("1")
         let path = place.origin + "/" + OriginLayout.manifest(plan.version.manifest)

@@ -17,8 +17,7 @@ import VersionTree
         return failures.withLock { $0 }
     }
 
-    @Test("give no number twice, and each release is whole")
-    func turns() throws {
+    @Test func `give no number twice, and each release is whole`() throws {
         let place = try PublishingPlace()
         let names = (20..<32).map(String.init)
         for name in names {
@@ -48,8 +47,7 @@ import VersionTree
         }
     }
 
-    @Test("are both the first, in whatever moment of the one the other comes")
-    func firstOnes() throws {
+    @Test func `are both the first, in whatever moment of the one the other comes`() throws {
         let moments = try TestShare(oneIn: 3).count { moment in
             let place = try PublishingPlace()
             let others = try place.store.reopened()
@@ -109,8 +107,7 @@ import VersionTree
         expect(looks.withLock { $0 } > 50)
     }
 
-    @Test("do not let the store's collector take what is being copied")
-    func retiring() throws {
+    @Test func `do not let the store's collector take what is being copied`() throws {
         let place = try PublishingPlace()
         let disk = FaultyFileSystem()
         let refusal = Mutex<StoreError.Code?>(nil)

@@ -84,8 +84,8 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("comes again from a server that says only that it has not changed", arguments: touches)
-    func unchanged(_ touch: Touch) throws {
+    @Test(arguments: touches)
+    func `comes again from a server that says only that it has not changed`(_ touch: Touch) throws {
         let fixture = try PullingFixture()
         var options = PullingFixture.options
         options.format = "8fit"

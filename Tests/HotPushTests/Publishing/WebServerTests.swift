@@ -9,8 +9,8 @@ import VersionTree
 /// nginx over a published directory, with the configuration of docs/origin-format.md.
 @Suite("A published directory behind nginx", .enabled(if: Nginx.isInstalled))
 struct WebServerTests {
-    @Test("is fetched with curl byte for byte: pointer, manifest, objects, and no log")
-    func bytes() throws {
+    @Test
+    func `is fetched with curl byte for byte: pointer, manifest, objects, and no log`() throws {
         let place = try PublishingPlace()
         let plan = try place.publish("2")
         let server = try Nginx(serving: Self.served(place.origin))

@@ -23,8 +23,8 @@ import VersionTree
         return options
     }
 
-    @Test("is taken in place of the channel's newest", arguments: ["1", "2"])
-    func taken(_ release: String) throws {
+    @Test(arguments: ["1", "2"])
+    func `is taken in place of the channel's newest`(_ release: String) throws {
         let fixture = try fixture()
         try expect(fixture.run(choosing(release)).version, equals: release)
         try expect(
@@ -33,8 +33,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("leaves no trace in what the device remembers of the channel")
-    func sequence() throws {
+    @Test func `leaves no trace in what the device remembers of the channel`() throws {
         let fixture = try fixture()
         try fixture.run(choosing("1"))
         expect(!Damage.names(fixture.device.path).contains("channels.json"))
@@ -44,8 +43,7 @@ import VersionTree
         try expect(fixture.run(choosing("1")).isUnchanged)
     }
 
-    @Test("is refused, with what there is, if the channel does not offer it")
-    func absent() throws {
+    @Test func `is refused, with what there is, if the channel does not offer it`() throws {
         let fixture = try fixture()
         let error = #expect(throws: StoreError.self) { try fixture.run(choosing("3")) }
         expect(error?.code, equals: .notOffered)
@@ -53,8 +51,7 @@ import VersionTree
         expect(fixture.origin.requests.count, equals: 1)
     }
 
-    @Test("still has to be for this device, unless forced")
-    func unsuitable() throws {
+    @Test func `still has to be for this device, unless forced`() throws {
         let fixture = try fixture()
         let offer = ReleaseOffer(
             requirements: [Requirement(kind: Requirement.compatibility, value: "ios-3")])
@@ -66,8 +63,7 @@ import VersionTree
         try expect(fixture.run(options).version, equals: "1")
     }
 
-    @Test("stands only in a channel of castree's own origins")
-    func elsewhere() throws {
+    @Test func `stands only in a channel of castree's own origins`() throws {
         let fixture = try PullingFixture()
         expect(code { try fixture.run(choosing("1")) }, equals: .notFound)
         var options = choosing("1")

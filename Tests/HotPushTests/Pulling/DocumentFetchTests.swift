@@ -41,8 +41,8 @@ import VersionTree
 
     private var tag: String? { Content(Self.text).tag }
 
-    @Test("goes on where it was cut, of the same document", arguments: [1, 100_000, 299_999])
-    func cut(_ count: Int) throws {
+    @Test(arguments: [1, 100_000, 299_999])
+    func `goes on where it was cut, of the same document`(_ count: Int) throws {
         origin.play([.cut(after: count)], on: Self.path)
         expectWhole(try fetch())
         expect(asked, equals: [[nil, nil], ["bytes=\(count)-", tag]])
@@ -50,16 +50,14 @@ import VersionTree
         expect(origin.requests.last?["accept-encoding"], equals: "identity")
     }
 
-    @Test("goes on as often as something new comes")
-    func cutOften() throws {
+    @Test func `goes on as often as something new comes`() throws {
         origin.play((0..<20).map { _ in .cut(after: 10_000) }, on: Self.path)
         expectWhole(try fetch())
         expect(origin.requests.count, equals: 21)
         expect(origin.requests.last?["range"], equals: "bytes=200000-")
     }
 
-    @Test("begins anew where nothing makes sure that the rest fits")
-    func weak() throws {
+    @Test func `begins anew where nothing makes sure that the rest fits`() throws {
         let content = Content(Self.text, type: "application/json").tagged("W/\"weak\"")
         origin.put(content, at: Self.path)
         origin.play([.cut(after: 100_000)], on: Self.path)
@@ -67,8 +65,7 @@ import VersionTree
         expect(asked, equals: [[nil, nil], [nil, nil]])
     }
 
-    @Test("takes the new document whole if it has changed meanwhile")
-    func changed() throws {
+    @Test func `takes the new document whole if it has changed meanwhile`() throws {
         let new = Content(String(Self.text.reversed()), type: "application/json")
         origin.play([.switchAll(after: 100_000, to: [Self.path: new])], on: Self.path)
         try expect(fetch().bytes, equals: new.bytes)
@@ -92,8 +89,8 @@ import VersionTree
         }
     }
 
-    @Test("asks for what can be gone on with when encoded answers are cut again and again")
-    func encoded() throws {
+    @Test
+    func `asks for what can be gone on with when encoded answers are cut again and again`() throws {
         let encoded = Gzip.encoded(Array(Self.text.utf8)).count
         let head =
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n"
@@ -132,8 +129,7 @@ import VersionTree
             equals: [nil] + [100_000, 100_100, 250_000, 299_999].map { "bytes=\($0)-" })
     }
 
-    @Test("is asked for encoded again where it never comes otherwise")
-    func alwaysEncoded() throws {
+    @Test func `is asked for encoded again where it never comes otherwise`() throws {
         let encoded = Gzip.encoded(Array(Self.text.utf8)).count
         let head =
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n"
@@ -151,8 +147,7 @@ import VersionTree
         expect(origin.requests.count, equals: 6)
     }
 
-    @Test("is given up when nothing new comes, and when there is too much of it")
-    func givenUp() throws {
+    @Test func `is given up when nothing new comes, and when there is too much of it`() throws {
         expect(code { try fetch(limit: 299_999) }, equals: .tooLarge)
         origin.play([.cut(after: 200_000)], on: Self.path)
         expect(code { try fetch(limit: 299_999) }, equals: .tooLarge)
@@ -162,8 +157,7 @@ import VersionTree
         expect(origin.requests.count, equals: PullingFixture.options.retries.failureCountMax)
     }
 
-    @Test("that drips is given up for another connection, and what has come stays")
-    func drip() throws {
+    @Test func `that drips is given up for another connection, and what has come stays`() throws {
         origin.play([.drip(milliseconds: 20)], on: Self.path)
         expectWhole(try fetch { $0.dripTime = .milliseconds(100) })
         expect(origin.requests.count, equals: 2)
@@ -173,10 +167,8 @@ import VersionTree
 
     // MARK: Within a pull
 
-    @Test(
-        "a pull goes on where its pointer or manifest was cut",
-        arguments: ["channels", "manifests"])
-    func pulled(_ folder: String) throws {
+    @Test(arguments: ["channels", "manifests"])
+    func `a pull goes on where its pointer or manifest was cut`(_ folder: String) throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let names = try fixture.place.published().keys.filter { $0.hasPrefix(folder + "/") }
@@ -195,8 +187,8 @@ import VersionTree
         }
     }
 
-    @Test("a pull goes on where a small file was cut", arguments: 0..<11)
-    func small(_ count: Int) throws {
+    @Test(arguments: 0..<11)
+    func `a pull goes on where a small file was cut`(_ count: Int) throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let path = try fixture.path(of: "<h1>two</h1>")

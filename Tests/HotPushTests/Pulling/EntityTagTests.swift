@@ -45,8 +45,7 @@ import VersionTree
 
     private func tagged(_ text: String, _ tag: String?) -> Content { Content(text).tagged(tag) }
 
-    @Test("costs no body where the server says that it has not changed")
-    func unchanged() throws {
+    @Test func `costs no body where the server says that it has not changed`() throws {
         offer("1", ["a": tagged("one", "\"a1\""), "b": tagged(long, "\"b1\""), "c": Content("c")])
         try expect(run().figures.files, equals: 3)
         offer("2", ["a": tagged("two", "\"a2\""), "b": tagged(long, "\"b1\""), "d": Content("d")])
@@ -69,8 +68,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("is asked for whole where its tag would not show a change")
-    func unusable() throws {
+    @Test func `is asked for whole where its tag would not show a change`() throws {
         let date = "Sun, 06 Nov 2094 08:49:3"
         for (position, content) in [
             tagged("x", "W/\"weak\""), tagged("x", nil), tagged("x", "unquoted"),
@@ -91,8 +89,7 @@ import VersionTree
         expect(asked, equals: ["/o \"old\""])
     }
 
-    @Test("is another origin's, whose tags mean something else")
-    func elsewhere() throws {
+    @Test func `is another origin's, whose tags mean something else`() throws {
         let other = try FaultyOrigin()
         offer("1", ["a": tagged("one", "\"1\"")], at: other)
         _ = try fixture.pull(options).run(other.url)
@@ -102,8 +99,7 @@ import VersionTree
         try expect(fixture.tree("2"), equals: ["a": "two"])
     }
 
-    @Test("has the tag of the server, not one that its publisher writes beside it")
-    func publishers() throws {
+    @Test func `has the tag of the server, not one that its publisher writes beside it`() throws {
         offer("1", ["a": tagged("one", nil)], fields: ",\"entityTag\":\"\\\"1\\\"\"")
         try run()
         offer("2", ["a": tagged("two", "\"1\"")])
@@ -112,8 +108,7 @@ import VersionTree
         try expect(fixture.tree("2"), equals: ["a": "two"])
     }
 
-    @Test("of another size than the release says is not asked about")
-    func size() throws {
+    @Test func `of another size than the release says is not asked about`() throws {
         offer("1", ["a": tagged("one", "\"1\"")])
         try run()
         offer("2", ["a": tagged("three", "\"1\"")], fields: ",\"size\":5")
@@ -122,8 +117,7 @@ import VersionTree
         try expect(fixture.tree("2"), equals: ["a": "three"])
     }
 
-    @Test("is fetched where a 304 means nothing that was asked about")
-    func strangeAnswers() throws {
+    @Test func `is fetched where a 304 means nothing that was asked about`() throws {
         offer("1", ["a": tagged("one", "\"1\"")])
         try run()
         for (commit, answer) in [("2", "ETag: \"other\"\r\n"), ("3", "ETag: W/\"1\"\r\n")] {
@@ -142,8 +136,7 @@ import VersionTree
         try expect(fixture.tree("4"), equals: ["a": "one"])
     }
 
-    @Test("is fetched after all if it is collected while its server is asked")
-    func collected() throws {
+    @Test func `is fetched after all if it is collected while its server is asked`() throws {
         offer("1", ["a": tagged("one", "\"1\""), "b": tagged("b", "\"b\"")])
         try run()
         offer("2", ["a": tagged("one", "\"1\"")])
@@ -162,8 +155,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("keeps its tag through pulls that were cut off")
-    func cut() throws {
+    @Test func `keeps its tag through pulls that were cut off`() throws {
         offer("1", ["a": tagged("one", "\"a\""), "b": tagged(long, "\"b\"")])
         fixture.origin.play([.cut(after: 100_000)], on: "/b")
         fixture.origin.always(.hangUp(), on: "/b")
@@ -176,8 +168,7 @@ import VersionTree
         expect(asked, equals: ["/a \"a\"", "/b \"b\""])
     }
 
-    @Test("is gone on with by its rest, not by its tag, where a part of it is here")
-    func part() throws {
+    @Test func `is gone on with by its rest, not by its tag, where a part of it is here`() throws {
         offer("1", ["b": tagged("old", "\"old\"")])
         try run()
         offer("2", ["b": tagged(long, "\"b\"")])

@@ -37,8 +37,7 @@ import VersionTree
     private let pointer = "/channels/stable.json"
     private let eightFit = "/manifest.json"
 
-    @Test("is asked for first the next time, and found again when it changes")
-    func remembered() throws {
+    @Test func `is asked for first the next time, and found again when it changes`() throws {
         offer("c1")
         // A dry run changes nothing.
         for _ in 1...2 { try expect(asked { $0.isDryRun = true }.first, equals: pointer) }
@@ -59,8 +58,7 @@ import VersionTree
         try expect(asked(), equals: [pointer])
     }
 
-    @Test("is not forgotten for trouble, and is for a document that cannot be read")
-    func trouble() throws {
+    @Test func `is not forgotten for trouble, and is for a document that cannot be read`() throws {
         offer("c1")
         _ = try asked()
         fixture.origin.always(.status(503), on: eightFit)
@@ -73,8 +71,7 @@ import VersionTree
         expect(fixture.origin.requests.first?.path, equals: pointer)
     }
 
-    @Test("is asked for anew if what was noted is damaged")
-    func damaged() throws {
+    @Test func `is asked for anew if what was noted is damaged`() throws {
         offer("c1")
         _ = try asked()
         let directory = fixture.device.path + "/" + StoreLayout.pointers
@@ -103,8 +100,7 @@ import VersionTree
         return error?.message ?? ""
     }
 
-    @Test("says whether the place is wrong or the channel")
-    func which() throws {
+    @Test func `says whether the place is wrong or the channel`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         let (directory, url) = (fixture.place.origin, fixture.origin.url)

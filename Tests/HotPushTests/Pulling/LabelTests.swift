@@ -39,8 +39,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("of any file of one content is held against it")
-    func shared() throws {
+    @Test func `of any file of one content is held against it`() throws {
         fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
         let files = [
             try labelled("a", address: "run(1)", label(.md5, "run(1)")),
@@ -83,8 +82,7 @@ import VersionTree
         try expect(fixture.tree("1"), equals: ["app.js": "run(1)"])
     }
 
-    @Test("is not enough where another one of the same file is against it")
-    func contradicted() throws {
+    @Test func `is not enough where another one of the same file is against it`() throws {
         fixture.offer("1", ["/app.js": Content("run(1)")])
         _ = try run(labelled("app.js", label(.sha512, "run(1)")))
         fixture.offer("2", ["/app.js": Content("run(1)")])
@@ -94,8 +92,7 @@ import VersionTree
         expect(error.code == .mismatch && fixture.asked.contains("/app.js"))
     }
 
-    @Test("finds content that is here, whatever its manifest says of it")
-    func found() throws {
+    @Test func `finds content that is here, whatever its manifest says of it`() throws {
         try fixture.device.add("0", ["old/app.js": "run(1)"])
         fixture.offer("1", [:])
         _ = try run(labelled("app.js", label(.sha256, "run(1)")))
@@ -108,8 +105,8 @@ import VersionTree
         expect(fixture.asked.isEmpty)
     }
 
-    @Test("of content whose URL never changes is held against what stands in its place")
-    func immutable() throws {
+    @Test
+    func `of content whose URL never changes is held against what stands in its place`() throws {
         fixture.offer("1", ["/app.js": Content("run(1)")])
         var app = try labelled("app.js")
         app.hasImmutableSource = true

@@ -17,8 +17,8 @@ import Testing
         "\(fixture.device.path)/manifests/\(version).json"
     }
 
-    @Test("is there again after the next pull, which fetches no file", arguments: [true, false])
-    func pulled(isCurrent: Bool) throws {
+    @Test(arguments: [true, false])
+    func `is there again after the next pull, which fetches no file`(isCurrent: Bool) throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         try fixture.run()
@@ -34,8 +34,8 @@ import Testing
         try fixture.expectClean()
     }
 
-    @Test("keeps no device from the next release", arguments: ["missing", "damaged"])
-    func next(how: String) throws {
+    @Test(arguments: ["missing", "damaged"])
+    func `keeps no device from the next release`(how: String) throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         try fixture.run()
@@ -92,8 +92,7 @@ import Testing
         try fixture.expectClean()
     }
 
-    @Test("is not taken from a release of that name that is another")
-    func another() throws {
+    @Test func `is not taken from a release of that name that is another`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let pull = try fixture.pull()
@@ -103,8 +102,7 @@ import Testing
         try expect(fixture.device.reopened().versions().isEmpty)
     }
 
-    @Test("comes with its routes, though the tree gave it back without them")
-    func routes() throws {
+    @Test func `comes with its routes, though the tree gave it back without them`() throws {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1))
         try place.live(ServedMeteor(2))
@@ -126,8 +124,7 @@ import Testing
         expect(terms(now), equals: terms(before))
     }
 
-    @Test("lets no release in that has what the version never had")
-    func foreign() throws {
+    @Test func `lets no release in that has what the version never had`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let pull = try fixture.pull()

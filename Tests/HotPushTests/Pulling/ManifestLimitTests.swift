@@ -87,8 +87,8 @@ import VersionTree
         }
     }
 
-    @Test("of few deep paths counts with the directories that they would make", arguments: formats)
-    func directories(_ one: Case) throws {
+    @Test(arguments: formats)
+    func `of few deep paths counts with the directories that they would make`(_ one: Case) throws {
         let below = String(repeating: "x/", count: 125) + "f"
         let text = one.document(200, "").replacing(/"path":"(f[0-9]+)"/) {
             "\"path\":\"\($0.1)/\(below)\""
@@ -109,8 +109,7 @@ import VersionTree
         try expect(read(one, text, entries: needed).files.count, equals: 200)
     }
 
-    @Test("is published exactly if a device of the same limits takes it")
-    func bothSides() throws {
+    @Test func `is published exactly if a device of the same limits takes it`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         var taken: [Int] = []
@@ -133,16 +132,15 @@ import VersionTree
             "\(taken)")
     }
 
-    @Test("is taken however much it says of each file, as long as its text is long too")
-    func generous() throws {
+    @Test
+    func `is taken however much it says of each file, as long as its text is long too`() throws {
         let more =
             #","labels":{"sha512":"\#(String(repeating: "cd", count: 64))"},"note":["a","b"]"#
         let text = Self.castree(3000, more)
         try expect(read(Self.formats[0], text, entries: 3000).files.count, equals: 3000)
     }
 
-    @Test("of more bytes than its entries may need is not even fetched")
-    func manifestBytes() throws {
+    @Test func `of more bytes than its entries may need is not even fetched`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         let path = OriginLayout.pointer(.stable)

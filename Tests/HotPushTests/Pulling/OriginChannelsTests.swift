@@ -12,8 +12,7 @@ import VersionTree
             .pointers(of: origin)
     }
 
-    @Test("are listed, from a directory and from a server, with what they offer")
-    func listed() throws {
+    @Test func `are listed, from a directory and from a server, with what they offer`() throws {
         let fixture = try PullingFixture()
         try fixture.place.publish("1")
         try fixture.place.publish("2", to: "beta")
@@ -28,8 +27,7 @@ import VersionTree
         expect(paths, equals: ["/channels.json", "/channels/beta.json", "/channels/stable.json"])
     }
 
-    @Test("are one if the URL is that of a pointer")
-    func one() throws {
+    @Test func `are one if the URL is that of a pointer`() throws {
         let fixture = try PullingFixture()
         try fixture.place.publish("1")
         try fixture.publish("2")
@@ -38,16 +36,15 @@ import VersionTree
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
-    @Test("are found at an origin that has no list of them yet")
-    func unlisted() throws {
+    @Test func `are found at an origin that has no list of them yet`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         fixture.origin.put(nil, at: "/channels.json")
         try expect(channels(fixture.origin.url).map(\.channel.description), equals: ["stable"])
     }
 
-    @Test("are named by their paths if they are in a directory", arguments: ["", "/"])
-    func named(_ end: String) throws {
+    @Test(arguments: ["", "/"])
+    func `are named by their paths if they are in a directory`(_ end: String) throws {
         let fixture = try PullingFixture()
         try fixture.place.publish("1")
         let access = OriginAccess(over: try PullingFixture.transport())
@@ -60,8 +57,7 @@ import VersionTree
         expect(!message.contains("file:"))
     }
 
-    @Test("are none where nothing was published")
-    func none() throws {
+    @Test func `are none where nothing was published`() throws {
         let fixture = try PullingFixture()
         expect(code { try channels(fixture.origin.url) }, equals: .notFound)
         expect(code { try channels(fixture.place.origin) }, equals: .noOrigin)

@@ -96,8 +96,7 @@ private func serving(_ place: PublishingPlace) throws -> [String: [UInt8]] {
         return options
     }
 
-    @Test("is waited for by all files together, with objects and with packs")
-    func outage() throws {
+    @Test func `is waited for by all files together, with objects and with packs`() throws {
         for withPacks in [false, true] {
             let place = try published()
             try place.publisher(packs: withPacks ? .before : .never).publish(

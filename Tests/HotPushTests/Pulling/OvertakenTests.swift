@@ -44,8 +44,8 @@ import VersionTree
         }
     }
 
-    @Test("asks once more and takes what is offered now", arguments: Gone.allCases)
-    func overtaken(gone: Gone) throws {
+    @Test(arguments: Gone.allCases)
+    func `asks once more and takes what is offered now`(gone: Gone) throws {
         let fixture = try PullingFixture()
         let packs = [.delivery, .pack].contains(gone)
         try fixture.place.publisher(packs: packs ? .before : .never).publish(
@@ -113,9 +113,8 @@ import VersionTree
         }
     }
 
-    @Test(
-        "takes nothing that is withdrawn while any part of it is fetched", arguments: Gone.allCases)
-    func withdrawn(asked: Gone) throws {
+    @Test(arguments: Gone.allCases)
+    func `takes nothing that is withdrawn while any part of it is fetched`(asked: Gone) throws {
         let fixture = try PullingFixture()
         try changing(asked, fixture) { _ = try $0.publisher().withdraw(VersionName("2")) }
         try expect(fixture.pull(Self.looking).run(fixture.origin.url) == nil)
@@ -123,16 +122,16 @@ import VersionTree
         expect(lifecycle.pending == nil && lifecycle.current == nil)
     }
 
-    @Test("takes what replaces it while it is fetched", arguments: Gone.allCases)
-    func replaced(asked: Gone) throws {
+    @Test(arguments: Gone.allCases)
+    func `takes what replaces it while it is fetched`(asked: Gone) throws {
         let fixture = try PullingFixture()
         try changing(asked, fixture) { try $0.publish("1") }
         try expect(fixture.run(Self.looking).version, equals: "1")
         try expect(fixture.device.reopened().lifecycle().pending, equals: "1")
     }
 
-    @Test("takes what was offered where the origin says nothing more, or something older")
-    func silent() throws {
+    @Test
+    func `takes what was offered where the origin says nothing more, or something older`() throws {
         for isOlder in [false, true] {
             let fixture = try PullingFixture()
             let pointer = "/" + OriginLayout.pointer(.stable)
@@ -166,8 +165,7 @@ import VersionTree
         try expect(versions.lifecycle().pending == nil)
     }
 
-    @Test("ends where releases are overtaken for ever")
-    func forEver() throws {
+    @Test func `ends where releases are overtaken for ever`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let place = fixture.place

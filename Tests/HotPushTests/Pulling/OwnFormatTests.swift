@@ -29,8 +29,8 @@ private struct ListFormat: ReleaseFormat {
 }
 
 @Suite("A format of one's own") struct OwnFormatTests {
-    @Test("is pulled from like castree's own, and its documents are kept with the version")
-    func pulled() throws {
+    @Test
+    func `is pulled from like castree's own, and its documents are kept with the version`() throws {
         let fixture = try PullingFixture()
         fixture.origin.replaceAll([
             "/files.txt": Content("7\nindex.html\njs/app.js\n", type: "text/plain"),

@@ -36,8 +36,8 @@ struct PullAnswerTests {
             failure?.message.contains("\(place.origin.url)/__cordova/manifest.json"), equals: true)
     }
 
-    @Test("a file that a server in trouble does not give is not absent", arguments: [500, 503])
-    func fileTrouble(_ status: Int) throws {
+    @Test(arguments: [500, 503])
+    func `a file that a server in trouble does not give is not absent`(_ status: Int) throws {
         let place = try MeteorPlace()
         var release = ServedMeteor(2)
         // Else its index is refused, if it comes before the answer that this is about.
@@ -54,8 +54,7 @@ struct PullAnswerTests {
         expect(failure?.message.contains(place.origin.url + path), equals: true)
     }
 
-    @Test("a manifest that castree's origin cannot give now is not absent")
-    func manifestTrouble() throws {
+    @Test func `a manifest that castree's origin cannot give now is not absent`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         let manifests = try fixture.place.published().keys.filter { $0.hasPrefix("manifests/") }
@@ -99,8 +98,7 @@ struct PullAnswerTests {
             EmbeddedVersion(directory: directory, version: "shipped"))
     }
 
-    @Test("an app that is sent back to what it was shipped with is told so")
-    func embedded() throws {
+    @Test func `an app that is sent back to what it was shipped with is told so`() throws {
         let fixture = try PullingFixture()
         try embed(fixture)
         try fixture.publish("2")
@@ -115,8 +113,7 @@ struct PullAnswerTests {
         try expect(fixture.device.reopened().lifecycle().pending, equals: "shipped")
     }
 
-    @Test("an app that was shipped with nothing stays, and is told why")
-    func nothingEmbedded() throws {
+    @Test func `an app that was shipped with nothing stays, and is told why`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         try fixture.run()
@@ -141,8 +138,8 @@ struct PullAnswerTests {
         }.first
     }
 
-    @Test("a failed pull leaves no path of content in the log", arguments: [404, 500, 0])
-    func hidesPaths(_ status: Int) throws {
+    @Test(arguments: [404, 500, 0])
+    func `a failed pull leaves no path of content in the log`(_ status: Int) throws {
         let place = try MeteorPlace()
         var release = ServedMeteor(2)
         release.rootURL = "http://127.0.0.1/"
@@ -164,8 +161,7 @@ struct PullAnswerTests {
         expect(reason.contains(status == 0 ? "Hash mismatch" : "\(status)"))
     }
 
-    @Test("a failed pull from castree's own origin leaves none either")
-    func hidesPathsToo() throws {
+    @Test func `a failed pull from castree's own origin leaves none either`() throws {
         let fixture = try PullingFixture()
         try fixture.place.store.add("3", ["private photo/of me.jpg": "secret"])
         try fixture.publish("3")

@@ -45,8 +45,7 @@ struct PullComplaintTests {
         try fixture.expectClean()
     }
 
-    @Test("a device that missed releases fetches them all: it fetches what it lacks")
-    func missed() throws {
+    @Test func `a device that missed releases fetches them all: it fetches what it lacks`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         try fixture.run()

@@ -79,24 +79,24 @@ import VersionTree
         }
     }
 
-    @Test("is repeated to its end after it was killed at any call", arguments: [false, true])
-    func killed(byPacks: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is repeated to its end after it was killed at any call`(byPacks: Bool) throws {
         try expect(count(from: 0, byPacks: byPacks) { .stop(after: $0) } > 50)
     }
 
-    @Test("is repeated to its end after any call failed once", arguments: [false, true])
-    func failing(byPacks: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is repeated to its end after any call failed once`(byPacks: Bool) throws {
         try expect(count(from: 1, byPacks: byPacks) { .fail(EIO, at: $0) } > 50)
     }
 
-    @Test("is repeated to its end after the disk was full for a moment", arguments: [false, true])
-    func full(byPacks: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is repeated to its end after the disk was full for a moment`(byPacks: Bool) throws {
         let verbs = FaultyFileSystem.Verb.allocating
         try expect(count(from: 1, byPacks: byPacks) { .fail(ENOSPC, at: $0, of: verbs) } > 5)
     }
 
-    @Test("is repeated to its end after a torn write", arguments: [false, true])
-    func torn(byPacks: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is repeated to its end after a torn write`(byPacks: Bool) throws {
         try expect(count(from: 1, byPacks: byPacks) { .tear(ENOSPC, at: $0) } > 2)
     }
 }

@@ -17,8 +17,8 @@ import VersionTree
         return (fixture, try fixture.path(of: Self.large))
     }
 
-    @Test("goes on where a file was cut, at every tenth", arguments: 0..<10)
-    func cut(_ tenth: Int) throws {
+    @Test(arguments: 0..<10)
+    func `goes on where a file was cut, at every tenth`(_ tenth: Int) throws {
         let (fixture, path) = try fixture()
         let count = Self.byteCount * tenth / 10
         fixture.origin.play([.cut(after: count)], on: path)
@@ -68,14 +68,12 @@ import VersionTree
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
-    @Test(
-        "ends right after a fault that passes",
-        arguments: [
-            Fault.hangUp(), .hangUp(.reset), .stall(after: 100_000), .announce(more: 50),
-            .announce(more: -50), .wrongBytes, .gzip, .ignoreRange, .status(500), .status(503),
-            .status(429, retryAfter: "1"), .cut(after: 70_000, .reset), .silence,
-        ])
-    func passing(_ fault: Fault) throws {
+    @Test(arguments: [
+        Fault.hangUp(), .hangUp(.reset), .stall(after: 100_000), .announce(more: 50),
+        .announce(more: -50), .wrongBytes, .gzip, .ignoreRange, .status(500), .status(503),
+        .status(429, retryAfter: "1"), .cut(after: 70_000, .reset), .silence,
+    ])
+    func `ends right after a fault that passes`(_ fault: Fault) throws {
         let (fixture, path) = try fixture()
         fixture.origin.play([fault], on: path)
         try fixture.run()
@@ -119,8 +117,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("goes on when the server comes back")
-    func refused() throws {
+    @Test func `goes on when the server comes back`() throws {
         let (fixture, path) = try fixture()
         let origin = fixture.origin
         let isClosed = InterruptionFlag()
@@ -144,8 +141,8 @@ import VersionTree
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
-    @Test("keeps what came when it is interrupted, and fetches only the rest afterwards")
-    func interrupted() throws {
+    @Test
+    func `keeps what came when it is interrupted, and fetches only the rest afterwards`() throws {
         let (fixture, path) = try fixture()
         fixture.origin.always(.stall(after: 320_000), on: path)
         let flag = InterruptionFlag()
@@ -166,8 +163,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("two at once both end right")
-    func together() async throws {
+    @Test func `two at once both end right`() async throws {
         let (fixture, _) = try fixture()
         let url = fixture.origin.url
         try await withThrowingTaskGroup(of: Void.self) { group in

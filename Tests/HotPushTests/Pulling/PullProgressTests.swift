@@ -28,14 +28,12 @@ import VersionTree
         }
     }
 
-    @Test(
-        "is the release's bytes in the end, whatever went wrong",
-        arguments: [
-            [Fault.wrongBytes], [.cut(after: 300_000), .wrongBytes], [.wrongBytes, .wrongBytes],
-            [.cut(after: 300_000), .ignoreRange], [.cut(after: 300_000), .anonymousRange],
-            [.announce(more: 50)], [.cut(after: 300_000), .shiftRange(by: -10)], [.gzip],
-        ])
-    func faults(_ faults: [Fault]) throws {
+    @Test(arguments: [
+        [Fault.wrongBytes], [.cut(after: 300_000), .wrongBytes], [.wrongBytes, .wrongBytes],
+        [.cut(after: 300_000), .ignoreRange], [.cut(after: 300_000), .anonymousRange],
+        [.announce(more: 50)], [.cut(after: 300_000), .shiftRange(by: -10)], [.gzip],
+    ])
+    func `is the release's bytes in the end, whatever went wrong`(_ faults: [Fault]) throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         fixture.origin.play(faults, on: try fixture.path(of: PullFaultTests.large))
@@ -48,8 +46,7 @@ import VersionTree
         expect(told.all.last?.bytesTotal, equals: Int64(sizes))
     }
 
-    @Test("takes back what an earlier pull had staged if it turns out wrong")
-    func resumedWrong() throws {
+    @Test func `takes back what an earlier pull had staged if it turns out wrong`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let path = try fixture.path(of: PullFaultTests.large)
@@ -64,8 +61,8 @@ import VersionTree
         expect(told.all.last?.figures.resumedBytes, equals: 0)
     }
 
-    @Test("counts files whose size the format does not tell, in what is done and in all")
-    func unknownSizes() throws {
+    @Test
+    func `counts files whose size the format does not tell, in what is done and in all`() throws {
         let place = try MeteorPlace()
         var release = ServedMeteor(2)
         release.rootURL = "http://127.0.0.1/"
@@ -79,8 +76,7 @@ import VersionTree
         expect(told.all.last?.figures.files, equals: report.figures.files)
     }
 
-    @Test("leaves out an optional file that the origin does not have")
-    func skipped() throws {
+    @Test func `leaves out an optional file that the origin does not have`() throws {
         let place = try MeteorPlace()
         var release = ServedMeteor(2)
         release.rootURL = "http://127.0.0.1/"

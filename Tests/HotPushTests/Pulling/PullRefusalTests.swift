@@ -9,8 +9,7 @@ import VersionTree
 @testable import HotPush
 
 @Suite("A pull that must not go on") struct PullRefusalTests {
-    @Test("refuses a manifest with other content than the channel promises")
-    func otherContent() throws {
+    @Test func `refuses a manifest with other content than the channel promises`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         let bytes = try Damage.contents(fixture.place.origin + "/channels/stable.json")
@@ -24,8 +23,7 @@ import VersionTree
         try expect(fixture.device.reopened().versions().isEmpty)
     }
 
-    @Test("stops while it compares content with labels")
-    func comparing() throws {
+    @Test func `stops while it compares content with labels`() throws {
         let store = try TemporaryStore()
         let text = String(repeating: "0123456789abcdef", count: 400_000)
         try store.add("1", ["large": text])
@@ -45,8 +43,7 @@ import VersionTree
         expect(asked.withLock { $0 }, equals: 2)
     }
 
-    @Test("that only plans leaves no trace in the store")
-    func dryRun() throws {
+    @Test func `that only plans leaves no trace in the store`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         let before = Damage.names(fixture.device.path)

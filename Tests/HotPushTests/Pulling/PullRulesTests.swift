@@ -12,8 +12,7 @@ import VersionTree
 @Suite("The rules of a pull", .timeLimit(.minutes(60))) struct PullRulesTests {
     // MARK: Order
 
-    @Test("the index page comes first, then small files before large ones")
-    func order() throws {
+    @Test func `the index page comes first, then small files before large ones`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         try fixture.run(parallel: 1)
@@ -77,8 +76,7 @@ import VersionTree
 
     // MARK: The network
 
-    @Test("redirects in a circle end it, and no version is seen")
-    func redirects() throws {
+    @Test func `redirects in a circle end it, and no version is seen`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let path = try fixture.path(of: PullFaultTests.large)
@@ -98,8 +96,8 @@ import VersionTree
         }
     }
 
-    @Test("a file that drips is given up for another connection, and what has come stays")
-    func drip() throws {
+    @Test
+    func `a file that drips is given up for another connection, and what has come stays`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let path = try fixture.path(of: PullFaultTests.large)
@@ -136,8 +134,7 @@ import VersionTree
         expect(DripLimit(RetryPolicy(), over: Slow(nil, parallel)).time, equals: .seconds(60))
     }
 
-    @Test("a directory is read no faster than the rate, and as well")
-    func directoryRate() throws {
+    @Test func `a directory is read no faster than the rate, and as well`() throws {
         let fixture = try PullingFixture()
         try fixture.place.publish("2")
         var options = TransportOptions()

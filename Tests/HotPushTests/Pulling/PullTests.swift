@@ -9,8 +9,7 @@ import VersionTree
 @testable import HotPush
 
 @Suite("A pull") struct PullTests {
-    @Test("brings a version: the pointer, the manifest, every content once")
-    func whole() throws {
+    @Test func `brings a version: the pointer, the manifest, every content once`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         let report = try fixture.run()
@@ -26,8 +25,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("asks once when nothing is new")
-    func nothingNew() throws {
+    @Test func `asks once when nothing is new`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         try fixture.run()
@@ -37,8 +35,7 @@ import VersionTree
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
-    @Test("fetches only what no version has")
-    func difference() throws {
+    @Test func `fetches only what no version has`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         try fixture.run()
@@ -54,8 +51,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("fetches nothing for files that moved or exchanged their contents")
-    func moved() throws {
+    @Test func `fetches nothing for files that moved or exchanged their contents`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         try fixture.run()
@@ -71,8 +67,7 @@ import VersionTree
         try expect(fixture.tree("3"), equals: files)
     }
 
-    @Test("makes a version current at once, or leaves it alone, when asked to")
-    func destinations() throws {
+    @Test func `makes a version current at once, or leaves it alone, when asked to`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         var options = PullingFixture.options
@@ -86,8 +81,7 @@ import VersionTree
         expect(lifecycle.current, equals: "1")
     }
 
-    @Test("takes a directory as it takes a server")
-    func directory() throws {
+    @Test func `takes a directory as it takes a server`() throws {
         let fixture = try PullingFixture()
         try fixture.place.publish("2")
         let report = try require(try fixture.pull().run(fixture.place.origin))
@@ -96,8 +90,7 @@ import VersionTree
         expect(fixture.origin.requests.isEmpty)
     }
 
-    @Test("does not wait for another pull that is writing the same manifest")
-    func manifestBeingWritten() throws {
+    @Test func `does not wait for another pull that is writing the same manifest`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         let origin = try DirectoryOrigin(fixture.place.origin)
@@ -112,8 +105,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("says what it would cost before a byte of content is fetched")
-    func planned() throws {
+    @Test func `says what it would cost before a byte of content is fetched`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         try fixture.run()
@@ -132,8 +124,7 @@ import VersionTree
         expect(plan.reusedObjects, equals: report.reusedObjects)
     }
 
-    @Test("refuses content that is banned here before a byte of it is fetched")
-    func banned() throws {
+    @Test func `refuses content that is banned here before a byte of it is fetched`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         try fixture.run()
@@ -155,9 +146,8 @@ import VersionTree
     }
 
     @Test(
-        "says what is wrong with the URL",
         arguments: ["", "ftp://example.org/", "http://", "no such directory"])
-    func wrongURL(_ url: String) throws {
+    func `says what is wrong with the URL`(_ url: String) throws {
         let fixture = try PullingFixture()
         #expect(throws: StoreError.self) { try fixture.pull().run(url) }
         try expect(fixture.device.reopened().versions().isEmpty)
@@ -173,8 +163,7 @@ import VersionTree
 }
 
 @Suite("A pull does not believe everything") struct PullDoubtTests {
-    @Test("an older copy of the pointer is no news, unless somebody insists")
-    func olderCopy() throws {
+    @Test func `an older copy of the pointer is no news, unless somebody insists`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         let older = try fixture.place.published()
@@ -195,8 +184,8 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("trouble at the origin is not taken for its absence", arguments: [500, 503, 429])
-    func trouble(_ status: Int) throws {
+    @Test(arguments: [500, 503, 429])
+    func `trouble at the origin is not taken for its absence`(_ status: Int) throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         fixture.origin.always(.status(status))
@@ -205,8 +194,7 @@ import VersionTree
     }
 
     /// RFC 9110: 206 is for who asked for a part, 401 and 407 want credentials.
-    @Test("an answer is told from absence that is none, or asks who is there")
-    func otherAnswers() throws {
+    @Test func `an answer is told from absence that is none, or asks who is there`() throws {
         let cases: [(status: Int, wanted: StoreError.Code, says: [String])] = [
             (401, .credentials, ["401", "CASTREE_ORIGIN_TOKEN"]),
             (407, .credentials, ["407", "proxy"]),
@@ -236,8 +224,7 @@ import VersionTree
         }
     }
 
-    @Test("the same content under a new name was not here before")
-    func renamed() throws {
+    @Test func `the same content under a new name was not here before`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         try fixture.run()
@@ -275,8 +262,7 @@ import VersionTree
         }
     }
 
-    @Test("a server that cuts every answer and knows no ranges is given up")
-    func neverWhole() throws {
+    @Test func `a server that cuts every answer and knows no ranges is given up`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let path = try fixture.path(of: PullFaultTests.large)

@@ -23,8 +23,8 @@ import VersionTree
         return try CurlTransport(options)
     }
 
-    @Test("another release of the same name is refused, and nothing of it is mixed in")
-    func oneName() throws {
+    @Test
+    func `another release of the same name is refused, and nothing of it is mixed in`() throws {
         let fixture = try PullingFixture()
         try fixture.place.publish("1", to: "beta")
         try fixture.publish("2")
@@ -85,8 +85,8 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("the same release comes also to a pull that has waited long enough for another")
-    func sameRelease() throws {
+    @Test
+    func `the same release comes also to a pull that has waited long enough for another`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let answer = Mutex<StoreError.Code?>(nil)
@@ -109,8 +109,8 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("what is collected between plan and registration is fetched in the same pull")
-    func collectedMeanwhile() throws {
+    @Test
+    func `what is collected between plan and registration is fetched in the same pull`() throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         try fixture.run(Self.kept)

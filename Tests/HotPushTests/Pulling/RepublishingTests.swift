@@ -8,8 +8,7 @@ import Testing
 import VersionTree
 
 @Suite("A version that was pulled") struct RepublishingTests {
-    @Test("can be published again, and pulled from there")
-    func mirror() throws {
+    @Test func `can be published again, and pulled from there`() throws {
         let place = try PublishingPlace()
         try place.publish("1")
         let mirror = try TemporaryStore()

@@ -134,8 +134,7 @@ import VersionTree
         }
     }
 
-    @Test("says before the first byte that the disk can hold no more files")
-    func inodes() throws {
+    @Test func `says before the first byte that the disk can hold no more files`() throws {
         try fixture.publish("2")
         let full = try VersionStore.open(
             fixture.device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
@@ -148,8 +147,7 @@ import VersionTree
         expect(fixture.origin.requests.allSatisfy { !$0.path.hasPrefix("/objects/") })
     }
 
-    @Test("lets nothing go that a first start could show")
-    func first() throws {
+    @Test func `lets nothing go that a first start could show`() throws {
         try wait("waits")
         try fixture.place.store.add("offer", Self.files("offer"))
         try fixture.publish("offer")

@@ -50,8 +50,7 @@ import VersionTree
         return try JSONValue.parse(Array(data)).asObject?.first?.value.asInt64
     }
 
-    @Test("is remembered once the release is whole here")
-    func fetched() throws {
+    @Test func `is remembered once the release is whole here`() throws {
         let sequence = try serve(Self.now + 5).sequence
         let pull = try fixture.pull(options)
         let reply = try pull.inquire(fixture.origin.url)
@@ -64,8 +63,7 @@ import VersionTree
         try expect(noted(), equals: Self.now + 6)
     }
 
-    @Test("is not remembered of what is refused, fails, or is only asked about")
-    func notObeyed() throws {
+    @Test func `is not remembered of what is refused, fails, or is only asked about`() throws {
         try serve(Self.now + 5)
         var dry = options
         dry.isDryRun = true
@@ -128,8 +126,7 @@ import VersionTree
         try expect(noted(), equals: Self.now + 1)
     }
 
-    @Test("that 0.1.0 remembered without a bound stops nothing")
-    func oldNote() throws {
+    @Test func `that 0.1.0 remembered without a bound stops nothing`() throws {
         try fixture.run(options)
         let key = "\(fixture.origin.url) stable"
         try Data("{\"\(key)\":\(ChannelPointer.sequenceMax)}".utf8)
@@ -142,8 +139,7 @@ import VersionTree
         try expect(noted(), equals: Self.now)
     }
 
-    @Test("is lowered by whoever insists, for good")
-    func forced() throws {
+    @Test func `is lowered by whoever insists, for good`() throws {
         try serve(Self.now + 500)
         try fixture.run(options)
         try serve(Self.now)
@@ -162,8 +158,7 @@ import VersionTree
         try expect(noted(), equals: Self.now - 5)
     }
 
-    @Test("of a withdrawal is remembered when it takes back what waits")
-    func withdrawal() throws {
+    @Test func `of a withdrawal is remembered when it takes back what waits`() throws {
         var activating = options
         activating.destination = .current
         try fixture.run(activating)
@@ -218,8 +213,7 @@ import VersionTree
 
     private var file: String { device.path + "/channels.json" }
 
-    @Test("is read again however long the names are: those noted longest ago go")
-    func largest() throws {
+    @Test func `is read again however long the names are: those noted longest ago go`() throws {
         let long = String(repeating: "x", count: 4000)
         for number in 0..<40 { try note(100, of: "https://example.org/\(long)/\(number)") }
         let size = try require(FileManager.default.contents(atPath: file)).count
@@ -233,8 +227,7 @@ import VersionTree
         try expect(isKnown("https://example.org/\(long)/39"))
     }
 
-    @Test("holds 64 channels; one that is in use stays though it has nothing new")
-    func order() throws {
+    @Test func `holds 64 channels; one that is in use stays though it has nothing new`() throws {
         for number in 0..<SeenSequences.countMax { try note(100, of: "https://h/\(number)") }
         try note(100, of: "https://h/0")
         try note(100, of: "https://h/new")
@@ -260,8 +253,7 @@ import VersionTree
         try expect(isKnown("https://h/\(long)/63"))
     }
 
-    @Test("is made anew where it is damaged, or larger than castree ever wrote it")
-    func damaged() throws {
+    @Test func `is made anew where it is damaged, or larger than castree ever wrote it`() throws {
         for text in ["{", "[]", String(repeating: " ", count: SeenSequences.readByteCountMax + 1)] {
             try Data(text.utf8).write(to: URL(filePath: file))
             try expect(!isKnown("https://h/a"))

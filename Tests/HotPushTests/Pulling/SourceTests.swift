@@ -26,8 +26,7 @@ private func file(
         try #require(throws: StoreError.self) { try fixture.run(format) }
     }
 
-    @Test("are asked one after the other when one does not have it")
-    func absent() throws {
+    @Test func `are asked one after the other when one does not have it`() throws {
         fixture.offer("1", ["/b": Content("run(1)")])
         try expect(fixture.run(KnownFormat(file("a", "b"))).figures.files, equals: 1)
         expect(fixture.asked, equals: ["/a", "/b"])
@@ -35,15 +34,13 @@ private func file(
         try fixture.expectClean()
     }
 
-    @Test("all fail before the pull does, and the last one's error is told")
-    func allAbsent() throws {
+    @Test func `all fail before the pull does, and the last one's error is told`() throws {
         fixture.offer("1", [:])
         try expect(failure(KnownFormat(file("a", "b"))).code, equals: .notFound)
         expect(fixture.asked, equals: ["/a", "/b"])
     }
 
-    @Test("take turns while they are in trouble")
-    func trouble() throws {
+    @Test func `take turns while they are in trouble`() throws {
         fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
         fixture.origin.always(.status(503, retryAfter: nil), on: "/a")
         fixture.origin.play([.status(503, retryAfter: nil)], on: "/b")
@@ -51,8 +48,7 @@ private func file(
         expect(fixture.asked.prefix(2) == ["/a", "/b"] && fixture.asked.last == "/b")
     }
 
-    @Test("are each tried as often as a single one would be")
-    func attempts() throws {
+    @Test func `are each tried as often as a single one would be`() throws {
         fixture.offer("1", [:])
         for path in ["/a", "/b", "/c"] {
             fixture.origin.always(.status(503, retryAfter: nil), on: path)
@@ -62,8 +58,7 @@ private func file(
         expect(counts, equals: [3, 3, 3])
     }
 
-    @Test("do not wait for what another asks to wait for")
-    func retryAfter() throws {
+    @Test func `do not wait for what another asks to wait for`() throws {
         fixture.offer("1", ["/b": Content("run(1)")])
         fixture.origin.always(.status(503, retryAfter: "3600"), on: "/a")
         var options = PullingFixture.options
@@ -97,8 +92,7 @@ private func file(
 
     private let long = String(repeating: "0123456789", count: 30_000)
 
-    @Test("go on where another stopped, if the digest proves that the parts fit")
-    func goesOn() throws {
+    @Test func `go on where another stopped, if the digest proves that the parts fit`() throws {
         fixture.offer("1", ["/a": Content(long), "/b": Content(long).tagged("\"b\"")])
         fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
         _ = try fixture.run(KnownFormat(file("a", "b", content: long)))
@@ -107,8 +101,7 @@ private func file(
         try fixture.expectClean()
     }
 
-    @Test("start over where nothing proves that the parts fit")
-    func startsOver() throws {
+    @Test func `start over where nothing proves that the parts fit`() throws {
         // Another deployment, of other content: the parts would not fit.
         let other = String(repeating: "abcdefghij", count: 30_000)
         fixture.offer("1", ["/a": Content(long), "/b": Content(other)])
@@ -118,8 +111,8 @@ private func file(
         try expect(fixture.tree("1"), equals: ["app.js": other])
     }
 
-    @Test("are stayed with as long as bytes come, and where a part is of use there only")
-    func stays() throws {
+    @Test
+    func `are stayed with as long as bytes come, and where a part is of use there only`() throws {
         fixture.offer("1", ["/a": Content(long), "/b": Content(long).tagged("\"b\"")])
         fixture.origin.play(
             [.cut(after: 100_000), .status(503, retryAfter: nil), .cut(after: 100_000)], on: "/a")
@@ -131,8 +124,7 @@ private func file(
         expect(fixture.origin.requests(for: "/b").isEmpty)
     }
 
-    @Test("keep what others have sent when one answers with something else")
-    func otherTotal() throws {
+    @Test func `keep what others have sent when one answers with something else`() throws {
         fixture.offer("1", ["/a": Content(long), "/b": Content(long), "/c": Content(long)])
         fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
         fixture.origin.always(.total("999"), on: "/b")
@@ -141,8 +133,8 @@ private func file(
         try fixture.expectClean()
     }
 
-    @Test("of the file that must be there are asked where several files have one content")
-    func shared() throws {
+    @Test
+    func `of the file that must be there are asked where several files have one content`() throws {
         fixture.offer("1", ["/good": Content("run(1)")])
         var map = try file("gone", content: "run(1)", path: "app.js.map")
         map.isOptional = true
@@ -153,8 +145,7 @@ private func file(
         try expect(fixture.tree("1").count, equals: 3)
     }
 
-    @Test("give content whose size nobody tells, or only one of its files")
-    func sizeless() throws {
+    @Test func `give content whose size nobody tells, or only one of its files`() throws {
         fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(2)")])
         var files = try ["a", "c"].map { try file("a", content: "run(1)", path: $0) }
         files += try ["b", "d"].map { try file("b", content: "run(2)", path: $0) }
@@ -170,8 +161,7 @@ private func file(
         try fixture.expectClean()
     }
 
-    @Test("that cannot be read leave out a file that need not be there")
-    func optional() throws {
+    @Test func `that cannot be read leave out a file that need not be there`() throws {
         fixture.offer("1", ["/app.js": Content("run(1)")])
         var map = try file("app.js.map.br", path: "app.js.map")
         map.sources[0].steps = [.decompress("br")]
@@ -183,8 +173,7 @@ private func file(
         try fixture.expectClean()
     }
 
-    @Test("of a format of one's own are held to the rules before anything is asked")
-    func rules() throws {
+    @Test func `of a format of one's own are held to the rules before anything is asked`() throws {
         fixture.offer("1", ["/app.js": Content("run(1)")])
         var app = try file("app.js")
         app.sources[0].fields = [.init("Host", "elsewhere")]
@@ -192,8 +181,7 @@ private func file(
         expect(fixture.asked.isEmpty)
     }
 
-    @Test("keep the publisher's fields from other hosts")
-    func confined() throws {
+    @Test func `keep the publisher's fields from other hosts`() throws {
         let other = try FaultyOrigin(["/app.js": Content("run(1)")])
         fixture.offer("1", [:])
         fixture.origin.always(.redirect(to: "\(other.url)/app.js"), on: "/app.js")
@@ -204,16 +192,14 @@ private func file(
         expect(other.requests.map { $0["x-key"] }, equals: [nil])
     }
 
-    @Test("with wrong content are left for the next one")
-    func wrong() throws {
+    @Test func `with wrong content are left for the next one`() throws {
         fixture.offer("1", ["/a": Content("run(0)"), "/b": Content("run(1)")])
         _ = try fixture.run(KnownFormat(file("a", "b", content: "run(1)")))
         expect(fixture.asked.last == "/b" && !fixture.asked.dropLast().contains("/b"))
         try expect(fixture.tree("1"), equals: ["app.js": "run(1)"])
     }
 
-    @Test("that castree cannot read are passed over")
-    func unreadable() throws {
+    @Test func `that castree cannot read are passed over`() throws {
         fixture.offer("1", ["/app.js": Content("run(1)"), "/app.js.br": Content("?")])
         var app = try file("app.js.br", "app.js")
         app.sources[0].steps = [.decompress("br")]
@@ -221,8 +207,7 @@ private func file(
         expect(fixture.asked, equals: ["/app.js"])
     }
 
-    @Test("that can none of them be read are refused before a byte is fetched")
-    func noneReadable() throws {
+    @Test func `that can none of them be read are refused before a byte is fetched`() throws {
         fixture.offer("1", ["/app.js.br": Content("?"), "/index.html": Content("<p>")])
         var app = try file("app.js.br", "p1")
         app.sources[0].steps = [.decrypt("aes-128-cbc"), .decompress("br")]
@@ -234,8 +219,7 @@ private func file(
         try expect(fixture.device.reopened().versions().isEmpty)
     }
 
-    @Test("are asked with the fields that the publisher wants")
-    func fields() throws {
+    @Test func `are asked with the fields that the publisher wants`() throws {
         fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
         var app = try file("a", "b")
         app.sources[0].fields = [.init("X-Asset", "one"), .init("Authorization", "Basic eA==")]
@@ -247,8 +231,7 @@ private func file(
         expect(second["x-asset"] == nil && second["authorization"] == nil)
     }
 
-    @Test("are held against a checksum, which recognizes nothing by itself")
-    func checksum() throws {
+    @Test func `are held against a checksum, which recognizes nothing by itself`() throws {
         // `python3 -c 'import zlib; print(hex(zlib.crc32(b"run(1)")))'`
         var app = try file("app.js")
         app.checks = [.digest(try require(Label(.crc32, hex: "af526a60")))]
@@ -286,14 +269,13 @@ private func file(
         }
     }
 
-    @Test("is left alone when its publisher has disabled it, unless somebody insists")
-    func disabled() throws {
+    @Test
+    func `is left alone when its publisher has disabled it, unless somebody insists`() throws {
         try expect(code { $0.isDisabled = true }, equals: .unsuitableRelease)
         try expect(code({ $0.isDisabled = true }, { $0.isForced = true }) == nil)
     }
 
-    @Test("is taken by those in one of its groups")
-    func groups() throws {
+    @Test func `is taken by those in one of its groups`() throws {
         try expect(code { $0.groups = ["qa", "7"] }, equals: .unsuitableRelease)
         try expect(
             code({ $0.groups = ["qa", "7"] }, { $0.app.groups = ["8"] }), equals: .unsuitableRelease
@@ -301,8 +283,7 @@ private func file(
         try expect(code({ $0.groups = ["qa", "7"] }, { $0.app.groups = ["7"] }) == nil)
     }
 
-    @Test("is left alone when nobody here knows how its devices are chosen")
-    func foreignRule() throws {
+    @Test func `is left alone when nobody here knows how its devices are chosen`() throws {
         let partial = Rollout(perMille: 999, salt: "", rule: "murmur3")
         try expect(
             code({ $0.rollout = partial }, { $0.device = "d" }), equals: .unsuitableRelease)
@@ -332,8 +313,7 @@ private func file(
         return try fixture.pull(options).ask(fixture.origin.url)
     }
 
-    @Test("says that there is nothing, and why")
-    func nothing() throws {
+    @Test func `says that there is nothing, and why`() throws {
         guard case .nothing(["blocked"]) = try answer(.nothing(["blocked"])) else {
             Issue.record("another answer")
             return
@@ -345,8 +325,8 @@ private func file(
         expect(reasons.count, equals: 1)
     }
 
-    @Test("sends devices back to what was shipped with the app, if there is such a thing")
-    func embedded() throws {
+    @Test
+    func `sends devices back to what was shipped with the app, if there is such a thing`() throws {
         guard case .embedded = try answer(.embedded, isShipped: true) else {
             Issue.record("another answer")
             return

@@ -43,8 +43,8 @@ import VersionTree
         try fixture.device.reopened().versions().first { $0.version == version }?.state
     }
 
-    @Test("has no size that anybody tells, and comes from somewhere else in the meantime")
-    func elsewhere() throws {
+    @Test
+    func `has no size that anybody tells, and comes from somewhere else in the meantime`() throws {
         fixture.offer("1", ["/b": Content("run(2)")])
         let files = [try labelled("a", address: "run(1)"), try labelled("b", address: "run(2)")]
         try expect(failure(files[0], files[1]), equals: .notFound)
@@ -69,8 +69,8 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("completes no version by coming from somewhere else while a label is against it")
-    func poisoned() throws {
+    @Test
+    func `completes no version by coming from somewhere else while a label is against it`() throws {
         fixture.offer("1", ["/a": Content("run(1)")])
         let wrong = try labelled("a", address: "run(1)", label(.sha1, "run(2)"))
         try expect(failure(wrong), equals: .mismatch)
@@ -85,8 +85,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("is held against a corrected label, and the wrong one is forgotten")
-    func corrected() throws {
+    @Test func `is held against a corrected label, and the wrong one is forgotten`() throws {
         fixture.offer("1", ["/a": Content("run(1)")])
         try expect(
             failure(labelled("a", address: "run(1)", label(.sha1, "run(2)"))), equals: .mismatch)
@@ -99,8 +98,7 @@ import VersionTree
         expect(fixture.asked.isEmpty)
     }
 
-    @Test("is held against its labels also if it comes between plan and download")
-    func between() throws {
+    @Test func `is held against its labels also if it comes between plan and download`() throws {
         fixture.offer("1", ["/a": Content("run(1)")])
         let wrong = try labelled("a", address: "run(1)", label(.sha1, "run(2)"))
         let pull = try fixture.pull(options([wrong]), parallel: 1)
@@ -114,8 +112,8 @@ import VersionTree
         try expect(state("1"), equals: .incomplete)
     }
 
-    @Test("is looked at by its format, wherever it comes from", arguments: [true, false])
-    func inspected(isHere: Bool) throws {
+    @Test(arguments: [true, false])
+    func `is looked at by its format, wherever it comes from`(isHere: Bool) throws {
         if isHere { try fixture.device.reopened().addText("other", "run(1)") }
         fixture.offer("1", ["/a": Content("run(1)")])
         var file = try labelled("a", address: "run(1)")
@@ -127,8 +125,7 @@ import VersionTree
         try expect(fixture.tree("1"), equals: ["a": "run(1)"])
     }
 
-    @Test("is another version's of the same name, as its digest says")
-    func sameName() throws {
+    @Test func `is another version's of the same name, as its digest says`() throws {
         try fixture.device.reopened().addText("1", "run(1)")
         fixture.offer("1", ["/0": Content("run(2)")])
         try expect(failure(labelled("0", label(.sha256, "run(2)"))), equals: .versionExists)
@@ -156,8 +153,7 @@ import VersionTree
         try expect(fixture.tree("1"), equals: ["a": "run(1)"])
     }
 
-    @Test("is not read where nothing that its release says could prove it")
-    func unread() throws {
+    @Test func `is not read where nothing that its release says could prove it`() throws {
         try fixture.device.reopened().addText("other", "run(1)")
         let asked = Mutex(0)
         var file = ReleaseFile(path: try TreePath("a"), byteCount: 6)
@@ -174,8 +170,7 @@ import VersionTree
         expect(asked.withLock { $0 }, equals: 0)
     }
 
-    @Test("is fetched if what stands in its place cannot be read")
-    func unreadable() throws {
+    @Test func `is fetched if what stands in its place cannot be read`() throws {
         try fixture.device.reopened().addText("other", "run(1)")
         let object = fixture.device.path + "/" + (try fixture.path(of: "run(1)").dropFirst())
         try Damage.replace(object, by: .directory)
@@ -186,8 +181,7 @@ import VersionTree
         try expect(fixture.tree("1"), equals: ["a": "run(2)"])
     }
 
-    @Test("that is collected before it has a name is asked for where it must be had")
-    func collected() throws {
+    @Test func `that is collected before it has a name is asked for where it must be had`() throws {
         try fixture.device.reopened().addText("other", "run(1)")
         fixture.offer("1", ["/good": Content("run(1)")])
         var map = try labelled("app.js.map", address: "run(1)")
@@ -211,8 +205,8 @@ import VersionTree
         try expect(state("1"), equals: .complete)
     }
 
-    @Test("that is lost after it came is asked for again, whatever the server has by now")
-    func lost() throws {
+    @Test
+    func `that is lost after it came is asked for again, whatever the server has by now`() throws {
         fixture.offer("1", ["/a": Content("run(1)")])
         let files = try ["a", "b"].map { ReleaseFile(path: try TreePath($0)) }
         try expect(failure(files[0], files[1]), equals: .notFound)
@@ -225,8 +219,7 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("that another pull has brought keeps its name")
-    func kept() throws {
+    @Test func `that another pull has brought keeps its name`() throws {
         fixture.offer("1", ["/a": Content("run(1)")])
         let files = try ["a", "b"].map { ReleaseFile(path: try TreePath($0)) }
         let late = try fixture.pull(options(files), parallel: 1)
@@ -244,8 +237,8 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("is whole, though servers send less than the rest and nobody tells the size")
-    func less() throws {
+    @Test
+    func `is whole, though servers send less than the rest and nobody tells the size`() throws {
         let long = String(repeating: "0123456789", count: 30_000)
         fixture.origin.replaceAll([
             "/version.txt": Content("1"), "/a": Content(long).tagged("\"one\""),
@@ -262,8 +255,8 @@ import VersionTree
         try expect(fixture.tree("2"), equals: ["a": long])
     }
 
-    @Test("is fetched to the end by the next pull, at whatever call this one is killed")
-    func killed() throws {
+    @Test
+    func `is fetched to the end by the next pull, at whatever call this one is killed`() throws {
         fixture.offer(
             "1", ["/a": Content("run(1)"), "/b": Content("run(2)"), "/c": Content("run(3)")])
         let files = [

@@ -20,8 +20,8 @@ import VersionTree
         }
     }
 
-    @Test("is in the event log, whichever call fails", arguments: [ENOSPC, EACCES, EROFS])
-    func enumerated(_ errno: Int32) throws {
+    @Test(arguments: [ENOSPC, EACCES, EROFS])
+    func `is in the event log, whichever call fails`(_ errno: Int32) throws {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         var (position, failures) = (0, 0)

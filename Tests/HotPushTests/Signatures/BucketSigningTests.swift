@@ -58,8 +58,7 @@ import VersionTree
         world.store.set("channels/stable.json", pointer.serialized())
     }
 
-    @Test("signs anew for each attempt that somebody else was faster than")
-    func races() throws {
+    @Test func `signs anew for each attempt that somebody else was faster than`() throws {
         let alice = try people.sealing(people.alice)
         try world.publish("1", by: publisher(alice))
         let overtaken = Atomic<Int>(0)
@@ -107,8 +106,8 @@ import VersionTree
         world.expectEnd()
     }
 
-    @Test("begins a new log with signed pointers of an old one only if it signs them anew")
-    func takenOver() throws {
+    @Test
+    func `begins a new log with signed pointers of an old one only if it signs them anew`() throws {
         let alice = try people.sealing(people.alice)
         for version in ["1", "2"] { try world.publish(version, by: publisher(alice)) }
         let before = try pointer()

@@ -52,8 +52,8 @@ import VersionTree
         try place.expectSigned(by: place.alice)
     }
 
-    @Test("signs by as many keys as devices ask for", arguments: places)
-    func threshold(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `signs by as many keys as devices ask for`(_ kind: OriginPlace) throws {
         let place = try signed(kind)
         try rotate(place, TrustRotation(adding: [try place.key(place.bob)], threshold: 2))
         let both = try place.sealing(place.alice, place.bob)

@@ -93,8 +93,7 @@ import VersionTree
         world.expectEnd()
     }
 
-    @Test("after a killed publish and a prune, whichever request was the last")
-    func killedAndPruned() throws {
+    @Test func `after a killed publish and a prune, whichever request was the last`() throws {
         let alice = try people.sealing(people.alice)
         try world.publish("1", by: inBucket(alice))
         let noted = try Damage.contents(people.memoryFile(people.alice))

@@ -148,8 +148,8 @@ import VersionTree
         }
     }
 
-    @Test("go on", arguments: Mishap.allCases, Mishap.allCases)
-    func goOn(_ first: Mishap, _ second: Mishap) throws {
+    @Test(arguments: Mishap.allCases, Mishap.allCases)
+    func `go on`(_ first: Mishap, _ second: Mishap) throws {
         for isSigned in [true, false] {
             guard first == .killed || second == .killed else {
                 try expectGoingOn(after: [first, second], isSigned, 0)

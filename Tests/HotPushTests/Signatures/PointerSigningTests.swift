@@ -61,8 +61,8 @@ import VersionTree
         expect(String(decoding: pointer.signedBytes, as: UTF8.self), equals: wanted)
     }
 
-    @Test("is read and written without a byte of difference, and each key vouches for it")
-    func roundTrip() throws {
+    @Test
+    func `is read and written without a byte of difference, and each key vouches for it`() throws {
         let pointer = try signed(by: alice, bob)
         let read = try parse(pointer.serialized())
         expect(read == pointer && read.serialized() == pointer.serialized())
@@ -72,8 +72,7 @@ import VersionTree
         try expect(trusted(2).judge(read, of: Self.origin), equals: .vouched(by: ids))
     }
 
-    @Test("with one flipped bit anywhere is refused, or nobody vouches for it")
-    func flippedBits() throws {
+    @Test func `with one flipped bit anywhere is refused, or nobody vouches for it`() throws {
         let pointer = try signed(by: alice)
         let bytes = pointer.serialized()
         let keys = try TrustedKeys([alice.verificationKey])
@@ -91,8 +90,7 @@ import VersionTree
         expect(passed > 500)
     }
 
-    @Test("of which other readers of JSON would see other values is refused")
-    func spellings() throws {
+    @Test func `of which other readers of JSON would see other values is refused`() throws {
         let right = String(decoding: try signed(by: alice).serialized(), as: UTF8.self)
         func replacing(_ old: String, _ new: String) -> String {
             right.replacingOccurrences(of: old, with: new)
@@ -113,8 +111,7 @@ import VersionTree
         }
     }
 
-    @Test("has no number that readers take for different ones, and says its origin")
-    func numbers() throws {
+    @Test func `has no number that readers take for different ones, and says its origin`() throws {
         for number in ["1.5", "1.0", "1e3", "-0", "9007199254740992", "-9007199254740992"] {
             let text = Self.text().replacingOccurrences(of: "[1,-2]", with: "[\(number)]")
             let pointer = try Self.pointer(text)
@@ -167,8 +164,7 @@ import VersionTree
         }
     }
 
-    @Test("has an origin, a trust and an expiry that are in range")
-    func fields() throws {
+    @Test func `has an origin, a trust and an expiry that are in range`() throws {
         let fields = [
             ("origin", "\"\(Self.origin.uppercased())\""), ("origin", "\"\(Self.origin)0\""),
             ("origin", "1"), ("trustVersion", "1"), ("trustVersion", "\"2\""),
@@ -213,8 +209,7 @@ import VersionTree
         try expect(trusted().judge(joined), equals: .vouched(by: [one]))
     }
 
-    @Test("of one channel says nothing in another")
-    func otherChannel() throws {
+    @Test func `of one channel says nothing in another`() throws {
         let bytes = try signed(by: alice).serialized()
         let error = refusal { try ChannelPointer(parsing: bytes, of: ChannelName("beta")) }
         expect(error?.code, equals: .badPointer)
@@ -223,8 +218,7 @@ import VersionTree
         try expect(trusted().judge(moved).objection != nil)
     }
 
-    @Test("loses its signatures with every change")
-    func changes() throws {
+    @Test func `loses its signatures with every change`() throws {
         let pointer = try signed(by: alice)
         let release = try require(pointer.releases.first)
         let changed: [ChannelPointer?] = [
@@ -243,8 +237,7 @@ import VersionTree
 }
 
 @Suite("Trusted keys") struct TrustedKeysTests {
-    @Test("are one to eight different ones, and a threshold that they can reach")
-    func bounds() throws {
+    @Test func `are one to eight different ones, and a threshold that they can reach`() throws {
         let keys = try (0..<9).map { _ in try SigningKey.generate().verificationKey }
         for (count, threshold) in [(0, 1), (9, 1), (2, 0), (2, 3), (2, -1)] {
             let error = refusal { try TrustedKeys(Array(keys.prefix(count)), threshold: threshold) }

@@ -96,8 +96,8 @@ import VersionTree
         expect(refusal { try other.publish("1", sealing) }?.code, equals: .untrusted)
     }
 
-    @Test("takes no id from a channel that a stranger has signed", arguments: places)
-    func strangersOrigin(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `takes no id from a channel that a stranger has signed`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)
         try place.publish("1", place.sealing(place.mallory), to: "beta")
         let error = refusal { try place.publish("1", place.sealing(place.alice)) }

@@ -8,8 +8,8 @@ import VersionTree
 @testable import HotPush
 
 @Suite("What a publisher that signs remembers") struct SealingMemoryTests {
-    @Test("remembers beside the key what it has signed, and does not forget the higher")
-    func memory() throws {
+    @Test
+    func `remembers beside the key what it has signed, and does not forget the higher`() throws {
         let place = try SignedPlace()
         let memory = try place.memory(place.alice)
         try expect(memory.sequence(of: .stable, in: "x") == nil)
@@ -32,8 +32,7 @@ import VersionTree
         }
     }
 
-    @Test("has one memory for a key, by whatever link it is called")
-    func memoryOfLinks() throws {
+    @Test func `has one memory for a key, by whatever link it is called`() throws {
         let place = try SignedPlace()
         let files = FileManager.default
         let other = place.place.store.directory.appending("links")
@@ -159,8 +158,7 @@ import VersionTree
         expect(again?.message.contains("staging"), equals: false)
     }
 
-    @Test("waits for another publisher only for so long, and names the file")
-    func stopped() throws {
+    @Test func `waits for another publisher only for so long, and names the file`() throws {
         let place = try SignedPlace()
         try place.publish("1", place.sealing(place.alice))
         let pointer = try place.pointer()
@@ -186,8 +184,7 @@ import VersionTree
         try memory.note(pointer, at: "here")
     }
 
-    @Test("has one memory for a key and its public one, whoever signs by it")
-    func memoryOfBoth() throws {
+    @Test func `has one memory for a key and its public one, whoever signs by it`() throws {
         let place = try SignedPlace()
         let file = place.alice + ".pub"
         try place.key(place.alice).write(to: file)

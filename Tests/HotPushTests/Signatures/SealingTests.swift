@@ -52,8 +52,8 @@ import VersionTree
         }
     }
 
-    @Test("says who would sign, and writes nothing", arguments: places)
-    func planned(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `says who would sign, and writes nothing`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)
         let sealing = try place.sealing(place.alice)
         try place.publish("1", sealing)
@@ -98,8 +98,8 @@ import VersionTree
         expect(notices.all.contains { $0.contains("version 1 (manifest") })
     }
 
-    @Test("never counts back, except from what no clock can have made", arguments: places)
-    func countingOn(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `never counts back, except from what no clock can have made`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)
         try place.publish("1", place.sealing(place.alice))
         var pointer = try place.pointer()
@@ -128,8 +128,8 @@ import VersionTree
         expect(unsigned.sequence <= now + SequenceBound.lead + 1)
     }
 
-    @Test("is not replaced by one that does not, unless it says so", arguments: places)
-    func unsigned(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `is not replaced by one that does not, unless it says so`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)
         try place.publish("1", place.sealing(place.alice))
         let before = try place.bytes()
@@ -149,8 +149,8 @@ import VersionTree
         try expect(!place.pointer().isSigned)
     }
 
-    @Test("is not replaced by fewer keys, unless it says so", arguments: places)
-    func fewer(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `is not replaced by fewer keys, unless it says so`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)
         try place.publish("1", place.sealing(place.alice, place.bob))
         let error = refusal { try place.publish("2", place.sealing(place.alice)) }
@@ -160,8 +160,8 @@ import VersionTree
         try place.expectSigned(by: place.alice)
     }
 
-    @Test("builds upon what those have signed whom --trust names", arguments: places)
-    func trusted(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `builds upon what those have signed whom --trust names`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)
         try place.publish("1", place.sealing(place.alice))
         expect(
@@ -196,8 +196,7 @@ import VersionTree
         try expect(place.pointer().origin, equals: newest.origin)
     }
 
-    @Test("draws no new id for an origin of which only the marker is left")
-    func onlyMarker() throws {
+    @Test func `draws no new id for an origin of which only the marker is left`() throws {
         let place = try SignedPlace()
         let sealing = try place.sealing(place.alice)
         try place.publish("1", sealing)
@@ -215,8 +214,8 @@ import VersionTree
         try expect(place.pointer().origin, equals: before.origin)
     }
 
-    @Test("makes a lost origin anew under its id", arguments: places)
-    func lostOrigin(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `makes a lost origin anew under its id`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)
         let sealing = try place.sealing(place.alice)
         try place.publish("1", sealing)
@@ -304,8 +303,8 @@ import VersionTree
         try expect(place.place.published(), equals: whole)
     }
 
-    @Test("signs nothing with a key that is not the one it says", arguments: places)
-    func wrongKey(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `signs nothing with a key that is not the one it says`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)
         struct Liar: PointerSigner {
             let key: VerificationKey

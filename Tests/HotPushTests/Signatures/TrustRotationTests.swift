@@ -151,8 +151,8 @@ import VersionTree
         try place.expectSigned(by: place.bob)
     }
 
-    @Test("adds a key that is not there yet, such as one kept apart", arguments: places)
-    func spare(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `adds a key that is not there yet, such as one kept apart`(_ kind: OriginPlace) throws {
         let place = try signed(kind)
         let rotation = TrustRotation(adding: [try place.key(place.bob)])
         let step = try place.publisher(place.sealing(place.alice)).rotate(rotation)
@@ -203,8 +203,8 @@ import VersionTree
         expect(count > (kind == .directory ? 20 : 5))
     }
 
-    @Test("does not go on from a version that a stranger has put there", arguments: places)
-    func strangers(_ kind: OriginPlace) throws {
+    @Test(arguments: places)
+    func `does not go on from a version that a stranger has put there`(_ kind: OriginPlace) throws {
         let place = try signed(kind)
         let both = try place.sealing(place.alice, place.bob)
         let origin = try require(try place.pointer().origin)
@@ -260,9 +260,8 @@ import VersionTree
         return file
     }
 
-    @Test(
-        "is read and written without a byte of difference, in its canonical form alone")
-    func roundTrip() throws {
+    @Test
+    func `is read and written without a byte of difference, in its canonical form alone`() throws {
         let file = try file(try trusted(0, 1, threshold: 2), by: 0, 1)
         let text = String(decoding: file.serialized(), as: UTF8.self)
         let lines = keys[0...1].map { "\"\($0.verificationKey.base64)\"" }
@@ -323,9 +322,7 @@ import VersionTree
         expect(objection(try file(trusted(1, 2, threshold: 2), by: 0, 1, 2), old) == nil)
     }
 
-    @Test(
-        "is signed as such: a signature of a pointer is none of it")
-    func prefix() throws {
+    @Test func `is signed as such: a signature of a pointer is none of it`() throws {
         var file = try file(try trusted(0))
         let bytes = Array("castree-pointer 1\n".utf8) + file.signedBytes.dropFirst(16)
         file.signatures = [

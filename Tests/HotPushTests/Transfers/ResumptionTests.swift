@@ -96,7 +96,6 @@ import Testing
     }
 
     @Test(
-        "takes from a response what it is good for",
         arguments: [
             // 200: the server does not do ranges, or the validator is another's (13.1.5, 14.2).
             (head(200, ("content-length", "100")), .startOver),
@@ -151,26 +150,24 @@ import Testing
             (head(302), .refuse), (head(404), .failure), (head(503), .failure),
             (head(412), .failure),
         ] as [(TransferHead, Use)])
-    func answer(_ head: TransferHead, _ use: Use) {
+    func `takes from a response what it is good for`(_ head: TransferHead, _ use: Use) {
         let part = Self.part
         expect(Self.use(Resumption.use(of: head, for: part, asked: part.question)), equals: use)
     }
 
     @Test(
-        "trusts a digest where a validator is missing",
         arguments: [
             (head(206, ("content-range", "bytes 40-99/100")), .append),
             (head(206, ("content-range", "bytes 40-99/100"), ("etag", "\"b\"")), .append),
             (head(206, ("content-range", "bytes 41-99/100")), .askForWhole),
             (head(206, ("content-range", "bytes 40-99/200")), .refuse),
         ] as [(TransferHead, Use)])
-    func provable(_ head: TransferHead, _ use: Use) {
+    func `trusts a digest where a validator is missing`(_ head: TransferHead, _ use: Use) {
         let part = StagedPart(byteCount: 40, wholeByteCount: 100, isProvable: true)
         expect(Self.use(Resumption.use(of: head, for: part, asked: part.question)), equals: use)
     }
 
     @Test(
-        "takes a date for what it is",
         arguments: [
             (
                 head(
@@ -186,7 +183,7 @@ import Testing
             (head(206, ("content-range", "bytes 40-99/100")), .append),
             (head(206, ("content-range", "bytes 40-99/100"), ("etag", "\"new\"")), .askForWhole),
         ] as [(TransferHead, Use)])
-    func dated(_ head: TransferHead, _ use: Use) throws {
+    func `takes a date for what it is`(_ head: TransferHead, _ use: Use) throws {
         let validator = try require(
             Validator(
                 Self.head(
@@ -212,19 +209,17 @@ import Testing
     }
 
     @Test(
-        "never asks for the whole when it has",
         arguments: [
             (head(200, ("content-length", "100")), .startOver),
             (head(206, ("content-range", "bytes 0-99/100")), .refuse),
             (head(206), .refuse), (head(416, ("content-range", "bytes */100")), .failure),
         ] as [(TransferHead, Use)])
-    func whole(_ head: TransferHead, _ use: Use) {
+    func `never asks for the whole when it has`(_ head: TransferHead, _ use: Use) {
         let part = StagedPart(byteCount: 0, wholeByteCount: 100, isProvable: true)
         expect(Self.use(Resumption.use(of: head, for: part, asked: .whole)), equals: use)
     }
 
-    @Test("refuses a 304 that nobody asked for")
-    func conditional() {
+    @Test func `refuses a 304 that nobody asked for`() {
         let part = StagedPart(isProvable: false)
         expect(
             Self.use(Resumption.use(of: Self.head(304), for: part, asked: .whole)), equals: .refuse)

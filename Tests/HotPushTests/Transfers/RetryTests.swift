@@ -56,8 +56,7 @@ import Testing
         }
     }
 
-    @Test("waits the same for the same seed, and not for another")
-    func seeded() {
+    @Test func `waits the same for the same seed, and not for another`() {
         func delays(_ seed: UInt64) -> [Duration] {
             var generator = SeededRandom(seed: seed)
             return (1..<9).map { RetryPolicy().delay(failureCount: $0, using: &generator) }
@@ -72,15 +71,13 @@ import Testing
         return head
     }
 
-    @Test(
-        "comes no sooner than the server asks, within bounds",
-        arguments: [
-            ("7", 7), ("0", 0), ("119", 119), ("121", 120), ("99999999999999999999999", 120),
-            // 2026-01-01 00:00:00 UTC is now.
-            ("Thu, 01 Jan 2026 00:00:30 GMT", 30), ("Thu, 01 Jan 2026 01:00:00 GMT", 120),
-            ("Wed, 31 Dec 2025 23:59:59 GMT", 0), ("Thursday, 01-Jan-26 00:00:30 GMT", 30),
-        ])
-    func asked(_ value: String, _ seconds: Int) {
+    @Test(arguments: [
+        ("7", 7), ("0", 0), ("119", 119), ("121", 120), ("99999999999999999999999", 120),
+        // 2026-01-01 00:00:00 UTC is now.
+        ("Thu, 01 Jan 2026 00:00:30 GMT", 30), ("Thu, 01 Jan 2026 01:00:00 GMT", 120),
+        ("Wed, 31 Dec 2025 23:59:59 GMT", 0), ("Thursday, 01-Jan-26 00:00:30 GMT", 30),
+    ])
+    func `comes no sooner than the server asks, within bounds`(_ value: String, _ seconds: Int) {
         var generator = SeededRandom(seed: 3)
         for _ in 0..<20 {
             var budget = RetryBudget()
@@ -96,8 +93,8 @@ import Testing
         }
     }
 
-    @Test("does not mind a Retry-After that is none", arguments: ["soon", "-5", "1.5", "", "5 s"])
-    func nonsense(_ value: String) {
+    @Test(arguments: ["soon", "-5", "1.5", "", "5 s"])
+    func `does not mind a Retry-After that is none`(_ value: String) {
         var generator = SeededRandom(seed: 3)
         var budget = RetryBudget()
         let decision = budget.decide(
@@ -126,8 +123,7 @@ import Testing
         if case .again = decision { true } else { false }
     }
 
-    @Test("ends when a file has used up its attempts; other files have theirs")
-    func fileBudget() {
+    @Test func `ends when a file has used up its attempts; other files have theirs`() {
         var policy = RetryPolicy()
         policy.failureCountMax = 3
         var budget = RetryBudget(policy)
@@ -161,8 +157,7 @@ import Testing
         }
     }
 
-    @Test("counts anew after bytes that were not here before")
-    func progress() {
+    @Test func `counts anew after bytes that were not here before`() {
         var policy = RetryPolicy()
         policy.failureCountMax = 3
         policy.pullFailureCountMax = 4
@@ -197,8 +192,7 @@ import Testing
         expect(decisions(8192 / Int64(count)).allSatisfy(isAgain))
     }
 
-    @Test("ends when the pull has used up its attempts, whatever the files")
-    func pullBudget() {
+    @Test func `ends when the pull has used up its attempts, whatever the files`() {
         var policy = RetryPolicy()
         policy.pullFailureCountMax = 5
         var budget = RetryBudget(policy)
@@ -208,8 +202,7 @@ import Testing
         expect(fail(&budget, 5, 1).allSatisfy(isAgain))
     }
 
-    @Test("is useless where nothing will change, and costs nothing then")
-    func useless() {
+    @Test func `is useless where nothing will change, and costs nothing then`() {
         var generator = SeededRandom(seed: 5)
         var budget = RetryBudget()
         let decision = budget.decide(

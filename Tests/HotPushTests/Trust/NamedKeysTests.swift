@@ -35,8 +35,7 @@ import VersionTree
         try expect(origin.state(), equals: state)
     }
 
-    @Test("are not led to an older version, which has keys that were removed since")
-    func removed() throws {
+    @Test func `are not led to an older version, which has keys that were removed since`() throws {
         try origin.trust([root.verificationKey, next.verificationKey])
         try offer("1", 2, by: stolen)
         try isRefused()
@@ -49,8 +48,7 @@ import VersionTree
         try expect(origin.trusted?.version, equals: 3)
     }
 
-    @Test("change nothing of how far the device was, by hand and by an app")
-    func floor() throws {
+    @Test func `change nothing of how far the device was, by hand and by an app`() throws {
         try offer("1", 3, by: next)
         _ = try origin.pull()
         try expect(origin.trusted?.version, equals: 3)
@@ -74,8 +72,7 @@ import VersionTree
         try expect(origin.trusted?.keys.contains(added.verificationKey), equals: true)
     }
 
-    @Test("that sign a later version are followed by its spare keys")
-    func spare() throws {
+    @Test func `that sign a later version are followed by its spare keys`() throws {
         try origin.trust([root.verificationKey])
         try offer("1", 2, by: root)
         try expect(origin.pull()?.version, equals: "1")
@@ -88,8 +85,7 @@ import VersionTree
         try expect(origin.trusted?.version, equals: 3)
     }
 
-    @Test("of which a version does not know count on, whatever version they sign")
-    func unknown() throws {
+    @Test func `of which a version does not know count on, whatever version they sign`() throws {
         try origin.trust([root.verificationKey, added.verificationKey])
         for version in ["1", "2"] {
             try offer(version, 3, by: root)
@@ -99,8 +95,7 @@ import VersionTree
         }
     }
 
-    @Test("of an app that is behind the device lead to where the device is")
-    func behind() throws {
+    @Test func `of an app that is behind the device lead to where the device is`() throws {
         try origin.write(4, [added], by: [root, added])
         let first = try GivenTrust(
             [root.verificationKey.pem], threshold: 1, origin: SignedOrigin.id)
@@ -153,8 +148,7 @@ import VersionTree
             equals: .badKey)
     }
 
-    @Test("cost few requests, however many versions somebody claims")
-    func claims() throws {
+    @Test func `cost few requests, however many versions somebody claims`() throws {
         try origin.trust([added.verificationKey])
         for version in Int64(2)...40 {
             try origin.write(version, [origin.stranger], by: [origin.stranger])

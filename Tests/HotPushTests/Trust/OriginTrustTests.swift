@@ -43,8 +43,8 @@ import VersionTree
         }
     }
 
-    @Test("follows from one version to the next, and takes nothing of an older one back")
-    func following() throws {
+    @Test
+    func `follows from one version to the next, and takes nothing of an older one back`() throws {
         let trust = try OriginTrust([keys[0].verificationKey])
         try trust.admit(pointer("stable", 5, nil, by: keys[0]), reading: read)
         try trust.admit(pointer("stable", 6, 3, by: keys[2]), reading: read)
@@ -61,8 +61,7 @@ import VersionTree
         try trust.admit(pointer("beta", 1, 3, by: keys[2]), reading: read)
     }
 
-    @Test("does not go back because another thread was slower")
-    func overtaken() throws {
+    @Test func `does not go back because another thread was slower`() throws {
         let trust = try OriginTrust([keys[0].verificationKey])
         let (slow, fast) = (
             try pointer("beta", 1, 2, by: keys[1]), try pointer("stable", 9, 3, by: keys[2])

@@ -25,8 +25,8 @@ import VersionTree
         origin.write(bytes, at: SignedOrigin.pointer)
     }
 
-    @Test("are followed one version after the other, and the old ones count no longer")
-    func followed() throws {
+    @Test
+    func `are followed one version after the other, and the old ones count no longer`() throws {
         let first = origin.keys[0]
         try origin.write(2, [second], by: [first, second])
         try origin.write(3, [third, second], threshold: 2, by: [second, third])
@@ -47,8 +47,7 @@ import VersionTree
         expect(code { try origin.pull() }, equals: .untrusted)
     }
 
-    @Test("are refused unless the keys before say so")
-    func refused() throws {
+    @Test func `are refused unless the keys before say so`() throws {
         let (first, stranger) = (origin.keys[0], origin.stranger)
         let ways: [(String, () throws -> Void)] = [
             ("signed by the new key only", { try origin.write(2, [stranger], by: [stranger]) }),
@@ -79,8 +78,7 @@ import VersionTree
         }
     }
 
-    @Test("may not skip a version, and never go back")
-    func order() throws {
+    @Test func `may not skip a version, and never go back`() throws {
         let first = origin.keys[0]
         // Version 3 follows version 2, which nobody has.
         try origin.write(3, [second], by: [first, second])
@@ -104,8 +102,7 @@ import VersionTree
         }
     }
 
-    @Test("are kept with a pointer that counts only: junk moves no device on")
-    func partly() throws {
+    @Test func `are kept with a pointer that counts only: junk moves no device on`() throws {
         try origin.write(2, [second], by: [origin.keys[0], second])
         let state = try origin.state()
         for (version, key) in [(Int64(2), origin.stranger), (3, third)] {
@@ -118,8 +115,7 @@ import VersionTree
         try expect(origin.trusted?.version, equals: 3)
     }
 
-    @Test("find a device whose key somebody has named, of whichever version it is")
-    func named() throws {
+    @Test func `find a device whose key somebody has named, of whichever version it is`() throws {
         try origin.write(2, [second], by: [origin.keys[0], second])
         try origin.write(3, [third], by: [second, third])
         try offer("2", 3, by: third)
@@ -132,8 +128,7 @@ import VersionTree
         }
     }
 
-    @Test("outlive the app that names the first ones, until it names others")
-    func app() throws {
+    @Test func `outlive the app that names the first ones, until it names others`() throws {
         let first = origin.keys[0].verificationKey.pem
         let given = try GivenTrust([first], threshold: 1, origin: SignedOrigin.id)
         try expect(origin.pull { $0.trust = given }?.version, equals: "1")
@@ -152,8 +147,7 @@ import VersionTree
         try expect(origin.trusted?.sequences["stable"], equals: sequence.map { $0 + 1 })
     }
 
-    @Test("of an app are read before anything is asked, and say what is wrong")
-    func given() throws {
+    @Test func `of an app are read before anything is asked, and say what is wrong`() throws {
         let (first, private_) = (origin.keys[0].verificationKey.pem, "-----BEGIN PRIVATE KEY-----")
         for (keys, threshold, id) in [
             ([], 1, SignedOrigin.id), ([first], 2, SignedOrigin.id), ([first], 0, SignedOrigin.id),

@@ -9,8 +9,8 @@ import Testing
 
 /// What a device makes of signed pointers: joined.md's rules as docs/signing.md tells them, "On the device".
 @Suite("A device that trusts keys") struct SignedPointerTests {
-    @Test("takes what they have signed, and remembers it", arguments: SignedOrigin.Kind.allCases)
-    func takes(_ kind: SignedOrigin.Kind) throws {
+    @Test(arguments: SignedOrigin.Kind.allCases)
+    func `takes what they have signed, and remembers it`(_ kind: SignedOrigin.Kind) throws {
         let origin = try SignedOrigin(kind)
         let bytes = try origin.offer("1")
         let pointer = try ChannelPointer(parsing: bytes, of: .stable)
@@ -35,8 +35,8 @@ import Testing
         try expect(origin.state(), equals: state)
     }
 
-    @Test("learns which origin it is from the first pointer that is verified, and says so")
-    func learns() throws {
+    @Test
+    func `learns which origin it is from the first pointer that is verified, and says so`() throws {
         let origin = try SignedOrigin(isTrusted: false)
         try origin.trust(origin.keys.map(\.verificationKey), id: nil)
         let pointer = try origin.publish("1")
@@ -50,8 +50,7 @@ import Testing
         expect(notices.all.count == 1 && notices.all[0].contains(SignedOrigin.id))
     }
 
-    @Test("writes nothing in a dry run")
-    func dryRun() throws {
+    @Test func `writes nothing in a dry run`() throws {
         let origin = try SignedOrigin()
         try origin.offer("1")
         let state = try origin.state()
@@ -64,8 +63,7 @@ import Testing
             equals: .untrusted)
     }
 
-    @Test("asks as many of its keys as it was told")
-    func threshold() throws {
+    @Test func `asks as many of its keys as it was told`() throws {
         let origin = try SignedOrigin(threshold: 2)
         let pointer = try origin.publish("1")
         for key in origin.keys {
@@ -76,8 +74,7 @@ import Testing
         try expect(origin.pull()?.version, equals: "1")
     }
 
-    @Test("holds a mirror that nobody named to the same keys")
-    func mirror() throws {
+    @Test func `holds a mirror that nobody named to the same keys`() throws {
         let origin = try SignedOrigin(isTrusted: false)
         try origin.device.versions.changeTrust { (trust) throws(StoreError) in
             try trust.put(
@@ -92,8 +89,7 @@ import Testing
         try expect(origin.pull()?.version, equals: "1")
     }
 
-    @Test("judges what it has kept anew when a server says that nothing has changed")
-    func notModified() throws {
+    @Test func `judges what it has kept anew when a server says that nothing has changed`() throws {
         let origin = try SignedOrigin(isTrusted: false)
         try origin.offer("1") { $0.expiresAt = origin.now + 100 }
         try expect(origin.pull { $0.destination = .kept }?.version, equals: "1")
@@ -142,8 +138,7 @@ import Testing
         }
     }
 
-    @Test("does not believe a clock that is before what it has verified")
-    func clock() throws {
+    @Test func `does not believe a clock that is before what it has verified`() throws {
         let origin = try SignedOrigin()
         try origin.offer("1")
         try expect(origin.pull()?.version, equals: "1")
@@ -154,8 +149,7 @@ import Testing
         try expect(origin.device.versions.lifecycle().current, equals: "1")
     }
 
-    @Test("does not fetch what expired after it was asked for")
-    func expiredMeanwhile() throws {
+    @Test func `does not fetch what expired after it was asked for`() throws {
         let origin = try SignedOrigin()
         try origin.offer("1") { $0.expiresAt = origin.now + 10 }
         let pull = try origin.client()
@@ -185,8 +179,8 @@ import Testing
         expect(notices.all.count, equals: 2)
     }
 
-    @Test("takes no manifest from an origin that it does not trust when it repairs itself")
-    func repair() throws {
+    @Test
+    func `takes no manifest from an origin that it does not trust when it repairs itself`() throws {
         let origin = try SignedOrigin()
         try origin.offer("1")
         _ = try origin.pull()

@@ -49,8 +49,7 @@ import VersionTree
         ("https://h/a%2Cb%c3%bC%zz", ["https://h/a,b%C3%BC%zz", "https://h/a%2cb%C3%bc%25zz"]),
     ]
 
-    @Test("is one for all spellings of a URL that lead there")
-    func urls() throws {
+    @Test func `is one for all spellings of a URL that lead there`() throws {
         for (url, others) in Self.spellings {
             let place = try places(url)
             expect(place.count, equals: 1)
@@ -66,8 +65,7 @@ import VersionTree
         place[(place.firstRange(of: "://")?.upperBound ?? place.startIndex)...]
     }
 
-    @Test("is another for another host, port or path")
-    func others() throws {
+    @Test func `is another for another host, port or path`() throws {
         let urls = [
             "http://127.0.0.1/a", "http://127.0.0.2/a", "http://localhost/a",
             "http://127.0.0.1:8080/a", "http://127.0.0.1:8081/a", "http://127.0.0.1/A",
@@ -79,8 +77,8 @@ import VersionTree
         expect(Set(try urls.map { try places($0) }).count, equals: urls.count)
     }
 
-    @Test("of a directory is all that it is called on the way through links, there or not")
-    func directories() throws {
+    @Test
+    func `of a directory is all that it is called on the way through links, there or not`() throws {
         let directory = TemporaryDirectory()
         let root = directory.path
         let real = try require(try places(root).last)
@@ -111,8 +109,7 @@ import VersionTree
         try expect(places("some/origin/"), equals: places("\(here)/some/origin"))
     }
 
-    @Test("is trusted by any of its names, and takes none from another origin")
-    func names() throws {
+    @Test func `is trusted by any of its names, and takes none from another origin`() throws {
         let key = try SigningKey.generate().verificationKey
         var trust = StoreTrust()
         try trust.put(TrustedOrigin(places: ["/a", "/b"], id: nil, keys: [key], threshold: 1))

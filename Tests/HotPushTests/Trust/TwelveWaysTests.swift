@@ -221,8 +221,8 @@ import VersionTree
         }
     }
 
-    @Test("gets nothing done", arguments: SignedOrigin.Kind.allCases)
-    func ways(_ kind: SignedOrigin.Kind) throws {
+    @Test(arguments: SignedOrigin.Kind.allCases)
+    func `gets nothing done`(_ kind: SignedOrigin.Kind) throws {
         let scene = try Scene(kind)
         let state = try scene.origin.state()
         let files = scene.origin.files
@@ -240,10 +240,8 @@ import VersionTree
         try expect(scene.origin.pull()?.version, equals: "3")
     }
 
-    @Test(
-        "gets nothing done by a bit in any field of a pointer",
-        arguments: SignedOrigin.Kind.allCases)
-    func bits(_ kind: SignedOrigin.Kind) throws {
+    @Test(arguments: SignedOrigin.Kind.allCases)
+    func `gets nothing done by a bit in any field of a pointer`(_ kind: SignedOrigin.Kind) throws {
         let scene = try Scene(kind)
         let state = try scene.origin.state()
         let bytes = try scene.origin.signed(scene.next) { $0.expiresAt = scene.origin.now + 1000 }
@@ -268,8 +266,7 @@ import VersionTree
         try expect(scene.origin.state(), equals: state)
     }
 
-    @Test("gets nothing done with one of two keys, however often it signs")
-    func twice() throws {
+    @Test func `gets nothing done with one of two keys, however often it signs`() throws {
         let scene = try Scene(.server, threshold: 2)
         let state = try scene.origin.state()
         let pointer = scene.hostile()
@@ -329,8 +326,7 @@ import VersionTree
         }
     }
 
-    @Test("of another format is not read where signatures are asked for")
-    func otherFormats() throws {
+    @Test func `of another format is not read where signatures are asked for`() throws {
         let scene = try Scene(.server)
         let state = try scene.origin.state()
         for format in ["meteor", "8fit"] {

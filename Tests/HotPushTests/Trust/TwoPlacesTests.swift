@@ -29,8 +29,8 @@ import VersionTree
         }
     }
 
-    @Test("become one, which keeps what was verified, if the keys of both have signed")
-    func merged() throws {
+    @Test
+    func `become one, which keeps what was verified, if the keys of both have signed`() throws {
         for isLast in [false, true] {
             try origin.device.versions.changeTrust { (trust) throws(StoreError) in
                 trust.origins = []
@@ -46,8 +46,7 @@ import VersionTree
         expect(code { try origin.pull() }, equals: .untrusted)
     }
 
-    @Test("stay two, and nothing is taken, if the other's keys have not signed")
-    func claimed() throws {
+    @Test func `stay two, and nothing is taken, if the other's keys have not signed`() throws {
         for isLast in [false, true] {
             try origin.device.versions.changeTrust { (trust) throws(StoreError) in
                 trust.origins = []
@@ -59,8 +58,7 @@ import VersionTree
         }
     }
 
-    @Test("stay two with ids of their own")
-    func apart() throws {
+    @Test func `stay two with ids of their own`() throws {
         try trust(origin.keys[0], id: SignedOrigin.otherID, isLast: false)
         _ = try origin.pull()
         let origins = try origin.device.reopened().trust().origins

@@ -81,8 +81,7 @@ import Testing
         expect(code { try origin.pull() }, equals: .untrusted)
     }
 
-    @Test("that castree 0.1 has kept without a bound stops nothing")
-    func old() throws {
+    @Test func `that castree 0.1 has kept without a bound stops nothing`() throws {
         let origin = try SignedOrigin()
         origin.now = secondsNow()
         try origin.offer("1") { $0.expiresAt = origin.now + 100 }
@@ -94,8 +93,7 @@ import Testing
         try expect(origin.trusted?.latest ?? 0 <= origin.now)
     }
 
-    @Test("says until when the last pointer may be obeyed, with the grace")
-    func ends() throws {
+    @Test func `says until when the last pointer may be obeyed, with the grace`() throws {
         let origin = try SignedOrigin()
         try origin.offer("1") { $0.expiresAt = origin.now + 100 }
         _ = try origin.pull { $0.expiryGrace = 50 }

@@ -126,8 +126,7 @@ import VersionTree
         }
     }
 
-    @Test("10: one failure cancels all, for ever: what is asked again goes on")
-    func oneFailure() async throws {
+    @Test func `10: one failure cancels all, for ever: what is asked again goes on`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         try fixture.offer("2")
@@ -141,8 +140,8 @@ import VersionTree
         }
     }
 
-    @Test("13: everything is downloaded again after a store update: nothing is")
-    func storeUpdate() async throws {
+    @Test
+    func `13: everything is downloaded again after a store update: nothing is`() async throws {
         let fixture = try UpdatingFixture()
         let first = try fixture.process { $0.embedded = try? ship("1", fixture) }
         let boot = try require(try await first.start())
@@ -181,8 +180,7 @@ import VersionTree
             kinds, equals: ["checking", "available 3", "1 of 3", "2 of 3", "3 of 3", "started"])
     }
 
-    @Test("14: old pushed files win over a store update: the update is shown")
-    func storeUpdateWins() async throws {
+    @Test func `14: old pushed files win over a store update: the update is shown`() async throws {
         let fixture = try UpdatingFixture()
         let first = try fixture.process { $0.embedded = try? ship("1", fixture) }
         let boot = try require(try await first.start())
@@ -256,8 +254,8 @@ import VersionTree
         expect(origin == "https://example.org/app?token=*" && reason == "connection refused")
     }
 
-    @Test("5: a start that is never confirmed is rolled back at the next cold start")
-    func coldStart() async throws {
+    @Test
+    func `5: a start that is never confirmed is rolled back at the next cold start`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         try fixture.offer("2")
@@ -272,8 +270,8 @@ import VersionTree
         expect(next?.version == "1" && next?.rolledBackFrom == "2")
     }
 
-    @Test("6: after a rollback and a restart the last known good version is shown")
-    func restart() async throws {
+    @Test
+    func `6: after a rollback and a restart the last known good version is shown`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         try await fixture.live("2")
@@ -283,8 +281,7 @@ import VersionTree
         for _ in 0..<3 { try await expect(fixture.process().start()?.version, equals: "1") }
     }
 
-    @Test("7: what waits survives the confirmation of what runs")
-    func pendingSurvives() async throws {
+    @Test func `7: what waits survives the confirmation of what runs`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         try fixture.offer("2")
@@ -312,8 +309,8 @@ import VersionTree
         expect(report.newObjects == 1 && report.newBytes == 7)
     }
 
-    @Test("11: the same content in two versions is one object and one download")
-    func sameContent() async throws {
+    @Test
+    func `11: the same content in two versions is one object and one download`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         let bytes = fixture.source.newBytes
@@ -326,8 +323,8 @@ import VersionTree
         expect(fixture.source.newBytes, equals: bytes)
     }
 
-    @Test("12: killed at any moment of a start, the next process starts something good")
-    func killed() throws {
+    @Test
+    func `12: killed at any moment of a start, the next process starts something good`() throws {
         let directory = TemporaryDirectory()
         for name in ["1", "2"] {
             try writeTree(directory.appending(name), UpdatingFixture.files(name))

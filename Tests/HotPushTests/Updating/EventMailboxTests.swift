@@ -11,8 +11,7 @@ import Testing
             version: "1", UpdateProgress(figures: figures, filesTotal: 0, bytesTotal: 0))
     }
 
-    @Test("come in order, and those from before are not told")
-    func order() async {
+    @Test func `come in order, and those from before are not told`() async {
         let hub = EventHub()
         hub.post(.cancelled)
         var events = hub.subscribe().makeAsyncIterator()
@@ -24,8 +23,7 @@ import Testing
         await expect(events.next(), equals: .upToDate("yes"))
     }
 
-    @Test("of progress are the newest few, and no other is lost for them")
-    func progressIsBounded() async {
+    @Test func `of progress are the newest few, and no other is lost for them`() async {
         let mailbox = EventMailbox()
         for number in 0..<1000 {
             mailbox.post(Self.progress(number))
@@ -40,8 +38,7 @@ import Testing
         expect(told.filter { !states.contains($0) }, equals: newest)
     }
 
-    @Test("that a reader was too slow for are counted for him")
-    func missed() async {
+    @Test func `that a reader was too slow for are counted for him`() async {
         let mailbox = EventMailbox()
         for number in 0..<(EventMailbox.countMax + 5) {
             mailbox.post(.confirmed(version: "\(number)"))
@@ -50,8 +47,7 @@ import Testing
         await expect(mailbox.next(), equals: .confirmed(version: "5"))
     }
 
-    @Test("are for every reader, and end with their sender")
-    func readers() async {
+    @Test func `are for every reader, and end with their sender`() async {
         var hub: EventHub? = EventHub()
         let streams = [hub?.subscribe(), hub?.subscribe()].compactMap { $0 }
         hub?.post(.checking)
@@ -63,8 +59,7 @@ import Testing
         }
     }
 
-    @Test("end for a reader who is cancelled, and go on for others")
-    func cancelled() async {
+    @Test func `end for a reader who is cancelled, and go on for others`() async {
         let hub = EventHub()
         let stream = hub.subscribe()
         var other = hub.subscribe().makeAsyncIterator()

@@ -63,8 +63,8 @@ struct ForeignOriginTests {
         try place.expectClean()
     }
 
-    @Test("takes Meteor's release into a store that has nothing to compare with")
-    func meteorFirst() async throws {
+    @Test
+    func `takes Meteor's release into a store that has nothing to compare with`() async throws {
         var release = ServedMeteor(2)
         release.rootURL = "http://127.0.0.1/"
         try place.serve(release)

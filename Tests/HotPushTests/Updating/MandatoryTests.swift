@@ -54,16 +54,15 @@ import VersionTree
         return (check.release?.version.description, check.isForced)
     }
 
-    @Test("is not got around by a device that did not ask while it was the newest")
-    func missed() async throws {
+    @Test
+    func `is not got around by a device that did not ask while it was the newest`() async throws {
         try await live("1")
         try offer("2", ReleaseOffer(isMandatory: true))
         try offer("3")
         try await expect(check() == ("3", true))
     }
 
-    @Test("forces nobody who runs it already, or a newer one")
-    func had() async throws {
+    @Test func `forces nobody who runs it already, or a newer one`() async throws {
         try await live("1")
         try offer("2", ReleaseOffer(isMandatory: true))
         // What is mandatory is shown at once.
@@ -76,8 +75,7 @@ import VersionTree
         try await expect(check() == ("3", false))
     }
 
-    @Test("forces nobody whom it is not for")
-    func others() async throws {
+    @Test func `forces nobody whom it is not for`() async throws {
         try await live("1")
         let key = Requirement(kind: Requirement.compatibility, value: "xyz")
         try offer("2", ReleaseOffer(requirements: [key], isMandatory: true))

@@ -45,8 +45,8 @@ import VersionTree
         try await next.confirm(version, token: boot.token)
     }
 
-    @Test("goes from a check to a confirmed version, and fetches what its plan says")
-    func whole() async throws {
+    @Test
+    func `goes from a check to a confirmed version, and fetches what its plan says`() async throws {
         try await live("1")
         try expect(fixture.tree("1"), equals: PublishingPlace.first)
         try fixture.publish("2")
@@ -78,16 +78,14 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("asks once when nothing is new")
-    func nothingNew() async throws {
+    @Test func `asks once when nothing is new`() async throws {
         try await live("1")
         fixture.origin.forgetRequests()
         try await expect(process().update(), equals: .upToDate("version 1 is current already"))
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
-    @Test("tells its progress up to the last byte")
-    func progress() async throws {
+    @Test func `tells its progress up to the last byte`() async throws {
         try fixture.publish("2")
         let manager = try process()
         let events = EventReader(manager)
@@ -100,8 +98,7 @@ import VersionTree
         expect(last?.figures.files, equals: last?.filesTotal)
     }
 
-    @Test("stops soon when it is cancelled, and goes on from what has come")
-    func cancelled() async throws {
+    @Test func `stops soon when it is cancelled, and goes on from what has come`() async throws {
         try fixture.publish("2")
         let large = try require(PublishingPlace.second["large"])
         let path = try fixture.path(of: large)
@@ -132,8 +129,8 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("that fails leaves the app with what it has, and the next one goes on")
-    func failed() async throws {
+    @Test
+    func `that fails leaves the app with what it has, and the next one goes on`() async throws {
         try await live("1")
         try fixture.publish("2")
         let large = try require(PublishingPlace.second["large"])
@@ -162,8 +159,7 @@ import VersionTree
         expect(resumed >= kept && resumed <= most)
     }
 
-    @Test("says that the origin does not answer, and asks again when it does")
-    func unreachable() async throws {
+    @Test func `says that the origin does not answer, and asks again when it does`() async throws {
         try fixture.publish("1")
         fixture.origin.close()
         let manager = try process()
@@ -172,8 +168,8 @@ import VersionTree
         try await expect(manager.check().decision, equals: .download)
     }
 
-    @Test("that was never confirmed is left by the next start, and not taken again")
-    func rolledBack() async throws {
+    @Test
+    func `that was never confirmed is left by the next start, and not taken again`() async throws {
         try await live("1")
         try fixture.publish("2")
         _ = try await process().update()
@@ -234,8 +230,8 @@ import VersionTree
         try expect(lifecycle.current, equals: "1")
     }
 
-    @Test("for other devices or apps is left alone at one request, with the reasons")
-    func refused() async throws {
+    @Test
+    func `for other devices or apps is left alone at one request, with the reasons`() async throws {
         try offerSecond(perMille: 818)
         fixture.origin.forgetRequests()
         let manager = try process { $0.device = "device-1" }
@@ -247,8 +243,8 @@ import VersionTree
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
-    @Test("for a part of the devices leaves the others with the release before it")
-    func rolledOut() async throws {
+    @Test
+    func `for a part of the devices leaves the others with the release before it`() async throws {
         try await live("1")
         try offerSecond(perMille: 817)
         // The place of this device is 817.

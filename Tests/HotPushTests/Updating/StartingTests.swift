@@ -60,8 +60,8 @@ import VersionTree
         expect(boot?.version == "2" && boot?.rolledBackFrom == nil)
     }
 
-    @Test("that wakes late judges nothing before it has heard what came meanwhile")
-    func late() async throws {
+    @Test
+    func `that wakes late judges nothing before it has heard what came meanwhile`() async throws {
         let fixture = try UpdatingFixture()
         let (manager, boot) = try await unconfirmed(fixture)
         fixture.clock.advance(by: .seconds(3600))
@@ -93,8 +93,7 @@ import VersionTree
         try expect(fixture.lifecycle.current, equals: "1")
     }
 
-    @Test("that is confirmed in time stays, however long it runs")
-    func confirmed() async throws {
+    @Test func `that is confirmed in time stays, however long it runs`() async throws {
         let fixture = try UpdatingFixture()
         let (manager, boot) = try await unconfirmed(fixture)
         fixture.clock.advance(by: .seconds(29))
@@ -106,8 +105,7 @@ import VersionTree
         try await expect(fixture.process().start()?.version, equals: "2")
     }
 
-    @Test("has only the time that its app is in the foreground")
-    func foreground() async throws {
+    @Test func `has only the time that its app is in the foreground`() async throws {
         let fixture = try UpdatingFixture()
         let (manager, _) = try await unconfirmed(fixture) {
             $0.confirmWithin = .milliseconds(1500)
@@ -197,8 +195,7 @@ import VersionTree
         expect(after.current == "2" && after.bad.isEmpty && after.pending == nil)
     }
 
-    @Test("of another version is not credited with a late confirmation")
-    func lateConfirmation() async throws {
+    @Test func `of another version is not credited with a late confirmation`() async throws {
         let fixture = try UpdatingFixture()
         let (manager, boot) = try await unconfirmed(fixture)
         try fixture.offer("3") { $0.isMandatory = true }
@@ -210,8 +207,7 @@ import VersionTree
         try expect(fixture.lifecycle.knownGood, equals: ["1"])
     }
 
-    @Test("that another process has settled meanwhile is left alone")
-    func settledElsewhere() async throws {
+    @Test func `that another process has settled meanwhile is left alone`() async throws {
         let fixture = try UpdatingFixture()
         let (manager, boot) = try await unconfirmed(fixture)
         try fixture.store.reopened().confirm("2", token: boot.token)
@@ -229,8 +225,8 @@ import VersionTree
         try expect(fixture.lifecycle.current, equals: "2")
     }
 
-    @Test("makes room when it is confirmed: old versions go, and what only they had")
-    func tidying() async throws {
+    @Test
+    func `makes room when it is confirmed: old versions go, and what only they had`() async throws {
         let fixture = try UpdatingFixture()
         for number in 1...4 { try await fixture.live("\(number)") }
         expect(Set(try fixture.store.versions.versions().map(\.version)), equals: ["4", "3"])
@@ -242,8 +238,8 @@ import VersionTree
         try expect(fixture.store.versions.check().findings.isEmpty)
     }
 
-    @Test("that is confirmed leaves alone what a page still has, and what waits")
-    func pinned() async throws {
+    @Test
+    func `that is confirmed leaves alone what a page still has, and what waits`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         let pin = try fixture.store.versions.pin("1")

@@ -7,8 +7,7 @@ import VersionTree
 @testable import HotPush
 
 @Suite("An update", .timeLimit(.minutes(60))) struct UpdatingTests {
-    @Test("of an app that has nothing yet is shown as soon as it is there")
-    func first() async throws {
+    @Test func `of an app that has nothing yet is shown as soon as it is there`() async throws {
         let fixture = try UpdatingFixture()
         try fixture.offer("1")
         let manager = try fixture.process()
@@ -33,8 +32,7 @@ import VersionTree
             ])
     }
 
-    @Test("waits for the next start, and is shown then")
-    func nextStart() async throws {
+    @Test func `waits for the next start, and is shown then`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         try fixture.offer("2")
@@ -50,8 +48,7 @@ import VersionTree
         try await expect(fixture.process().start()?.version, equals: "2")
     }
 
-    @Test("is shown at the next navigation, if the policy says so")
-    func nextNavigation() async throws {
+    @Test func `is shown at the next navigation, if the policy says so`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         try fixture.offer("2")
@@ -115,8 +112,7 @@ import VersionTree
     }
 
     // CodePush: mandatory is sticky across skipped mandatory releases.
-    @Test("inherits that it is mandatory from one that was never shown")
-    func owed() async throws {
+    @Test func `inherits that it is mandatory from one that was never shown`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         let manager = try fixture.process()
@@ -146,8 +142,7 @@ import VersionTree
         expect(last.version == "4" && fixture.source.downloads == ["1", "2", "3", "4"])
     }
 
-    @Test("owes it after a restart too, until it was shown")
-    func owedAfterRestart() async throws {
+    @Test func `owes it after a restart too, until it was shown`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         try fixture.offer("2") { $0.isMandatory = true }
@@ -187,8 +182,8 @@ import VersionTree
         try expect(fixture.lifecycle.current, equals: "1")
     }
 
-    @Test("that is asked for many times at once is one request and one download")
-    func singleFlight() async throws {
+    @Test
+    func `that is asked for many times at once is one request and one download`() async throws {
         let fixture = try UpdatingFixture()
         try fixture.offer("1")
         let manager = try fixture.process()
@@ -244,8 +239,8 @@ import VersionTree
         }
     }
 
-    @Test("that is cancelled is told as cancelled, and the next one begins anew")
-    func cancelling() async throws {
+    @Test
+    func `that is cancelled is told as cancelled, and the next one begins anew`() async throws {
         let fixture = try UpdatingFixture()
         try fixture.offer("1")
         let manager = try fixture.process()
@@ -308,8 +303,7 @@ import VersionTree
         }
     }
 
-    @Test("costs what the plan says, and nothing when all of it is here")
-    func plan() async throws {
+    @Test func `costs what the plan says, and nothing when all of it is here`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         let bytes = fixture.source.newBytes
@@ -327,8 +321,7 @@ import VersionTree
             equals: .upToDate("version 1 is current already; what was pending no longer waits"))
     }
 
-    @Test("that has nothing new is one request")
-    func nothingNew() async throws {
+    @Test func `that has nothing new is one request`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         let manager = try fixture.process()
@@ -346,8 +339,8 @@ import VersionTree
         expect(fixture.source.downloads, equals: ["1"])
     }
 
-    @Test("that is taken back by the publisher no longer waits, and costs nothing")
-    func takenBack() async throws {
+    @Test
+    func `that is taken back by the publisher no longer waits, and costs nothing`() async throws {
         let fixture = try UpdatingFixture()
         try await fixture.live("1")
         try await fixture.live("2")

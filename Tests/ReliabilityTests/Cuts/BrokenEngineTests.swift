@@ -102,8 +102,8 @@ import Testing
         },
     ]
 
-    @Test("catches an engine that", arguments: TestShare(oneIn: 9, of: "broken engines").of(faults))
-    func broken(_ fault: Fault) throws {
+    @Test(arguments: TestShare(oneIn: 9, of: "broken engines").of(faults))
+    func `catches an engine that`(_ fault: Fault) throws {
         for scenario in fault.scenarios {
             if try isCaught(fault, in: scenario) { return }
         }
@@ -128,8 +128,7 @@ import Testing
         return false
     }
 
-    @Test("catches an engine that takes what a killed process has left for durable")
-    func trusting() throws {
+    @Test func `catches an engine that takes what a killed process has left for durable`() throws {
         var cuts = PowerCuts(scenario: .activate)
         cuts.fault = { disk in
             var lying = LyingDisk(disk)
@@ -139,8 +138,7 @@ import Testing
         try expect(!cuts.runTwice().problems.isEmpty)
     }
 
-    @Test("lets an engine pass that gives up after a failed sync")
-    func failedSyncs() throws {
+    @Test func `lets an engine pass that gives up after a failed sync`() throws {
         // Neither may what was acknowledged be lost, nor may it be called done.
         for sync in 1...20 {
             var cuts = PowerCuts(scenario: .put)

@@ -4,8 +4,8 @@ import Testing
 
 /// Every verb, cut off after every change that it makes to the disk; of the states that may be left, a share in each run.
 @Suite("A store whose power is cut") struct PowerCutTests {
-    @Test("keeps its promises after every change of a verb", arguments: Scenario.all)
-    func everyPoint(_ scenario: Scenario) throws {
+    @Test(arguments: Scenario.all)
+    func `keeps its promises after every change of a verb`(_ scenario: Scenario) throws {
         let tally = try PowerCuts(scenario: scenario, oneIn: 60).run()
         expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
         expect(tally.points > 3)
@@ -22,8 +22,8 @@ import Testing
         .retire, .collect, .retireAndCollect, .publish, .publishFirst, .withdraw, .prune,
     ]
 
-    @Test("keeps its promises where the system has no syncfs", arguments: withoutTrees)
-    func withoutSyncAll(_ scenario: Scenario) throws {
+    @Test(arguments: withoutTrees)
+    func `keeps its promises where the system has no syncfs`(_ scenario: Scenario) throws {
         var cuts = PowerCuts(scenario: scenario, oneIn: 240)
         cuts.fault = { disk in
             var lying = LyingDisk(disk)

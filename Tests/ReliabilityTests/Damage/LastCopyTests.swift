@@ -135,8 +135,8 @@ import VersionTree
 
     // MARK: One damage
 
-    @Test("stays, whatever one thing was done to the store, after", arguments: verbs)
-    func single(_ verb: Verb) throws {
+    @Test(arguments: verbs)
+    func `stays, whatever one thing was done to the store, after`(_ verb: Verb) throws {
         let all = TamperingTests.tamperings
         let taken = TestShare(oneIn: 24, of: verb.testDescription).of(all)
         for tampering in taken { try hold([tampering], verb) }
@@ -165,8 +165,8 @@ import VersionTree
     /// name in `CASTREE_TEST_DAMAGES`, with bars between.
     private static let share = TestShare.isWhole ? 400 : 4000
 
-    @Test("stays, whatever two things were done to the store, after", arguments: verbs)
-    func pairs(_ verb: Verb) throws {
+    @Test(arguments: verbs)
+    func `stays, whatever two things were done to the store, after`(_ verb: Verb) throws {
         let environment = ProcessInfo.processInfo.environment
         let parts = environment["CASTREE_TEST_DAMAGES"]?.split(separator: "|") ?? []
         let seed = TestShare.seed
@@ -291,8 +291,8 @@ import VersionTree
         ) { $0.hasPrefix("quarantine/") || $0.hasPrefix("versions/") },
     ]
 
-    @Test("is seen to go, under", arguments: blindnesses)
-    func isSeen(_ blindness: Blindness) throws {
+    @Test(arguments: blindnesses)
+    func `is seen to go, under`(_ blindness: Blindness) throws {
         let verb = try require(Self.allVerbs.first { $0.testDescription == blindness.verb })
         let disk = BlindDisk(base: POSIXFileSystem(), hides: blindness.hides)
         let isSeen = try TamperingTests.tamperings.contains {

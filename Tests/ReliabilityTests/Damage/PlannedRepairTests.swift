@@ -11,10 +11,9 @@ import VersionTree
 /// none that stays, and what it restores or builds is there afterwards. A second repair finds nothing to do.
 @Suite("The plan of a repair") struct PlannedRepairTests {
     @Test(
-        "is what happens, if somebody",
         arguments: TestShare(oneIn: 4, of: "planned repairs").of(
             TamperingTests.tamperings + losses))
-    func happens(_ tampering: TamperingTests.Tampering) throws {
+    func `is what happens, if somebody`(_ tampering: TamperingTests.Tampering) throws {
         let victim = try TamperingTests.Victim()
         try tampering.act(victim)
         var planned: RepairPlan?

@@ -13,8 +13,8 @@ extension TamperingTests {
         try victim.place.open().check(repairing: repairing).findings.map(\.kind)
     }
 
-    @Test("finds every bit that turns in the lifecycle, unless it still says the same")
-    func bits() throws {
+    @Test
+    func `finds every bit that turns in the lifecycle, unless it still says the same`() throws {
         let victim = try Victim()
         let versions = try victim.place.open()
         let (before, bytes) = (
@@ -49,8 +49,8 @@ extension TamperingTests {
         expect(unnoticed.isSubset(of: Set(name).union([bytes.count - 1])))
     }
 
-    @Test("believes a lifecycle without a digest, and gives it one with the next change")
-    func withoutDigest() throws {
+    @Test
+    func `believes a lifecycle without a digest, and gives it one with the next change`() throws {
         let victim = try Victim()
         let before = try victim.place.open().lifecycle()
         let text = String(decoding: try Damage.contents(victim.path(Self.file)), as: UTF8.self)
@@ -64,8 +64,7 @@ extension TamperingTests {
         try expect(kinds(victim), equals: [.editedLifecycle])
     }
 
-    @Test("takes white space and another order of members for no edit")
-    func reformatted() throws {
+    @Test func `takes white space and another order of members for no edit`() throws {
         let victim = try Victim()
         try victim.edit(Self.file, #","format":1"#, "")
         try victim.edit(Self.file, #"{"bad""#, #"{ "format" : 1 , "bad""#)
@@ -96,8 +95,7 @@ extension TamperingTests {
         expect(lifecycle.current == "2" && lifecycle.bad.isEmpty && !lifecycle.isEdited)
     }
 
-    @Test("finds nothing any more once an edit is taken back")
-    func takenBack() throws {
+    @Test func `finds nothing any more once an edit is taken back`() throws {
         let victim = try Victim()
         let bytes = try Damage.contents(victim.path(Self.file))
         try victim.edit(Self.file, #""pending":null"#, #""pending":"2""#)

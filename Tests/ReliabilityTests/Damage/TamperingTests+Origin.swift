@@ -7,8 +7,8 @@ import VersionTree
 // `castree fsck --repair --from`: an origin that has the content brings it back.
 
 extension TamperingTests {
-    @Test("is whole after one repair from an origin, if somebody", arguments: objects + trees)
-    func repairedFromOrigin(_ tampering: Tampering) throws {
+    @Test(arguments: objects + trees)
+    func `is whole after one repair from an origin, if somebody`(_ tampering: Tampering) throws {
         let victim = try Victim()
         let names = ["0", "1", "2"]
         try Scenario.publish(names, of: victim.place.open(), to: victim.place.beside + "/origin")

@@ -11,10 +11,8 @@ extension TamperingTests {
     /// Every path of every version.
     private static let paths = Set(Place.contents.values.flatMap(\.keys)).sorted()
 
-    @Test(
-        "is served right or not at all, if somebody",
-        arguments: TestShare(oneIn: 9, of: "served damages").of(tamperings))
-    func served(_ tampering: Tampering) async throws {
+    @Test(arguments: TestShare(oneIn: 9, of: "served damages").of(tamperings))
+    func `is served right or not at all, if somebody`(_ tampering: Tampering) async throws {
         let victim = try Victim()
         // Nobody has asked the first one for anything; the second has served everything.
         let untouched = try VisitedSite(victim.place.open())

@@ -9,10 +9,8 @@ import VersionTree
 /// What bit-rot, a stranger or a careless hand may do to the files of a store: each is found and named,
 /// mended without guessing, and never read.
 @Suite("A store whose files were tampered with") struct TamperingTests {
-    @Test(
-        "names it, mends it and never reads it, if somebody",
-        arguments: TestShare(oneIn: 6, of: "damages").of(tamperings))
-    func tampered(_ tampering: Tampering) throws {
+    @Test(arguments: TestShare(oneIn: 6, of: "damages").of(tamperings))
+    func `names it, mends it and never reads it, if somebody`(_ tampering: Tampering) throws {
         let victim = try Victim()
         try tampering.act(victim)
         // Read before anybody looks: never a wrong byte.
@@ -57,8 +55,7 @@ import VersionTree
         }
     }
 
-    @Test("says so when it makes an index again behind a change that was cut short")
-    func journal() throws {
+    @Test func `says so when it makes an index again behind a change that was cut short`() throws {
         let victim = try Victim()
         try Damage.overwriteOrCreate(
             victim.path("index.sqlite-journal"), with: [UInt8](repeating: 0xd9, count: 512))

@@ -66,10 +66,8 @@ import VersionTree
         try expect(contentsBelow(victim.path("objects")).contains(only))
     }
 
-    @Test(
-        "is named by a check, whose repair says that a person is needed", arguments: trees.prefix(3)
-    )
-    func named(_ tree: Tree) throws {
+    @Test(arguments: trees.prefix(3))
+    func `is named by a check, whose repair says that a person is needed`(_ tree: Tree) throws {
         let victim = try Victim()
         let root = victim.path("versions/\(tree.version)")
         try Self.leaveOnly("only here", in: root)

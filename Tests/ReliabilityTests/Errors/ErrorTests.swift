@@ -63,8 +63,7 @@ import Testing
         )
     }
 
-    @Test("has every error say what failed, on what, why, and what to do")
-    func sentences() {
+    @Test func `has every error say what failed, on what, why, and what to do`() {
         let whole = StoreError(systemCall: "write", errno: EIO, path: "/store/stamp")
         expect(whole.gaps, equals: [])
         for (message, gap) in [
@@ -78,10 +77,9 @@ import Testing
     }
 
     @Test(
-        "keeps its promises when a call fails",
         .enabled(if: isAsked, "takes minutes: set CASTREE_TEST_ERRORS, or make errors"),
         arguments: Scenario.all)
-    func failing(_ scenario: Scenario) throws {
+    func `keeps its promises when a call fails`(_ scenario: Scenario) throws {
         let bench = try ErrorBench(scenario)
         var tally = ErrorBench.Tally()
         let calls = bench.calls(Self.isThorough ? .max : 2)

@@ -25,8 +25,8 @@ private final class HalvingDisk: FileSystemWrapper {
 
 /// Whoever reads goes on until there is nothing more.
 @Suite("A store whose disk reads less than it is asked for") struct ShortReadTests {
-    @Test("does the same", arguments: Scenario.all)
-    func halves(_ scenario: Scenario) throws {
+    @Test(arguments: Scenario.all)
+    func `does the same`(_ scenario: Scenario) throws {
         let directory = TemporaryDirectory(inMemory: true)
         let expected = try PowerCuts.prepared(scenario, in: directory)
         let before = scenario.hasStore ? try Facts(expected, expected.open()) : Facts()

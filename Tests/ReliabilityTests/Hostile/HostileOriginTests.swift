@@ -59,8 +59,7 @@ import VersionTree
         try expect(place.open().check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
-    @Test("refuses a manifest with a bit of every 17th byte flipped")
-    func flippedManifest() throws {
+    @Test func `refuses a manifest with a bit of every 17th byte flipped`() throws {
         let path = try require(files(in: "manifests").first)
         let bytes = try Damage.contents(path)
         for offset in stride(from: 0, to: bytes.count, by: 17) {
@@ -93,8 +92,8 @@ import VersionTree
         case flipped, longer, shorter, empty, another, missing, directory, endless, swapped
     }
 
-    @Test("refuses content that is not what the manifest says", arguments: Wrong.allCases)
-    func wrongContent(_ wrong: Wrong) throws {
+    @Test(arguments: Wrong.allCases)
+    func `refuses content that is not what the manifest says`(_ wrong: Wrong) throws {
         let path = try object("hello")
         let bytes = try Damage.contents(path)
         switch wrong {

@@ -9,8 +9,7 @@ import VersionTree
 @Suite("A store with a stranger's state") struct HostileStoreTests {
     private func victim() throws -> TamperingTests.Victim { try TamperingTests.Victim() }
 
-    @Test("refuses a manifest beyond a GiB before it reads it")
-    func hugeManifest() throws {
+    @Test func `refuses a manifest beyond a GiB before it reads it`() throws {
         let victim = try victim()
         // Sparse: it costs nothing to make, and would cost two GiB to read.
         try Damage.overwriteOrCreate(victim.path("manifests/huge.json"), with: [])
@@ -22,9 +21,8 @@ import VersionTree
         #expect(throws: StoreError.self) { try versions.store.collect() }
     }
 
-    @Test(
-        "goes on in any year", arguments: [0, 1, Int64(UInt32.max), 4_291_747_200, 253_402_300_799])
-    func years(_ year: Int64) throws {
+    @Test(arguments: [0, 1, Int64(UInt32.max), 4_291_747_200, 253_402_300_799])
+    func `goes on in any year`(_ year: Int64) throws {
         let victim = try victim()
         let versions = try victim.place.open()
         try writeTree(victim.place.beside + "/timed", ["a": "of the year \(year)"])
@@ -39,15 +37,13 @@ import VersionTree
         try expect(versions.check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
-    @Test(
-        "takes nothing for an address that is not spelled as one",
-        arguments: [
-            "objects/ab/CDEF", "objects/ab/" + String(repeating: "a", count: 61),
-            "objects/ab/" + String(repeating: "a", count: 63),
-            "objects/ab/" + String(repeating: "A", count: 62),
-            "objects/ab/" + String(repeating: "a", count: 62) + ".y",
-        ])
-    func spelling(_ name: String) throws {
+    @Test(arguments: [
+        "objects/ab/CDEF", "objects/ab/" + String(repeating: "a", count: 61),
+        "objects/ab/" + String(repeating: "a", count: 63),
+        "objects/ab/" + String(repeating: "A", count: 62),
+        "objects/ab/" + String(repeating: "a", count: 62) + ".y",
+    ])
+    func `takes nothing for an address that is not spelled as one`(_ name: String) throws {
         let victim = try victim()
         mkdir(victim.path("objects/ab"), 0o755)
         try Damage.overwriteOrCreate(victim.path(name), with: [1])
@@ -57,8 +53,7 @@ import VersionTree
         expect(FileManager.default.fileExists(atPath: victim.path(name)))
     }
 
-    @Test("takes a folder of very many names, and shows and forgets it")
-    func manyNames() throws {
+    @Test func `takes a folder of very many names, and shows and forgets it`() throws {
         let victim = try victim()
         let count = TestShare.isWhole ? 100_000 : 20_000
         let source = victim.place.beside + "/many"
@@ -77,8 +72,7 @@ import VersionTree
         expect(!FileManager.default.fileExists(atPath: victim.path("versions/many")))
     }
 
-    @Test("takes a stray tree of some hundred levels away")
-    func deepStray() throws {
+    @Test func `takes a stray tree of some hundred levels away`() throws {
         let victim = try victim()
         let depth = 500
         mkdir(victim.path("versions/7"), 0o755)
@@ -96,8 +90,7 @@ import VersionTree
         try expect(victim.place.open().check().findings, equals: [])
     }
 
-    @Test("that is copied to another place is the same store")
-    func copied() throws {
+    @Test func `that is copied to another place is the same store`() throws {
         let victim = try victim()
         let copy = victim.place.moved(to: victim.directory.appending("copy"))
         mkdir(copy.root, 0o755)

@@ -116,13 +116,11 @@ private struct JumpingDisk: FileSystemWrapper {
         expect(findings, equals: [])
     }
 
-    @Test(
-        "changes nothing of what the verbs come to",
-        arguments: [
-            [day, -day], [-day, 0, day], [-3600, 3600, 0], [0, -10 * 365 * day],
-            [80 * 365 * day, -50 * 365 * day],
-        ])
-    func jumping(_ jumps: [Int64]) throws {
+    @Test(arguments: [
+        [day, -day], [-day, 0, day], [-3600, 3600, 0], [0, -10 * 365 * day],
+        [80 * 365 * day, -50 * 365 * day],
+    ])
+    func `changes nothing of what the verbs come to`(_ jumps: [Int64]) throws {
         let outcome = try live(jumps)
         try expect(outcome, equals: live([0]))
         expect(outcome.versions, equals: ["4", "3", "2", "0"])

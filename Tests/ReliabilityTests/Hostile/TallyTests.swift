@@ -44,14 +44,12 @@ import Testing
         return tests
     }
 
-    @Test("has every group, and each has a test or a reason")
-    func complete() throws {
+    @Test func `has every group, and each has a test or a reason`() throws {
         try expect(rows().map(\.number), equals: Array(1...68))
         try expect(rows().allSatisfy { !$0.tests.isEmpty })
     }
 
-    @Test("names tests that their suites have, and says which do not always run")
-    func existing() throws {
+    @Test func `names tests that their suites have, and says which do not always run`() throws {
         let sources = try TestSources(Self.root.appending(path: "Tests"))
         expect(sources.suites.flatMap(\.tests).count > 1000)
         for row in try rows() {
@@ -69,13 +67,12 @@ import Testing
         }
     }
 
-    @Test("reads suites and tests out of sources")
-    func reading() {
+    @Test func `reads suites and tests out of sources`() {
         let sources = TestSources(
             #"""
             @Suite("A reader", .enabled(if: isThere)) struct ReaderTests {
-                @Test("refuses (in words)",
-                    arguments: ["a", "b)"]) func first(_ text: String) {}
+                @Test(arguments: ["a", "b)"])
+                func `refuses (in words)`(_ text: String) {}
             }
             extension ReaderTests {
                 @Test func `takes what is right`() {}
@@ -100,12 +97,12 @@ import Testing
         expect(sources.test("case", of: suite) == nil)
     }
 
-    @Test("finds cases in the file that is named like the type of their list")
-    func lists() {
+    @Test func `finds cases in the file that is named like the type of their list`() {
         var sources = TestSources(
             """
             @Suite struct ReaderTests {
-                @Test("refuses", arguments: ReaderCase.all) func first(_ one: ReaderCase) {}
+                @Test(arguments: ReaderCase.all)
+                func `refuses`(_ one: ReaderCase) {}
             }
             """, at: "SomeTests/ReaderTests.swift")
         sources.add(

@@ -13,14 +13,13 @@ struct BridgeFrameTests {
         "M 1 0\n", "M 1 0\nhello\nworld", "M 2 7 again\nx", "E 1 0 progress\n{}",
     ]
 
-    @Test("is written as it is read", arguments: good)
-    func roundTrip(_ text: String) throws {
+    @Test(arguments: good)
+    func `is written as it is read`(_ text: String) throws {
         let frame = try BridgeFrame(Array(text.utf8)[...], isBinary: false)
         expect(String(decoding: frame.bytes, as: UTF8.self), equals: text)
     }
 
-    @Test("of bytes keeps them all")
-    func binary() throws {
+    @Test func `of bytes keeps them all`() throws {
         let bytes = Array("B 3 2\n".utf8) + [0, 10, 255, 10]
         let frame = try BridgeFrame(bytes[...], isBinary: true)
         expect(frame, equals: .numbered(3, acknowledged: 2, .binary([0, 10, 255, 10])))
@@ -36,22 +35,20 @@ struct BridgeFrameTests {
         String(repeating: "M", count: 500), "MM 1 0\nx",
     ]
 
-    @Test("of another form is refused", arguments: bad)
-    func refused(_ text: String) {
+    @Test(arguments: bad)
+    func `of another form is refused`(_ text: String) {
         #expect(throws: BridgeViolation.self) {
             try BridgeFrame(Array(text.utf8)[...], isBinary: false)
         }
     }
 
-    @Test("of text is refused in a binary message")
-    func wrongKind() {
+    @Test func `of text is refused in a binary message`() {
         #expect(throws: BridgeViolation.self) {
             try BridgeFrame(Array("M 1 0\nx".utf8)[...], isBinary: true)
         }
     }
 
-    @Test("goes into batches and comes out again")
-    func batches() throws {
+    @Test func `goes into batches and comes out again`() throws {
         let frames: [BridgeFrame] = [
             .acknowledgement(4), .numbered(1, acknowledged: 0, .text(Array("é\n3\n".utf8)[...])),
             .numbered(2, acknowledged: 0, .binary([0xFF, 10, 0])), .probe,

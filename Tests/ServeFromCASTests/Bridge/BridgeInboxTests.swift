@@ -32,8 +32,7 @@ struct BridgeInboxTests {
         expect(bridge.takeMessage()?.text, equals: "hello")
     }
 
-    @Test("keeps of a batch what the message is, not all that came with it")
-    func batch() throws {
+    @Test func `keeps of a batch what the message is, not all that came with it`() throws {
         let bridge = Bridge()
         var page = try Page(bridge)
         try page.send("M 1 0\nhello")
@@ -42,8 +41,7 @@ struct BridgeInboxTests {
         expect(bridge.takeMessage()?.bytes.indices, equals: 0..<2)
     }
 
-    @Test("without a reader acknowledges what pages send, and keeps nothing")
-    func withoutReader() throws {
+    @Test func `without a reader acknowledges what pages send, and keeps nothing`() throws {
         var limits = BridgeLimits()
         limits.inboxByteCount = 0
         let bridge = Bridge(limits: limits, keepsMessages: false)

@@ -61,14 +61,13 @@ struct BridgeOriginTests {
         origin.isAllowed(hosts: BridgeOrigin.loopbackNames + ["kiosk.local"])
     }
 
-    @Test("lets this server's pages in", arguments: allowed)
-    func allows(_ origin: BridgeOrigin) { expect(isAllowed(origin)) }
+    @Test(arguments: allowed)
+    func `lets this server's pages in`(_ origin: BridgeOrigin) { expect(isAllowed(origin)) }
 
-    @Test("keeps everybody else out", arguments: refused)
-    func refuses(_ origin: BridgeOrigin) { expect(!isAllowed(origin)) }
+    @Test(arguments: refused)
+    func `keeps everybody else out`(_ origin: BridgeOrigin) { expect(!isAllowed(origin)) }
 
-    @Test("reads a request's fields, and two of a kind as none")
-    func fields() throws {
+    @Test func `reads a request's fields, and two of a kind as none`() throws {
         func origin(_ fields: [(String, String)]) throws -> BridgeOrigin {
             BridgeOrigin(
                 try RequestHead(method: "GET", target: "/", fields: fields), hasSecret: false)

@@ -67,8 +67,7 @@ struct BridgeScriptTests {
         return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
     }
 
-    @Test("loads a page again whose own version was left, once for each rollback")
-    func reload() throws {
+    @Test func `loads a page again whose own version was left, once for each rollback`() throws {
         let steps = """
             open(first);
             left(1, true, 5);
@@ -81,8 +80,7 @@ struct BridgeScriptTests {
         try expect(run(steps), equals: "1 2")
     }
 
-    @Test("leaves a page of another version, and one that says so, as they are")
-    func noReload() throws {
+    @Test func `leaves a page of another version, and one that says so, as they are`() throws {
         try expect(run("open(first); left(1, false, 5); console.log(loads);"), equals: "0")
         let prevented = """
             castree.bridge.addEventListener('rolled-back', event => event.preventDefault());
@@ -127,8 +125,7 @@ struct BridgeScriptTests {
         }
     }
 
-    @Test("confirms with its session, as soon as it has one")
-    func confirm() throws {
+    @Test func `confirms with its session, as soon as it has one`() throws {
         let steps = """
             const confirmed = castree.confirm();
             await pause();
@@ -242,8 +239,8 @@ struct BridgeScriptTests {
         }
     }
 
-    @Test("is told of a version again that was shown in the tab meanwhile, and was left")
-    func toldAgain() throws {
+    @Test
+    func `is told of a version again that was shown in the tab meanwhile, and was left`() throws {
         for (mark, count) in [("2", 1), ("2 reload", 1), ("3 reload", 0), ("22 reload", 1)] {
             let steps = """
                 open(first);
@@ -358,8 +355,7 @@ struct BridgeScriptTests {
         }
     }
 
-    @Test("asks for updates with its session, and gives what comes of it")
-    func asks() throws {
+    @Test func `asks for updates with its session, and gives what comes of it`() throws {
         let steps = """
             open(first);
             answers = [202];

@@ -160,10 +160,8 @@ struct BridgeSimulationTests {
         }
     }
 
-    @Test(
-        "loses nothing, repeats nothing and keeps the order",
-        arguments: 1...12 as ClosedRange<UInt64>)
-    func simulation(_ seed: UInt64) throws {
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func `loses nothing, repeats nothing and keeps the order`(_ seed: UInt64) throws {
         var world = World(seed: seed)
         for _ in 0..<3000 {
             world.now += .milliseconds(Int.random(in: 0...15, using: &world.random))

@@ -69,8 +69,7 @@ struct BridgeTests {
         bridge = Bridge { change in changes.all.withLock { $0.append(change) } }
     }
 
-    @Test("greets a page and carries messages both ways")
-    func conversation() throws {
+    @Test func `greets a page and carries messages both ways`() throws {
         var page = try Page(bridge)
         let session = try require(page.link.session)
         expect(page.lines, equals: ["W 1 \(session) 0"])
@@ -88,8 +87,7 @@ struct BridgeTests {
         expect(page.lines.dropFirst(), equals: ["M 1 2\nanswer", "B 2 2\n\u{1}\u{2}"])
     }
 
-    @Test("acknowledges what was taken, on a message if there is one, else soon")
-    func acknowledging() throws {
+    @Test func `acknowledges what was taken, on a message if there is one, else soon`() throws {
         var page = try Page(bridge)
         try page.send("M 1 0\na")
         try page.send("M 2 0\nb")
@@ -108,8 +106,7 @@ struct BridgeTests {
         expect(page.lines.suffix(2), equals: ["A 2", "A 2"])
     }
 
-    @Test("goes on where a broken link stopped")
-    func resuming() throws {
+    @Test func `goes on where a broken link stopped`() throws {
         var page = try Page(bridge)
         let session = try require(page.link.session)
         try page.send("M 1 0\na")
@@ -128,8 +125,7 @@ struct BridgeTests {
         expect(bridge.sessions, equals: [session])
     }
 
-    @Test("lets a newer link take over and closes the older")
-    func takingOver() throws {
+    @Test func `lets a newer link take over and closes the older`() throws {
         var page = try Page(bridge)
         let session = try require(page.link.session)
         let next = try Page(bridge, "H 1 \(session) 0")
@@ -143,8 +139,8 @@ struct BridgeTests {
         expect(last.lines.last, equals: "M 1 0\nstill here")
     }
 
-    @Test("gives a new session to a page whose own is gone, and marks what may come twice")
-    func unknownSession() throws {
+    @Test
+    func `gives a new session to a page whose own is gone, and marks what may come twice`() throws {
         var page = try Page(bridge)
         let old = try require(page.link.session)
         try bridge.send("lost")
@@ -159,8 +155,7 @@ struct BridgeTests {
         expect(bridge.takeMessage()?.mayRepeat, equals: true)
     }
 
-    @Test("ends with the page")
-    func ending() throws {
+    @Test func `ends with the page`() throws {
         var page = try Page(bridge)
         let session = try require(page.link.session)
         try page.send("C")
@@ -187,8 +182,7 @@ struct BridgeTests {
         expect(bridge.sessions == [session] && bridge.takeMessage() == nil)
     }
 
-    @Test("wants a greeting first, of its version, and soon")
-    func greeting() throws {
+    @Test func `wants a greeting first, of its version, and soon`() throws {
         for (frame, code) in [("M 1 0\nx", CloseCode.protocolError), ("H 2 -", .unsupported)] {
             try expect(Page(bridge, frame).closed?.code, equals: code)
         }
@@ -200,8 +194,7 @@ struct BridgeTests {
         expect(bridge.sessions.isEmpty)
     }
 
-    @Test("sends no more than the window, and refuses when the queue is full")
-    func outgoingBounds() throws {
+    @Test func `sends no more than the window, and refuses when the queue is full`() throws {
         var page = try Page(bridge)
         for number in 1...1024 { try bridge.send("\(number)") }
         expect(StoreErrorCode.of { try bridge.send("over") }, equals: .queueFull)
@@ -221,8 +214,7 @@ struct BridgeTests {
         expect(bridge.sessions, equals: [other.link.session])
     }
 
-    @Test("cuts off a page that sends beyond the window")
-    func incomingBounds() throws {
+    @Test func `cuts off a page that sends beyond the window`() throws {
         var page = try Page(bridge)
         for number in 1...256 { try page.send("M \(number) 0\nx") }
         expect(page.closed == nil)
@@ -232,8 +224,7 @@ struct BridgeTests {
         expect(bridge.takeMessage() == nil)
     }
 
-    @Test("has room for so many pages, the longest away giving way")
-    func sessionBounds() throws {
+    @Test func `has room for so many pages, the longest away giving way`() throws {
         var limits = BridgeLimits()
         limits.sessionCount = 2
         let small = Bridge(limits: limits)
@@ -245,8 +236,7 @@ struct BridgeTests {
         expect(Set(small.sessions), equals: Set([second, third].compactMap(\.link.session)))
     }
 
-    @Test("tells of a session that has expired, also if a refused greeting finds it")
-    func expiredAtRefusal() throws {
+    @Test func `tells of a session that has expired, also if a refused greeting finds it`() throws {
         var gone = try Page(bridge)
         let expired = try require(gone.link.session)
         gone.link.receiveEnd(now: .zero)
@@ -257,8 +247,7 @@ struct BridgeTests {
         expect(changes.all.withLock { $0 }.last, equals: .closed(expired, undelivered: 0))
     }
 
-    @Test("tells events in their order, and of progress the newest that waits")
-    func events() throws {
+    @Test func `tells events in their order, and of progress the newest that waits`() throws {
         var page = try Page(bridge)
         bridge.announce(.progress(done: 1, total: 10))
         bridge.announce(.progress(done: 5, total: 10))
@@ -277,8 +266,7 @@ struct BridgeTests {
         expect(Array(page.lines.dropFirst()), equals: expected)
     }
 
-    @Test("wakes a link once until it looks")
-    func waking() throws {
+    @Test func `wakes a link once until it looks`() throws {
         let counter = Counter()
         var page = try Page(bridge, wake: { counter.add() })
         for _ in 0..<10 { try bridge.send("x") }
@@ -288,8 +276,8 @@ struct BridgeTests {
         expect(counter.count, equals: 2)
     }
 
-    @Test("gives messages to a task that waits, ends when finished or cancelled")
-    func waiting() async throws {
+    @Test
+    func `gives messages to a task that waits, ends when finished or cancelled`() async throws {
         let reader = Task { [bridge] in
             var texts: [String] = []
             for await message in bridge.messages { texts.append(message.text ?? "") }
@@ -310,8 +298,7 @@ struct BridgeTests {
         await expect(reader.value, equals: (1...50).map { "\($0)" })
     }
 
-    @Test("serves a script of at most 13 KB that names the limits of the protocol")
-    func script() {
+    @Test func `serves a script of at most 13 KB that names the limits of the protocol`() {
         let text = String(decoding: BridgeScript.bytes, as: UTF8.self)
         expect(BridgeScript.refusingBytes.count <= 13_312)
         for part in ["'use strict'", "H 1 -", "/_castree/bridge", "256", "4<<20", "1<<20"] {

@@ -120,8 +120,7 @@ struct LostCookieTests {
         }
     }
 
-    @Test("or never kept one gets its own version's files, across a switch and back")
-    func none() throws {
+    @Test func `or never kept one gets its own version's files, across a switch and back`() throws {
         var jar = try Jar()
         var pages: [(version: Int, mark: PageMark?)] = []
         for version in [1, 1, 2, 2, 3, 1] {
@@ -148,8 +147,8 @@ struct LostCookieTests {
         }
     }
 
-    @Test("has nothing to do with other browsers, whose pages keep marks of their own")
-    func others() throws {
+    @Test
+    func `has nothing to do with other browsers, whose pages keep marks of their own`() throws {
         var jar = try Jar()
         let first = try jar.go(1)
         let mine = jar.cookie
@@ -177,8 +176,7 @@ struct LostCookieTests {
         expect(["1", "doubt"].contains(jar.get(1, first)))
     }
 
-    @Test("does not lend its mark to a browser that sends few hints by nature")
-    func fewHints() throws {
+    @Test func `does not lend its mark to a browser that sends few hints by nature`() throws {
         var jar = try Jar()
         let mark = try require(try jar.go(1))
         jar.cookie = nil

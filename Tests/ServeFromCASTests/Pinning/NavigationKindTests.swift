@@ -63,8 +63,8 @@ struct NavigationKindTests {
     private static let own = ("Referer", "http://localhost/one.html")
     private static let cookie = ("Cookie", "castree_page_80=x")
 
-    @Test("is a page's own if a script has made it", arguments: scripts)
-    func script(_ row: (name: String, fields: Fields)) throws {
+    @Test(arguments: scripts)
+    func `is a page's own if a script has made it`(_ row: (name: String, fields: Fields)) throws {
         for more in [[Self.own], [Self.own, Self.cookie]] {
             try expect(load(row.fields, more), equals: .subresource, "\(row.name)")
         }

@@ -46,8 +46,7 @@ struct PageMarkTests {
 
     private func browser() throws -> Browser { Browser(current: try VersionName("A")) }
 
-    @Test("tells two tabs apart, while the newer loads and ever after")
-    func twoTabs() throws {
+    @Test func `tells two tabs apart, while the newer loads and ever after`() throws {
         var browser = try browser()
         let old = browser.go()
         browser.current = try VersionName("B")
@@ -61,8 +60,7 @@ struct PageMarkTests {
         }
     }
 
-    @Test("lets a tab go on across a switch without a refusal")
-    func navigating() throws {
+    @Test func `lets a tab go on across a switch without a refusal`() throws {
         var browser = try browser()
         let names = [try VersionName("A"), try VersionName("B")]
         for round in 0..<200 {
@@ -73,8 +71,7 @@ struct PageMarkTests {
         }
     }
 
-    @Test("is the same for all pages of a version in a browser")
-    func same() throws {
+    @Test func `is the same for all pages of a version in a browser`() throws {
         var browser = try browser()
         let first = browser.go()
         browser.current = try VersionName("B")
@@ -138,16 +135,14 @@ struct PageMarkTests {
         }
     }
 
-    @Test("that was never given is of no version")
-    func unknown() throws {
+    @Test func `that was never given is of no version`() throws {
         var browser = try browser()
         let mark = browser.go()
         let other = PageMark.all.first { $0 != mark }
         expect(browser.get(other), equals: "doubt")
     }
 
-    @Test("is given to a seventh version only when one of the six is gone")
-    func seven() throws {
+    @Test func `is given to a seventh version only when one of the six is gone`() throws {
         var browser = try browser()
         var marks: [PageMark?] = []
         for name in ["A", "B", "C", "D", "E", "F"] {
@@ -165,8 +160,7 @@ struct PageMarkTests {
         expect(browser.get(marks[5]), equals: "F")
     }
 
-    @Test("is not given to browsers that send no hints, nor read from all or none")
-    func others() throws {
+    @Test func `is not given to browsers that send no hints, nor read from all or none`() throws {
         var browser = try browser()
         for hints: UInt8 in [0, 1, 6] {
             let request = PinRequest(load: .page, path: [47], hints: hints)
@@ -179,8 +173,7 @@ struct PageMarkTests {
         expect(PageMark.all.count, equals: 6)
     }
 
-    @Test("is part of the cookie")
-    func cookie() throws {
+    @Test func `is part of the cookie`() throws {
         let seal = PageSeal(key: "0123456789abcdef0123456789abcdef")
         for mark in PageMark.all {
             let cookie = PinCookie(
@@ -197,8 +190,8 @@ struct PageMarkTests {
         }
     }
 
-    @Test("is read from the hints, and written as a policy that switches the others off")
-    func text() throws {
+    @Test
+    func `is read from the hints, and written as a policy that switches the others off`() throws {
         let fields = [
             ("Sec-CH-UA", "\"x\";v=\"1\""), ("Sec-CH-UA-Mobile", "?0"),
             ("Sec-CH-UA-Platform", "\"Linux\""),

@@ -30,10 +30,8 @@ struct PinEmbeddedTests {
         browser.cookie = cookie
     }
 
-    @Test(
-        "is a page of its own, and so is its reload; a frame in it is not",
-        arguments: [UInt8(0), 7])
-    func embedded(_ hints: UInt8) throws {
+    @Test(arguments: [UInt8(0), 7])
+    func `is a page of its own, and so is its reload; a frame in it is not`(_ hints: UInt8) throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         Self.embed(&server, &browser, hints: hints)

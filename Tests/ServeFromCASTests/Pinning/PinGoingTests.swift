@@ -76,8 +76,7 @@ struct PinGoingTests {
         expect(tab.asks(from: "/page2"), equals: ["doubt"])
     }
 
-    @Test("takes its frames with it, but no other tab's page of that address")
-    func frames() throws {
+    @Test func `takes its frames with it, but no other tab's page of that address`() throws {
         for choice in 0..<16 {
             let (isKept, isSaid) = (choice & 1 != 0, choice & 2 != 0)
             let (hasTab, isLate) = (choice & 4 != 0, choice & 8 != 0)
@@ -97,8 +96,7 @@ struct PinGoingTests {
         }
     }
 
-    @Test("leaves frames that have sessions to speak for themselves")
-    func ownSession() throws {
+    @Test func `leaves frames that have sessions to speak for themselves`() throws {
         var tab = try Tab(frames: ["/frame"])
         _ = tab.server.get("/_castree/bridge", by: tab.browser, from: "/frame", connection: 8)
         tab.server.table.hold(session: "frame", connection: 8, now: tab.server.now)

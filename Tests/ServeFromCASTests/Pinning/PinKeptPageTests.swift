@@ -106,8 +106,7 @@ struct PinKeptPageTests {
         browser.cookie = cookie ?? browser.cookie
     }
 
-    @Test("holds nothing that it makes up: a version that its browser was not given")
-    func madeUp() throws {
+    @Test func `holds nothing that it makes up: a version that its browser was not given`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser)

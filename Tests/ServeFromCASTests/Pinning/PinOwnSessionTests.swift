@@ -69,8 +69,7 @@ struct PinOwnSessionTests {
         _ = server.ask(script)
     }
 
-    @Test("is none that its connection served before, if who asks names no browser")
-    func othersConnection() throws {
+    @Test func `is none that its connection served before, if who asks names no browser`() throws {
         for referrer in [nil, "/"] {
             var server = try Server()
             var browser = Browser(connection: 1)
@@ -86,8 +85,7 @@ struct PinOwnSessionTests {
         }
     }
 
-    @Test("may be any, if a worker asks")
-    func byWorker() throws {
+    @Test func `may be any, if a worker asks`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser, connection: 1)
@@ -121,8 +119,8 @@ struct PinOwnSessionTests {
         }
     }
 
-    @Test("is of several versions while it cannot be told, and its word alone is its own")
-    func doubtful() throws {
+    @Test
+    func `is of several versions while it cannot be told, and its word alone is its own`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser, connection: 1)

@@ -77,13 +77,13 @@ struct PinPageTests {
         }
     }
 
-    @Test("is of its version while no page of another is open", arguments: Asking.all)
-    func alone(_ asking: Asking) throws {
+    @Test(arguments: Asking.all)
+    func `is of its version while no page of another is open`(_ asking: Asking) throws {
         try expect(answer(asking, isAlone: true), equals: "A")
     }
 
-    @Test("is never of another page's version", arguments: Asking.all)
-    func beside(_ asking: Asking) throws {
+    @Test(arguments: Asking.all)
+    func `is never of another page's version`(_ asking: Asking) throws {
         try expect(answer(asking, isAlone: false), equals: asking.hasMark ? "A" : "doubt")
     }
 
@@ -105,8 +105,8 @@ struct PinPageTests {
         }
     }
 
-    @Test("is as before after a navigation to something that is no page", arguments: [0, 1, 5, 70])
-    func download(_ seconds: Int) throws {
+    @Test(arguments: [0, 1, 5, 70])
+    func `is as before after a navigation to something that is no page`(_ seconds: Int) throws {
         var server = try PinTableTests.Server()
         var browser = PinTableTests.Browser(connection: 1)
         _ = server.go("/", in: &browser)

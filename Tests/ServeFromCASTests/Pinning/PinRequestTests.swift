@@ -57,8 +57,7 @@ struct PinRequestTests {
         }
     }
 
-    @Test("is a cookie only if it is one of ours")
-    func cookie() throws {
+    @Test func `is a cookie only if it is one of ours`() throws {
         let cookie = PinCookie(
             browser: "0123456789abcdef", version: try VersionName("1.38.0-beta.2"))
         let set = cookie.setCookie("castree_page_1234", seal)
@@ -80,8 +79,7 @@ struct PinRequestTests {
         }
     }
 
-    @Test("is no cookie unless a server of the store has sealed all of it")
-    func sealed() throws {
+    @Test func `is no cookie unless a server of the store has sealed all of it`() throws {
         let content = "0123456789abcdef.1.0:run:2.0"
         let value = seal.sealed(content)
         func cookie(_ value: String) throws -> PinCookie? {
@@ -115,8 +113,7 @@ struct PinRequestTests {
         }
     }
 
-    @Test("is nothing for a request that is of no page")
-    func ofPage() throws {
+    @Test func `is nothing for a request that is of no page`() throws {
         for (fields, isOfPage) in [
             ([], false), ([("Accept", "*/*"), ("User-Agent", "curl")], false), (navigation, true),
             ([("Cookie", "a=b")], true), ([("Referer", "http://localhost:1234/")], true),

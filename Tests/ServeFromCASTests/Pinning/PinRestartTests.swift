@@ -55,8 +55,7 @@ struct PinRestartTests {
         expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
     }
 
-    @Test("are in doubt for the grace only, if none of them has the bridge")
-    func graceOnly() throws {
+    @Test func `are in doubt for the grace only, if none of them has the bridge`() throws {
         var (server, browser) = try started()
         _ = server.go("/", in: &browser)
         server.current = server.b
@@ -73,8 +72,8 @@ struct PinRestartTests {
         }
     }
 
-    @Test("are in doubt as long as one of them keeps asking, for ten minutes at most")
-    func asking() throws {
+    @Test
+    func `are in doubt as long as one of them keeps asking, for ten minutes at most`() throws {
         var (server, browser) = try started()
         _ = server.go("/", in: &browser)
         server.current = server.b
@@ -97,8 +96,7 @@ struct PinRestartTests {
         expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
 
-    @Test("hold a page that asks in the run that saw it begin, whatever it asks for")
-    func asksInDoubt() throws {
+    @Test func `hold a page that asks in the run that saw it begin, whatever it asks for`() throws {
         var (server, browser) = try started()
         _ = server.go("/", in: &browser)
         server.current = server.b
@@ -127,8 +125,8 @@ struct PinRestartTests {
         expect(server.get("/late.js", by: browser, from: "/next"), equals: "B")
     }
 
-    @Test("are those that are open still, not the one that a tab has left long before")
-    func corrected() throws {
+    @Test
+    func `are those that are open still, not the one that a tab has left long before`() throws {
         var (server, browser) = try started()
         _ = server.go("/", in: &browser)
         server.current = server.b
@@ -186,8 +184,7 @@ struct PinRestartTests {
         expect(server.table.crowds.isEmpty)
     }
 
-    @Test("are of the only version there was, be it of one page or of several")
-    func oneVersion() throws {
+    @Test func `are of the only version there was, be it of one page or of several`() throws {
         var (server, browser) = try started()
         _ = server.go("/", in: &browser)
         _ = server.go("/other", in: &browser, connection: 2)
@@ -201,8 +198,7 @@ struct PinRestartTests {
         expect(server.get("/late.js", by: browser, from: "/other", connection: 2), equals: "doubt")
     }
 
-    @Test("take a reload of the only page for its end, as without a restart")
-    func reload() throws {
+    @Test func `take a reload of the only page for its end, as without a restart`() throws {
         var (server, browser) = try started()
         _ = server.go("/", in: &browser)
         restart(&server)
@@ -224,8 +220,7 @@ struct PinRestartTests {
         expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
 
-    @Test("do not take a page that was only silent for one of an earlier run")
-    func silence() throws {
+    @Test func `do not take a page that was only silent for one of an earlier run`() throws {
         var (server, browser) = try started()
         _ = server.go("/", in: &browser)
         server.table.close(connection: 1, now: server.now)
@@ -237,8 +232,7 @@ struct PinRestartTests {
         expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
 
-    @Test("do not doubt in browsers whose requests are marked")
-    func marks() throws {
+    @Test func `do not doubt in browsers whose requests are marked`() throws {
         var (server, browser) = try started()
         _ = server.go("/", in: &browser)
         server.current = server.b
@@ -259,8 +253,7 @@ struct PinRestartTests {
         expect(version, equals: server.b)
     }
 
-    @Test("remember eight versions, those of the newest pages")
-    func bounded() throws {
+    @Test func `remember eight versions, those of the newest pages`() throws {
         var (server, browser) = try started()
         for number in 0..<20 {
             server.current = try VersionName("v\(number)")

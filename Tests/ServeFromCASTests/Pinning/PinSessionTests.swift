@@ -31,8 +31,7 @@ struct PinSessionTests {
         expect(server.get("/late.js", by: browser, from: "/", connection: 2), equals: "doubt")
     }
 
-    @Test("is one of as many as there are navigations, frames too")
-    func frames() throws {
+    @Test func `is one of as many as there are navigations, frames too`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser, connection: 1)
@@ -84,8 +83,7 @@ struct PinSessionTests {
         }
     }
 
-    @Test("that is reloaded takes its frames along, with and without a session")
-    func reloaded() throws {
+    @Test func `that is reloaded takes its frames along, with and without a session`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser)
@@ -125,8 +123,7 @@ struct PinSessionTests {
     }
 
     // docs/serving.md, "No mixed page": a page that begins after the restart counts as open beside the earlier ones.
-    @Test("takes along, when it goes, no page that has begun after its session")
-    func successors() throws {
+    @Test func `takes along, when it goes, no page that has begun after its session`() throws {
         for row in Going.all {
             var server = try Server()
             server.table = PinTable(run: "new")
@@ -172,8 +169,7 @@ struct PinSessionTests {
         }
     }
 
-    @Test("that goes before it holds anything takes nothing along of another page")
-    func early() throws {
+    @Test func `that goes before it holds anything takes nothing along of another page`() throws {
         for said in [nil, "A"] {
             for isReload in [true, false] {
                 var server = try Server()

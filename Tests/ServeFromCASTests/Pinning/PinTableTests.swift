@@ -92,8 +92,7 @@ struct PinTableTests {
         var connection: UInt64
     }
 
-    @Test("keep a page's version when another becomes current, until it navigates")
-    func keeps() throws {
+    @Test func `keep a page's version when another becomes current, until it navigates`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         expect(server.go("/", in: &browser), equals: "A")
@@ -109,8 +108,8 @@ struct PinTableTests {
         expect(server.get("/app.js", by: browser, from: "/"), equals: "B")
     }
 
-    @Test("hold through 200 switches while one tab loads over and over", arguments: [true, false])
-    func switches(_ isReload: Bool) throws {
+    @Test(arguments: [true, false])
+    func `hold through 200 switches while one tab loads over and over`(_ isReload: Bool) throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         for round in 0..<200 {
@@ -128,8 +127,7 @@ struct PinTableTests {
         }
     }
 
-    @Test("tell browsers apart by their cookies")
-    func browsers() throws {
+    @Test func `tell browsers apart by their cookies`() throws {
         var server = try Server()
         var (first, second) = (Browser(connection: 1), Browser(connection: 2))
         expect(server.go("/", in: &first), equals: "A")
@@ -143,8 +141,7 @@ struct PinTableTests {
         }
     }
 
-    @Test("never guess between two tabs of one browser once the newer has loaded")
-    func twoTabs() throws {
+    @Test func `never guess between two tabs of one browser once the newer has loaded`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         expect(server.go("/", in: &browser, connection: 1), equals: "A")
@@ -161,8 +158,7 @@ struct PinTableTests {
         expect(server.get("/dep.js", by: browser, from: "/app.77aa9c1b.js"), equals: "B")
     }
 
-    @Test("do not take the end of a connection for a page that is loading")
-    func closing() throws {
+    @Test func `do not take the end of a connection for a page that is loading`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser, connection: 1)
@@ -173,8 +169,7 @@ struct PinTableTests {
         expect(server.get("/app.js", by: browser, from: "/", connection: 1), equals: "doubt")
     }
 
-    @Test("do not take a page that asks again and again for one that is loading")
-    func polling() throws {
+    @Test func `do not take a page that asks again and again for one that is loading`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser, connection: 1)
@@ -188,8 +183,7 @@ struct PinTableTests {
         expect(server.get("/poll", by: browser, from: "/", connection: 2), equals: "doubt")
     }
 
-    @Test("take a reload for the end of the page it replaces")
-    func reload() throws {
+    @Test func `take a reload for the end of the page it replaces`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         expect(server.go("/", in: &browser), equals: "A")
@@ -202,8 +196,7 @@ struct PinTableTests {
         expect(server.pinned, equals: ["A", "B"])
     }
 
-    @Test("do not take a reload for the end of one of two pages at the same path")
-    func reloadOfOneOfTwo() throws {
+    @Test func `do not take a reload for the end of one of two pages at the same path`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser)
@@ -214,8 +207,7 @@ struct PinTableTests {
         expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
     }
 
-    @Test("know that a page is gone when its session of the bridge ends")
-    func leaving() throws {
+    @Test func `know that a page is gone when its session of the bridge ends`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser, connection: 1)
@@ -230,8 +222,7 @@ struct PinTableTests {
         expect(server.pinned, equals: ["A", "B"], "what the old page has under way still counts")
     }
 
-    @Test("give a frame the version of the page around it")
-    func frames() throws {
+    @Test func `give a frame the version of the page around it`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         expect(server.go("/", in: &browser), equals: "A")
@@ -243,8 +234,7 @@ struct PinTableTests {
             "embedded elsewhere")
     }
 
-    @Test("see whether versions agree about a request in doubt")
-    func agreement() throws {
+    @Test func `see whether versions agree about a request in doubt`() throws {
         let old = try SampleSite([
             "index.html": "1", "same.js": "s", "app.js": "old", "gone.js": "g",
         ])
@@ -262,8 +252,7 @@ struct PinTableTests {
         expect(PinTable.refusal(.get).head.status, equals: 409)
     }
 
-    @Test("outlive a restart of the server by the cookie")
-    func restart() throws {
+    @Test func `outlive a restart of the server by the cookie`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser)
@@ -273,8 +262,7 @@ struct PinTableTests {
         expect(server.pinned, equals: ["A"])
     }
 
-    @Test("end after the last request or connection and the grace")
-    func ending() throws {
+    @Test func `end after the last request or connection and the grace`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser)
@@ -289,8 +277,7 @@ struct PinTableTests {
         expect(server.table.browsers.isEmpty)
     }
 
-    @Test("are held by a connection for the page it served last only")
-    func keepAlive() throws {
+    @Test func `are held by a connection for the page it served last only`() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser)
@@ -316,8 +303,7 @@ struct PinTableTests {
         expect(server.get("/app.webmanifest", by: tool, from: "/"), equals: "doubt")
     }
 
-    @Test("are bounded, and forget those first that showed no cookie")
-    func bounded() throws {
+    @Test func `are bounded, and forget those first that showed no cookie`() throws {
         var limits = PinTable.Limits()
         limits.browsers = 10
         limits.loads = 4

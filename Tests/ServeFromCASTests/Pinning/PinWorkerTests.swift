@@ -82,8 +82,7 @@ struct PinWorkerTests {
         }
     }
 
-    @Test("is what the pages agree on, while those of several versions are open")
-    func several() throws {
+    @Test func `is what the pages agree on, while those of several versions are open`() throws {
         for scripts in 1...2 {
             var scene = try Scene()
             let (a, b) = (scene.server.a, scene.server.b)
@@ -100,8 +99,7 @@ struct PinWorkerTests {
         }
     }
 
-    @Test("is the version of the only page, though the worker is an older one")
-    func older() throws {
+    @Test func `is the version of the only page, though the worker is an older one`() throws {
         for seconds in [1, 5, 60, 600] {
             var scene = try Scene()
             let (a, b) = (scene.server.a, scene.server.b)
@@ -116,8 +114,7 @@ struct PinWorkerTests {
         }
     }
 
-    @Test("is the worker's own version while no other is open, and when no page is")
-    func alone() throws {
+    @Test func `is the worker's own version while no other is open, and when no page is`() throws {
         var scene = try Scene()
         let (a, b) = (scene.server.a, scene.server.b)
         scene.open(a, tab: 1)

@@ -85,8 +85,7 @@ struct StrayCookieTests {
         }
     }
 
-    @Test("decides nothing about this one's page, wherever it stands")
-    func decidesNothing() throws {
+    @Test func `decides nothing about this one's page, wherever it stands`() throws {
         let (a, b) = (try VersionName("A"), try VersionName("B"))
         expect(Case.all.count > 100)
         for row in Case.all where !row.isBeyond {
@@ -141,8 +140,8 @@ struct StrayCookieTests {
         }
     }
 
-    @Test("is told from the own one by its place, in one field or several, and by its age")
-    func read() throws {
+    @Test
+    func `is told from the own one by its place, in one field or several, and by its age`() throws {
         let seal = PageSeal(key: "0123456789abcdef0123456789abcdef")
         func value(_ name: String) throws -> String {
             let cookie = PinCookie(
@@ -173,8 +172,7 @@ struct StrayCookieTests {
         expect(age < -1_000_000_000)
     }
 
-    @Test("is sealed anew for a page that comes with one of long ago")
-    func renewed() throws {
+    @Test func `is sealed anew for a page that comes with one of long ago`() throws {
         var world = World(current: try VersionName("A"))
         let cookie = world.go(nil, hints: false, 1).cookie
         for isOld in [false, true] {
@@ -188,8 +186,7 @@ struct StrayCookieTests {
         }
     }
 
-    @Test("of long ago is believed as long as nothing else is open")
-    func oldAndAlone() throws {
+    @Test func `of long ago is believed as long as nothing else is open`() throws {
         var world = World(current: try VersionName("A"))
         let cookie = try require(world.go(nil, hints: false, 1).cookie)
         world.table = PinTable(run: "second")

@@ -16,8 +16,8 @@ struct ProxyAnswerTests {
         return split(client.readAll())
     }
 
-    @Test("keeps status, phrase, cookies and every end-to-end field, and loses the others")
-    func fields() throws {
+    @Test
+    func `keeps status, phrase, cookies and every end-to-end field, and loses the others`() throws {
         let (head, rest) = try answer(
             "HTTP/1.1 299 Very Fine\r\nSet-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\n"
                 + "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: old\r\nX-Empty:\r\n"
@@ -33,41 +33,38 @@ struct ProxyAnswerTests {
         expect(rest, equals: Array("ok".utf8))
     }
 
-    @Test("gets a Date when it has none")
-    func date() throws {
+    @Test func `gets a Date when it has none`() throws {
         let (head, _) = try answer("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n")
         expect(head.contains("\r\nDate: "))
         expect(head.hasPrefix("HTTP/1.1 200 \r\n"))
     }
 
-    @Test(
-        "ends where its framing says",
-        arguments: [
-            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc", false),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", "abc", false),
-            // Surplus belongs to nobody.
-            (
-                "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 200 OK\r\n\r\n", "abc",
-                false
-            ),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nabc", "", false),
-            (
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-                    + "2;x=\"y\"\r\nab\r\n1\r\nc\r\n0\r\nX-Trailer: 1\r\n\r\n", "abc", true
-            ),
-            ("HTTP/1.1 200 OK\r\n\r\nabc", "abc", true),
-            ("HTTP/1.1 200 OK\r\n\r\n", "", true),
-            ("HTTP/1.0 200 OK\r\n\r\nabc", "abc", true),
-            ("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc", false),
-            ("HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\nabc", "", false),
-            ("HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\nabc", "", false),
-            ("HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", "", false),
-            (
-                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
-                    + "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc", false
-            ),
-        ])
-    func framing(_ bytes: String, _ body: String, _ isChunked: Bool) throws {
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc", false),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", "abc", false),
+        // Surplus belongs to nobody.
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 200 OK\r\n\r\n", "abc",
+            false
+        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nabc", "", false),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "2;x=\"y\"\r\nab\r\n1\r\nc\r\n0\r\nX-Trailer: 1\r\n\r\n", "abc", true
+        ),
+        ("HTTP/1.1 200 OK\r\n\r\nabc", "abc", true),
+        ("HTTP/1.1 200 OK\r\n\r\n", "", true),
+        ("HTTP/1.0 200 OK\r\n\r\nabc", "abc", true),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc", false),
+        ("HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\nabc", "", false),
+        ("HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\nabc", "", false),
+        ("HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", "", false),
+        (
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+                + "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc", false
+        ),
+    ])
+    func `ends where its framing says`(_ bytes: String, _ body: String, _ isChunked: Bool) throws {
         let (head, rest) = try answer(bytes)
         expect(head.contains("Transfer-Encoding: chunked"), equals: isChunked, "\(head)")
         expect(!head.contains("Link") && !head.contains("Trailer"))
@@ -82,8 +79,7 @@ struct ProxyAnswerTests {
         expect(!head.contains("204") || !head.contains("Content-Length"))
     }
 
-    @Test("to HEAD has the fields of GET and no body, and the connection goes on")
-    func head() throws {
+    @Test func `to HEAD has the fields of GET and no body, and the connection goes on`() throws {
         let upstream = try ScriptedUpstream(
             answering: "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nETag: \"x\"\r\n\r\n")
         let client = try upstream.proxy().client()
@@ -96,8 +92,7 @@ struct ProxyAnswerTests {
         expect(upstream.connectionCount, equals: 1)
     }
 
-    @Test("to HTTP/1.0 comes without chunks, and its end is the connection's")
-    func http10() throws {
+    @Test func `to HTTP/1.0 comes without chunks, and its end is the connection's`() throws {
         let (head, rest) = try answer(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
             to: "GET /api HTTP/1.0\r\n\r\n")
@@ -106,15 +101,13 @@ struct ProxyAnswerTests {
         expect(rest, equals: Array("abc".utf8))
     }
 
-    @Test(
-        "that is cut short is cut for the client too, never made whole",
-        arguments: [
-            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n",
-        ])
-    func short(_ bytes: String) throws {
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n",
+    ])
+    func `that is cut short is cut for the client too, never made whole`(_ bytes: String) throws {
         let (head, rest) = try answer(bytes)
         expect(head.hasPrefix("HTTP/1.1 200"))
         if head.contains("chunked") {
@@ -125,8 +118,7 @@ struct ProxyAnswerTests {
         }
     }
 
-    @Test("that is cut short is a reset for a client that knows no other sign")
-    func reset() throws {
+    @Test func `that is cut short is a reset for a client that knows no other sign`() throws {
         let (sent, seen) = (try Gate(), try Gate())
         let upstream = try ScriptedUpstream { peer in
             peer.head()
@@ -193,8 +185,7 @@ struct ProxyAnswerTests {
         expect(text.contains(word), "\(text)")
     }
 
-    @Test("whose head grows beyond every measure is refused, in bytes and in fields")
-    func limits() throws {
+    @Test func `whose head grows beyond every measure is refused, in bytes and in fields`() throws {
         let many = (0..<201).map { "X-\($0): 1\r\n" }.joined()
         try expect(answer("HTTP/1.1 200 OK\r\n\(many)\r\n").head.hasPrefix("HTTP/1.1 502"))
         let allowed = (0..<199).map { "X-\($0): 1\r\n" }.joined()
@@ -205,8 +196,7 @@ struct ProxyAnswerTests {
         try expect(answer("HTTP/1.1 200 OK\r\nX: \(long)\r\n\r\n").head.hasPrefix("HTTP/1.1 502"))
     }
 
-    @Test("is read the same wherever it is split")
-    func splits() {
+    @Test func `is read the same wherever it is split`() {
         let text = Array(
             ("HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 200 OK\r\nX: \ty\r\n"
                 + "Content-Length: 3\r\nConnection: close\r\n\r\n").utf8)

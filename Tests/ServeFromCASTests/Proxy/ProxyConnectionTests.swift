@@ -8,8 +8,7 @@ import Testing
 struct ProxyConnectionTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    @Test("carries one request after the other, of several clients")
-    func reuse() throws {
+    @Test func `carries one request after the other, of several clients`() throws {
         let upstream = try ScriptedUpstream(answering: Self.ok)
         let server = try upstream.proxy()
         for _ in 0..<3 {
@@ -50,8 +49,7 @@ struct ProxyConnectionTests {
         expect(upstream.connectionCount, equals: 2)
     }
 
-    @Test("that the upstream had closed costs a repeatable request nothing")
-    func stale() throws {
+    @Test func `that the upstream had closed costs a repeatable request nothing`() throws {
         let upstream = try ScriptedUpstream { peer in
             guard peer.head() != nil else { return }
             peer.send(Self.ok)
@@ -87,8 +85,7 @@ struct ProxyConnectionTests {
         expect(upstream.heads.all.count, equals: 2)
     }
 
-    @Test("that was answered in part is not tried again")
-    func answeredInPart() throws {
+    @Test func `that was answered in part is not tried again`() throws {
         let upstream = try ScriptedUpstream { peer in
             guard peer.head() != nil else { return }
             peer.send(Self.ok)
@@ -103,8 +100,7 @@ struct ProxyConnectionTests {
         expect(upstream.heads.all.count, equals: 2)
     }
 
-    @Test("is tried again once only, and on a new connection")
-    func once() throws {
+    @Test func `is tried again once only, and on a new connection`() throws {
         let count = Sink<Int>()
         let upstream = try ScriptedUpstream { peer in
             guard peer.head() != nil else { return }
@@ -121,8 +117,7 @@ struct ProxyConnectionTests {
         expect(upstream.connectionCount, equals: 2)
     }
 
-    @Test("that was idle for longer than it is kept is closed")
-    func idle() throws {
+    @Test func `that was idle for longer than it is kept is closed`() throws {
         let closed = try Gate()
         let upstream = try ScriptedUpstream { peer in
             guard peer.head() != nil else { return }
@@ -138,8 +133,7 @@ struct ProxyConnectionTests {
         closed.wait()
     }
 
-    @Test("that cannot be made is a 502 with a sentence, and the client's goes on")
-    func refused() throws {
+    @Test func `that cannot be made is a 502 with a sentence, and the client's goes on`() throws {
         // Bound and not listened on, so that nobody else gets it meanwhile.
         let taken = try BoundPort()
         let port = taken.port
@@ -156,8 +150,7 @@ struct ProxyConnectionTests {
         withExtendedLifetime(taken) {}
     }
 
-    @Test("finds a name's address, of either family, and says when there is none")
-    func names() throws {
+    @Test func `finds a name's address, of either family, and says when there is none`() throws {
         let upstream = try ScriptedUpstream(answering: Self.ok)
         for name in ["localhost", "a.localhost", "[::ffff:127.0.0.1]"] {
             let table = try ProxyTable([ProxyRoute("/api=http://\(name):\(upstream.port)")])
@@ -173,8 +166,7 @@ struct ProxyConnectionTests {
         expect(client.response()?.status, equals: 502)
     }
 
-    @Test("to a silent upstream ends in a 504, and in a cut when the body stalls")
-    func silence() throws {
+    @Test func `to a silent upstream ends in a 504, and in a cut when the body stalls`() throws {
         // Each with the one time that is to be seen: the other upstream may be slow to begin.
         var (short, stalls) = (ProxyOptions.patient, ProxyOptions.patient)
         short.head = 20
@@ -198,8 +190,7 @@ struct ProxyConnectionTests {
         expect(rest, equals: Array("abc".utf8))
     }
 
-    @Test("is closed when the client leaves")
-    func clientGone() throws {
+    @Test func `is closed when the client leaves`() throws {
         let (asked, closed) = (try Gate(), try Gate())
         let upstream = try ScriptedUpstream { peer in
             peer.head()
@@ -214,8 +205,7 @@ struct ProxyConnectionTests {
         closed.wait()
     }
 
-    @Test("serves requests that come all at once, in their order")
-    func pipelined() throws {
+    @Test func `serves requests that come all at once, in their order`() throws {
         let upstream = try ScriptedUpstream { peer in
             while let head = peer.head() {
                 let path = head.split(separator: " ")[1]

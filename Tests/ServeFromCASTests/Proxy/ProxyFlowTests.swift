@@ -71,8 +71,7 @@ struct ProxyFlowTests {
         expect(isSame)
     }
 
-    @Test("wait for a client that does not read, without being kept in memory")
-    func slowReader() throws {
+    @Test func `wait for a client that does not read, without being kept in memory`() throws {
         let total = 32 << 20
         let sent = Atomic<Int>(0)
         let stuck = try Gate()
@@ -105,8 +104,7 @@ struct ProxyFlowTests {
         stuck.wait()
     }
 
-    @Test("wait for an upstream that does not read")
-    func slowUpstream() throws {
+    @Test func `wait for an upstream that does not read`() throws {
         let (go, asked) = (try Gate(), try Gate())
         let size = 16 << 20
         let upstream = try ScriptedUpstream { peer in
@@ -131,8 +129,7 @@ struct ProxyFlowTests {
         expect(client.response()?.value("X-Count"), equals: "\(size)")
     }
 
-    @Test("of a hundred clients at a time do not mix")
-    func hundred() throws {
+    @Test func `of a hundred clients at a time do not mix`() throws {
         let upstream = try ScriptedUpstream { peer in
             while let head = peer.head() {
                 let path = head.split(separator: " ")[1]
@@ -155,8 +152,7 @@ struct ProxyFlowTests {
         expect(upstream.connectionCount <= 100)
     }
 
-    @Test("need not be read by an upstream that has answered")
-    func earlyAnswer() throws {
+    @Test func `need not be read by an upstream that has answered`() throws {
         let upstream = try ScriptedUpstream { peer in
             peer.head()
             peer.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nmuch")
@@ -172,8 +168,7 @@ struct ProxyFlowTests {
         }
     }
 
-    @Test("that a client breaks off are broken off for the upstream")
-    func clientBreaksOff() throws {
+    @Test func `that a client breaks off are broken off for the upstream`() throws {
         let counts = Sink<Int>()
         let done = try Gate()
         let upstream = try ScriptedUpstream { peer in
@@ -189,8 +184,7 @@ struct ProxyFlowTests {
         expect(counts.all, equals: [3])
     }
 
-    @Test("that a client promises and does not send end in a cut")
-    func clientStalls() throws {
+    @Test func `that a client promises and does not send end in a cut`() throws {
         var options = ProxyOptions()
         options.stall = 20
         let done = try Gate()
@@ -205,8 +199,7 @@ struct ProxyFlowTests {
         done.wait()
     }
 
-    @Test("come as they are made: an event is there before the next")
-    func events() throws {
+    @Test func `come as they are made: an event is there before the next`() throws {
         let go = try Gate()
         let upstream = try ScriptedUpstream { peer in
             peer.head()

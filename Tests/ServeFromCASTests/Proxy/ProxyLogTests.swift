@@ -20,10 +20,8 @@ struct ProxyLogTests {
         return server.logSink.all.filter { $0.target != "/text" }
     }
 
-    @Test(
-        "has all bytes of a large answer, and its last byte's time",
-        arguments: ["Content-Length: 5000000\r\n", "Transfer-Encoding: chunked\r\n", ""])
-    func large(_ framing: String) throws {
+    @Test(arguments: ["Content-Length: 5000000\r\n", "Transfer-Encoding: chunked\r\n", ""])
+    func `has all bytes of a large answer, and its last byte's time`(_ framing: String) throws {
         let size = 5_000_000
         let go = try Gate()
         let upstream = try ScriptedUpstream { peer in
@@ -87,8 +85,7 @@ struct ProxyLogTests {
         expect(record.byteCount == count)
     }
 
-    @Test("has one line for each of several answers on one connection")
-    func several() throws {
+    @Test func `has one line for each of several answers on one connection`() throws {
         let upstream = try ScriptedUpstream { peer in
             while let head = peer.head() {
                 let path = head.split(separator: " ")[1]

@@ -10,36 +10,32 @@ import WebTestSupport
 struct ProxyPatternTests {
     private func route(_ text: String) throws -> ProxyRoute { try ProxyRoute(text) }
 
-    @Test(
-        "takes the paths that fit as a whole",
-        arguments: [
-            ("/users/*/avatar", ["/users/7/avatar", "/users/a.b%2F/avatar", "/users/7/avatar?x"]),
-            ("/*.json", ["/a.json", "/.json", "/a.json.json"]),
-            ("/api/v*/x", ["/api/v1/x", "/api/v/x"]),
-            ("/a*b*c", ["/abc", "/a1b2c", "/abbc", "/abcbc"]),
-            ("/api/**", ["/api", "/api/", "/api/x", "/api/x/y"]),
-            ("/**/*.json", ["/a.json", "/a/b.json", "/a/b/c.json"]),
-            ("/a/**/z", ["/a/z", "/a/b/z", "/a/b/c/z"]), ("/**", ["/", "/x", "/x/y"]),
-            ("/a/*/", ["/a/b"]), ("/a/%2A*", ["/a/%2Ax"]),
-        ])
-    func taken(_ pattern: String, _ targets: [String]) throws {
+    @Test(arguments: [
+        ("/users/*/avatar", ["/users/7/avatar", "/users/a.b%2F/avatar", "/users/7/avatar?x"]),
+        ("/*.json", ["/a.json", "/.json", "/a.json.json"]),
+        ("/api/v*/x", ["/api/v1/x", "/api/v/x"]),
+        ("/a*b*c", ["/abc", "/a1b2c", "/abbc", "/abcbc"]),
+        ("/api/**", ["/api", "/api/", "/api/x", "/api/x/y"]),
+        ("/**/*.json", ["/a.json", "/a/b.json", "/a/b/c.json"]),
+        ("/a/**/z", ["/a/z", "/a/b/z", "/a/b/c/z"]), ("/**", ["/", "/x", "/x/y"]),
+        ("/a/*/", ["/a/b"]), ("/a/%2A*", ["/a/%2Ax"]),
+    ])
+    func `takes the paths that fit as a whole`(_ pattern: String, _ targets: [String]) throws {
         let route = try route("\(pattern)=http://u")
         for target in targets {
             expect(route.takes(try RequestHead(method: "GET", target: target)), "\(target)")
         }
     }
 
-    @Test(
-        "takes no others",
-        arguments: [
-            ("/users/*/avatar", ["/users/7/avatar/x", "/users/7/8/avatar", "/users//avatar"]),
-            ("/users/*/avatar", ["/users/avatar", "/x/users/7/avatar", "/users/7/avatars"]),
-            ("/*.json", ["/a/b.json", "/a.jsonx", "/", "/a.JSON"]),
-            ("/a*b*c", ["/ac", "/abd", "/ab", "/bac", "/acb"]), ("/aa*aa", ["/aaa"]),
-            ("/api/**", ["/apis", "/x/api"]), ("/a/**/z", ["/a", "/z", "/a/zz", "/az"]),
-            ("/**/*.json", ["/a.json/", "/a.json/b"]), ("/*", ["/", "/a/b", "*"]),
-        ])
-    func others(_ pattern: String, _ targets: [String]) throws {
+    @Test(arguments: [
+        ("/users/*/avatar", ["/users/7/avatar/x", "/users/7/8/avatar", "/users//avatar"]),
+        ("/users/*/avatar", ["/users/avatar", "/x/users/7/avatar", "/users/7/avatars"]),
+        ("/*.json", ["/a/b.json", "/a.jsonx", "/", "/a.JSON"]),
+        ("/a*b*c", ["/ac", "/abd", "/ab", "/bac", "/acb"]), ("/aa*aa", ["/aaa"]),
+        ("/api/**", ["/apis", "/x/api"]), ("/a/**/z", ["/a", "/z", "/a/zz", "/az"]),
+        ("/**/*.json", ["/a.json/", "/a.json/b"]), ("/*", ["/", "/a/b", "*"]),
+    ])
+    func `takes no others`(_ pattern: String, _ targets: [String]) throws {
         let route = try route("\(pattern)=http://u")
         for target in targets {
             expect(!route.takes(try RequestHead(method: "OPTIONS", target: target)), "\(target)")
@@ -81,16 +77,14 @@ struct ProxyPatternTests {
     }
 
     @Test(
-        "names only stars that it has",
         arguments: ["/a=http://u/$1", "/a/*=http://u/$2", "/a/**/*=http://u/$1/$2/$3"])
-    func unknownStar(_ text: String) throws {
+    func `names only stars that it has`(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try route(text) }
         expect(error?.code, equals: .malformedRoute)
         expect(error?.message.contains("a star that the prefix does not have"), equals: true)
     }
 
-    @Test("makes no path that climbs, of whatever harmless pieces")
-    func climbing() throws {
+    @Test func `makes no path that climbs, of whatever harmless pieces`() throws {
         let upstream = try ScriptedUpstream(
             answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         let table = try ProxyTable([
@@ -108,8 +102,7 @@ struct ProxyPatternTests {
         }
     }
 
-    @Test("that says more goes before one that says less, whatever their order")
-    func closest() throws {
+    @Test func `that says more goes before one that says less, whatever their order`() throws {
         func upstream(_ name: String) throws -> ScriptedUpstream {
             try ScriptedUpstream(
                 answering: "HTTP/1.1 200 OK\r\nContent-Length: \(name.utf8.count)\r\n\r\n\(name)")
@@ -137,8 +130,7 @@ struct ProxyPatternTests {
         }
     }
 
-    @Test("twice the same is refused, beside the prefix it begins with it is not")
-    func twice() throws {
+    @Test func `twice the same is refused, beside the prefix it begins with it is not`() throws {
         #expect(throws: StoreError.self) {
             try ProxyTable([ProxyRoute("/a/*=http://u"), ProxyRoute("/a/*/=http://v")])
         }

@@ -20,8 +20,7 @@ struct ProxyRequestTests {
         return (head.split(separator: "\r\n").map(String.init), upstream.port)
     }
 
-    @Test("keeps method, target, cookies and every end-to-end field, in order")
-    func kept() throws {
+    @Test func `keeps method, target, cookies and every end-to-end field, in order`() throws {
         let (lines, port) = try seen(
             "PROPFIND /api/a?b HTTP/1.1\r\nHost: app.test\r\nCookie: a=1; b=2\r\nCookie: c=3\r\n"
                 + "Authorization: Basic eDp5\r\nX-Own:  v \r\nX-Empty:\r\n\r\n")
@@ -43,8 +42,7 @@ struct ProxyRequestTests {
         expect(lines.first, equals: "GET /api/a?\(query) HTTP/1.1")
     }
 
-    @Test("loses what belongs to the client's connection, and what it names")
-    func hopByHop() throws {
+    @Test func `loses what belongs to the client's connection, and what it names`() throws {
         let (lines, _) = try seen(
             get(
                 "/api",
@@ -57,8 +55,7 @@ struct ProxyRequestTests {
         expect(lines.count, equals: 6)
     }
 
-    @Test("says who the client is, and believes nobody else who says so")
-    func forwarded() throws {
+    @Test func `says who the client is, and believes nobody else who says so`() throws {
         let claims =
             "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\n"
             + "X-Forwarded-Port: 1\r\nForwarded: for=6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\n"
@@ -110,21 +107,19 @@ struct ProxyRequestTests {
         }
     }
 
-    @Test(
-        "that two servers could read in two ways never leaves",
-        arguments: [
-            "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
-            "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
-            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
-            "Transfer-Encoding: chunked, identity\r\n", "Transfer-Encoding: xchunked\r\n",
-            "Transfer-Encoding : chunked\r\n", "Transfer-Encoding:\u{0B}chunked\r\n",
-            "Transfer-Encoding: chunked\r\n folded\r\n",
-            "Content-Length: 3\r\nContent-Length: 4\r\n",
-            "Content-Length: +3\r\n", "Content-Length: 3, 3\r\n", "Content-Length: 0x3\r\n",
-            "Content-Length: -1\r\n", "Content-Length: \r\n", "X: a\nContent-Length: 3\r\n",
-            "X: a\rContent-Length: 3\r\n",
-        ])
-    func smuggling(_ fields: String) throws {
+    @Test(arguments: [
+        "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked, identity\r\n", "Transfer-Encoding: xchunked\r\n",
+        "Transfer-Encoding : chunked\r\n", "Transfer-Encoding:\u{0B}chunked\r\n",
+        "Transfer-Encoding: chunked\r\n folded\r\n",
+        "Content-Length: 3\r\nContent-Length: 4\r\n",
+        "Content-Length: +3\r\n", "Content-Length: 3, 3\r\n", "Content-Length: 0x3\r\n",
+        "Content-Length: -1\r\n", "Content-Length: \r\n", "X: a\nContent-Length: 3\r\n",
+        "X: a\rContent-Length: 3\r\n",
+    ])
+    func `that two servers could read in two ways never leaves`(_ fields: String) throws {
         let upstream = try ScriptedUpstream(answering: Self.empty)
         let server = try upstream.proxy()
         let client = try server.client()
@@ -155,8 +150,7 @@ struct ProxyRequestTests {
         expect(unchunked(rests.all.first ?? []).isWhole, equals: false)
     }
 
-    @Test("whose fields Connection names cannot take Host and framing away")
-    func nominated() throws {
+    @Test func `whose fields Connection names cannot take Host and framing away`() throws {
         let (lines, port) = try seen(
             "POST /api HTTP/1.1\r\nHost: x\r\nConnection: Host, Content-Length, X-Forwarded-For\r\n"
                 + "Content-Length: 0\r\n\r\n")
@@ -165,8 +159,7 @@ struct ProxyRequestTests {
         expect(lines.contains("X-Forwarded-For: 127.0.0.1"))
     }
 
-    @Test("waits for the upstream's 100, which the client gets once")
-    func expectation() throws {
+    @Test func `waits for the upstream's 100, which the client gets once`() throws {
         let upstream = try ScriptedUpstream { peer in
             guard peer.head()?.contains("Expect: 100-continue\r\n") == true else { return }
             peer.send("HTTP/1.1 100 Continue\r\nX: y\r\n\r\n")

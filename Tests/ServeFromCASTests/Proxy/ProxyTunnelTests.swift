@@ -11,8 +11,7 @@ struct ProxyTunnelTests {
         "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
         + "Sec-WebSocket-Accept: x\r\n\r\n"
 
-    @Test("carries bytes both ways, those right behind the heads first")
-    func bothWays() throws {
+    @Test func `carries bytes both ways, those right behind the heads first`() throws {
         let upstream = try ScriptedUpstream { peer in
             peer.head()
             peer.send(Self.switching + "hello ")
@@ -33,8 +32,8 @@ struct ProxyTunnelTests {
         expect(seen.contains("Sec-WebSocket-Key: y\r\n"))
     }
 
-    @Test("is still open one way when the other has ended", arguments: [true, false])
-    func halfClose(_ clientEndsFirst: Bool) throws {
+    @Test(arguments: [true, false])
+    func `is still open one way when the other has ended`(_ clientEndsFirst: Bool) throws {
         let done = try Gate()
         let upstream = try ScriptedUpstream { peer in
             peer.head()
@@ -65,8 +64,7 @@ struct ProxyTunnelTests {
         done.wait()
     }
 
-    @Test("holds back the side that sends faster than the other reads")
-    func backPressure() throws {
+    @Test func `holds back the side that sends faster than the other reads`() throws {
         let size = 16 << 20
         let upstream = try ScriptedUpstream { peer in
             peer.head()
@@ -80,8 +78,7 @@ struct ProxyTunnelTests {
         expect(client.readAll().count, equals: size)
     }
 
-    @Test("is not dug when the upstream declines")
-    func declined() throws {
+    @Test func `is not dug when the upstream declines`() throws {
         let upstream = try ScriptedUpstream(
             answering: "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno")
         let client = try upstream.proxy().client()
@@ -109,8 +106,8 @@ struct ProxyTunnelTests {
         expect(!seen.contains("http2-settings"))
     }
 
-    @Test("ends when one side breaks, when nothing moves, and when the server stops")
-    func ends() async throws {
+    @Test
+    func `ends when one side breaks, when nothing moves, and when the server stops`() async throws {
         let closed = try Gate()
         let upstream = try ScriptedUpstream { peer in
             peer.head()

@@ -63,8 +63,7 @@ struct UpstreamNameTests {
         expect(known(upstream, loop), equals: [first, second])
     }
 
-    @Test("is looked up again when who is there speaks no TLS as it should")
-    func failedHandshake() throws {
+    @Test func `is looked up again when who is there speaks no TLS as it should`() throws {
         let plain = try TestServer()
         let names = Names()
         names.found.withLock { $0 = [.loopback4(plain.port)] }
@@ -79,8 +78,7 @@ struct UpstreamNameTests {
         while names.asked.all.count < 2 { sched_yield() }
     }
 
-    @Test("is looked up again when who is there does not complete the TLS handshake")
-    func lateHandshake() throws {
+    @Test func `is looked up again when who is there does not complete the TLS handshake`() throws {
         // Connections wait there, and nobody takes them.
         let silent = try Socket.listen(.loopback4(0))
         defer { Socket.close(silent) }

@@ -17,8 +17,8 @@ struct HostPolicyTests {
         ("kiosk.example.", false), ("xkiosk.example", false), ("localhost.:12345", false),
     ]
 
-    @Test("is one of ours, or the answer is 421", arguments: cases)
-    func table(_ row: (host: String, isAllowed: Bool)) throws {
+    @Test(arguments: cases)
+    func `is one of ours, or the answer is 421`(_ row: (host: String, isAllowed: Bool)) throws {
         let policy = HostPolicy(port: 12345, names: ["Kiosk.example", "shop.example:8080"])
         expect(policy.allows(Array(row.host.utf8)[...]), equals: row.isAllowed)
         guard
@@ -33,8 +33,7 @@ struct HostPolicyTests {
         if let refusal { expect(refusal.head.status, equals: 421) }
     }
 
-    @Test("needs no port where the scheme has it")
-    func schemePort() {
+    @Test func `needs no port where the scheme has it`() {
         let policy = HostPolicy(port: 80)
         expect(policy.allows(Array("localhost".utf8)[...]))
         expect(policy.allows(Array("localhost:80".utf8)[...]))

@@ -41,8 +41,7 @@ struct AnyRequestTests {
         return result
     }
 
-    @Test("by HEAD gets the status and fields of GET, and no body; lengths are true")
-    func headIsGet() throws {
+    @Test func `by HEAD gets the status and fields of GET, and no body; lengths are true`() throws {
         let sample = try Self.sample()
         var numbers = SeededRandom(seed: 1)
         var responder = Responder(site: sample.site, headCountMax: 16)
@@ -63,8 +62,7 @@ struct AnyRequestTests {
         }
     }
 
-    @Test("for any ranges gets bytes that stand where the answer says")
-    func ranges() throws {
+    @Test func `for any ranges gets bytes that stand where the answer says`() throws {
         let sample = try Self.sample()
         let whole = Array(Self.text.utf8)
         var numbers = SeededRandom(seed: 2)
@@ -118,8 +116,7 @@ struct AnyRequestTests {
         return result
     }
 
-    @Test("joined from ranges is the whole file")
-    func joined() throws {
+    @Test func `joined from ranges is the whole file`() throws {
         let sample = try Self.sample()
         for step in 1...9 {
             var body: [UInt8] = []

@@ -94,8 +94,7 @@ struct ConditionalRequestTests {
         }
     }
 
-    @Test("after a rollback gets the older file, whatever date it has seen")
-    func rollback() throws {
+    @Test func `after a rollback gets the older file, whatever date it has seen`() throws {
         let older = try SampleSite(["app.js": "old"], createdAt: 784_111_777)
         let answer = try older.send(
             "GET", "/app.js",
@@ -107,8 +106,8 @@ struct ConditionalRequestTests {
     }
 
     /// Two versions may come within one second, with files of equal size.
-    @Test("has no date to go by, whenever the version was made", arguments: [0, 784_111_777])
-    func undated(_ time: Int64) throws {
+    @Test(arguments: [0, 784_111_777])
+    func `has no date to go by, whenever the version was made`(_ time: Int64) throws {
         let first = try SampleSite(["a.js": "1"], createdAt: time)
         let answer = try first.send("GET", "/a.js")
         expect(answer["Last-Modified"] == nil)

@@ -57,42 +57,37 @@ struct MeteorTests {
         (8, "/application/not-in-manifest"), (6, "/application/secret"), (2, "/index.html"),
     ]
 
-    @Test("rows 2 and 5 to 8: gets the index", arguments: indexRows)
-    func index(_ row: (row: Int, target: String)) throws {
+    @Test(arguments: indexRows)
+    func `rows 2 and 5 to 8: gets the index`(_ row: (row: Int, target: String)) throws {
         let answer = try Self.sample().send("GET", row.target)
         expect(answer.status, equals: 200)
         expect(answer["Content-Type"]?.contains("text/html"), equals: true)
         expect(answer.text.contains("<title>mobileapp</title>"))
     }
 
-    @Test("row 3: gets a file by the URL of the manifest")
-    func byURL() throws {
+    @Test func `row 3: gets a file by the URL of the manifest`() throws {
         let answer = try Self.sample().send("GET", "/some-file")
         expect(answer.status, equals: 200)
         expect(answer.text.contains("some-file"))
     }
 
-    @Test("row 4: gets what Cordova brings along")
-    func cordova() throws {
+    @Test func `row 4: gets what Cordova brings along`() throws {
         let answer = try Self.sample().send("GET", "/cordova_plugins.js")
         expect(answer.status, equals: 200)
         expect(answer.text.contains("cordova.define('cordova/plugin_list'"))
     }
 
-    @Test("row 9: gets no index for /favicon.ico, nor for local files")
-    func favicon() throws {
+    @Test func `row 9: gets no index for /favicon.ico, nor for local files`() throws {
         try expect(Self.sample().send("GET", "/favicon.ico").status, equals: 404)
         try expect(Self.sample().send("GET", "/local-filesystem/etc/passwd").status, equals: 404)
     }
 
-    @Test("row 10: gets the label as a strong entity tag, in quotes")
-    func entityTag() throws {
+    @Test func `row 10: gets the label as a strong entity tag, in quotes`() throws {
         let answer = try Self.sample().send("GET", "/packages/meteor.js")
         expect(answer["ETag"], equals: "\"\(Self.label)\"")
     }
 
-    @Test("rows 11 and 12: keeps for a year what has a query, and nothing else")
-    func caching() throws {
+    @Test func `rows 11 and 12: keeps for a year what has a query, and nothing else`() throws {
         let sample = try Self.sample()
         func control(_ target: String) throws -> String {
             try sample.send("GET", target)["Cache-Control"] ?? ""
@@ -104,14 +99,12 @@ struct MeteorTests {
         try expect(control("/?\(Self.buster)").contains("no-cache"))
     }
 
-    @Test("row 13: says that ranges are possible")
-    func ranges() throws {
+    @Test func `row 13: says that ranges are possible`() throws {
         try expect(
             Self.sample().send("GET", "/packages/meteor.js")["Accept-Ranges"], equals: "bytes")
     }
 
-    @Test("rows 14 and 15: names the source map and serves it for a year")
-    func sourceMap() throws {
+    @Test func `rows 14 and 15: names the source map and serves it for a year`() throws {
         let sample = try Self.sample()
         let script = try sample.send("GET", "/app/template.mobileapp.js")
         expect(script["X-SourceMap"]?.contains(Self.map), equals: true)
@@ -136,13 +129,11 @@ struct MeteorTests {
         try expect(Self.sample().send("GET", row.target)["Content-Type"], equals: row.type)
     }
 
-    @Test(
-        "gets 404 instead of the index when its query says so",
-        arguments: [
-            "meteor_dont_serve_index=true", "meteor_js_resource=true", "a=1&meteor_css_resource",
-            "meteor_dont_serve_index",
-        ])
-    func declined(_ query: String) throws {
+    @Test(arguments: [
+        "meteor_dont_serve_index=true", "meteor_js_resource=true", "a=1&meteor_css_resource",
+        "meteor_dont_serve_index",
+    ])
+    func `gets 404 instead of the index when its query says so`(_ query: String) throws {
         let sample = try Self.sample()
         try expect(sample.send("GET", "/missing.js?\(query)").status, equals: 404)
         try expect(sample.send("GET", "/packages/meteor.js?\(query)").status, equals: 200)
@@ -151,8 +142,7 @@ struct MeteorTests {
 
     // Better behaviours 8 (removed files), 9 (rollback), 13 (ranges, lists), 18 (no HTML for a script)
     // are in FallbackTests, ConditionalRequestTests and RangeTests; here with Meteor's own switches.
-    @Test("better 13: answers lists, HEAD and ranges that cannot be")
-    func better() throws {
+    @Test func `better 13: answers lists, HEAD and ranges that cannot be`() throws {
         let sample = try Self.sample()
         let tag = "\"\(Self.label)\""
         let path = "/packages/meteor.js"

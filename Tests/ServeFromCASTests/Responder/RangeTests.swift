@@ -45,8 +45,7 @@ struct RangeTests {
         if row.status != 416 { expect(answer["Content-Length"], equals: String(answer.body.count)) }
     }
 
-    @Test("gets several parts as multipart/byteranges, in the order asked for")
-    func multiple() throws {
+    @Test func `gets several parts as multipart/byteranges, in the order asked for`() throws {
         let sample = try SampleSite(["a.txt": Self.text])
         let answer = try sample.send("GET", "/a.txt", [("Range", "bytes=8-9, 0-1 ,99-,-1")])
         expect(answer.status, equals: 206)
@@ -65,23 +64,20 @@ struct RangeTests {
         expect(answer["Content-Length"], equals: String(expected.utf8.count))
     }
 
-    @Test(
-        "gets the whole when it asks for more than is reasonable",
-        arguments: [
-            "bytes=" + (0..<1500).map { "\($0 % 10)-" }.joined(separator: ","), "bytes=0-,0-",
-            "bytes=0-8,1-9", "bytes=" + Array(repeating: "0-0", count: 17).joined(separator: ","),
-            "bytes=0-9223372036854775807,0-9223372036854775807",
-        ])
-    func attack(_ range: String) throws {
+    @Test(arguments: [
+        "bytes=" + (0..<1500).map { "\($0 % 10)-" }.joined(separator: ","), "bytes=0-,0-",
+        "bytes=0-8,1-9", "bytes=" + Array(repeating: "0-0", count: 17).joined(separator: ","),
+        "bytes=0-9223372036854775807,0-9223372036854775807",
+    ])
+    func `gets the whole when it asks for more than is reasonable`(_ range: String) throws {
         let sample = try SampleSite(["a.txt": Self.text])
         let answer = try sample.send("GET", "/a.txt", [("Range", range)])
         expect(answer.status, equals: 200)
         expect(answer.text, equals: Self.text)
     }
 
-    @Test(
-        "of an empty file gets 416", arguments: ["bytes=0-", "bytes=0-0", "bytes=-1", "bytes=-0"])
-    func empty(_ range: String) throws {
+    @Test(arguments: ["bytes=0-", "bytes=0-0", "bytes=-1", "bytes=-0"])
+    func `of an empty file gets 416`(_ range: String) throws {
         let sample = try SampleSite(["empty.txt": ""])
         let answer = try sample.send("GET", "/empty.txt", [("Range", range)])
         expect(answer.status, equals: 416)
@@ -91,8 +87,7 @@ struct RangeTests {
         expect(whole["Content-Length"], equals: "0")
     }
 
-    @Test("is not understood beside HEAD, or sent twice")
-    func ignored() throws {
+    @Test func `is not understood beside HEAD, or sent twice`() throws {
         let sample = try SampleSite(["a.txt": Self.text])
         try expect(sample.send("HEAD", "/a.txt", [("Range", "bytes=0-1")]).status, equals: 200)
         let twice = try sample.send(

@@ -6,8 +6,7 @@ import WebTestSupport
 
 @Suite("A representation")
 struct RepresentationTests {
-    @Test("has the fields that a browser needs, each once")
-    func fields() throws {
+    @Test func `has the fields that a browser needs, each once`() throws {
         let sample = try SampleSite(["app.js": "let a = 1"])
         let answer = try sample.send("GET", "/app.js")
         expect(answer.status, equals: 200)
@@ -23,8 +22,8 @@ struct RepresentationTests {
         expect(answer.head.fields.count, equals: expected.count + 1)
     }
 
-    @Test("is kept for a year below a prefix that the operator has named, and pages never")
-    func immutability() throws {
+    @Test
+    func `is kept for a year below a prefix that the operator has named, and pages never`() throws {
         var options = SiteOptions()
         options.immutablePrefixes = ["/assets/"]
         let sample = try SampleSite(
@@ -42,8 +41,7 @@ struct RepresentationTests {
         }
     }
 
-    @Test("names its source map")
-    func sourceMap() throws {
+    @Test func `names its source map`() throws {
         let sample = try SampleSite([
             .init("a.js", "1"), .init("a.js.map", "{}"), .init("b.css", "2"),
             .init("c.js", "3", foreign: [("sourceMapUrl", .string("/maps/c d.map"))]),
@@ -58,8 +56,7 @@ struct RepresentationTests {
         }
     }
 
-    @Test("has the fields that the site adds, and its own stay its own")
-    func extraFields() throws {
+    @Test func `has the fields that the site adds, and its own stay its own`() throws {
         var options = SiteOptions()
         try options.add("Content-Security-Policy", "default-src 'self'")
         try options.add("Referrer-Policy", "no-referrer")
@@ -97,8 +94,8 @@ struct RepresentationTests {
         ("a.", "application/octet-stream"),
     ]
 
-    @Test("has the type of its file's name", arguments: types)
-    func type(_ row: (name: String, type: String)) throws {
+    @Test(arguments: types)
+    func `has the type of its file's name`(_ row: (name: String, type: String)) throws {
         let sample = try SampleSite([SampleSite.File(row.name, "x")])
         try expect(sample.send("GET", "/\(row.name)")["Content-Type"], equals: row.type)
     }
@@ -111,8 +108,8 @@ struct RepresentationTests {
         ("PROPFIND", "/a.txt", 501), ("PROPFIND", "/none", 501),
     ]
 
-    @Test("is for GET and HEAD", arguments: methods)
-    func method(_ row: (method: String, target: String, status: Int)) throws {
+    @Test(arguments: methods)
+    func `is for GET and HEAD`(_ row: (method: String, target: String, status: Int)) throws {
         let sample = try SampleSite(["a.txt": "a"])
         let answer = try sample.send(row.method, row.target)
         expect(answer.status, equals: row.status)
@@ -121,8 +118,7 @@ struct RepresentationTests {
         if row.status == 204 { expect(answer["Content-Length"] == nil) }
     }
 
-    @Test("is refused a path with NUL")
-    func nul() throws {
+    @Test func `is refused a path with NUL`() throws {
         let sample = try SampleSite(["f.js": "a"])
         guard let request = try? RequestHead(method: "GET", target: "/f%00k.js") else { return }
         expect(Responder.respond(to: request, site: sample.site).head.status, equals: 400)

@@ -85,8 +85,7 @@ struct VariantTests {
         try expect(both.send("GET", "/" + row.path)["Content-Encoding"] == nil)
     }
 
-    @Test("has the type that its ending was given, the longest ending first")
-    func types() throws {
+    @Test func `has the type that its ending was given, the longest ending first`() throws {
         var options = SiteOptions()
         try options.setType("model/vnd.usdz+zip", ofEnding: ".usdz")
         try options.setType("text/x-notes", ofEnding: ".notes")
@@ -108,8 +107,8 @@ struct VariantTests {
         }
     }
 
-    @Test("has the fields of the files that it belongs to, in the place of those for all")
-    func someFields() throws {
+    @Test
+    func `has the fields of the files that it belongs to, in the place of those for all`() throws {
         var options = SiteOptions()
         try options.add("X-All", "1")
         try options.add("Cache-Control", "no-store", toFiles: "/live")
@@ -141,8 +140,8 @@ struct VariantTests {
         #expect(throws: StoreError.self) { try options.add("ETag", "1", toFiles: "/a") }
     }
 
-    @Test("is 406 for a client that refuses all there is", arguments: ["identity;q=0", "*;q=0"])
-    func nothing(_ accept: String) throws {
+    @Test(arguments: ["identity;q=0", "*;q=0"])
+    func `is 406 for a client that refuses all there is`(_ accept: String) throws {
         let sample = try SampleSite(Self.files)
         let fields = [("Accept-Encoding", accept)]
         try expect(sample.send("GET", "/alone.js", fields).status, equals: 406)
@@ -151,8 +150,8 @@ struct VariantTests {
         expect(answer["Vary"], equals: "Accept-Encoding")
     }
 
-    @Test("is 304 for the variant that the client has, with Vary, and not for another")
-    func conditions() throws {
+    @Test
+    func `is 304 for the variant that the client has, with Vary, and not for another`() throws {
         let sample = try SampleSite(Self.files)
         let brotli = try SampleSite.tag("brotli")
         let same = try sample.send(
@@ -164,8 +163,7 @@ struct VariantTests {
         expect(other.status, equals: 200)
     }
 
-    @Test("is sent in ranges of the file itself")
-    func ranges() throws {
+    @Test func `is sent in ranges of the file itself`() throws {
         let sample = try SampleSite(Self.files)
         let answer = try sample.send(
             "GET", "/a.js", [("Accept-Encoding", "br"), ("Range", "bytes=0-2")])
@@ -180,8 +178,8 @@ struct VariantTests {
         expect(other.status, equals: 200)
     }
 
-    @Test("has no variant that compresses nothing, or that a route has taken the place of")
-    func useless() throws {
+    @Test
+    func `has no variant that compresses nothing, or that a route has taken the place of`() throws {
         let sample = try SampleSite([
             .init("a.js", "short"), .init("a.js.gz", "longer than the file"),
             .init("b.js", "hidden by a route"), .init("b.js.gz", "gz"),
@@ -192,8 +190,7 @@ struct VariantTests {
         try expect(sample.send("GET", "/b.js", gzip).text, equals: "in its place")
     }
 
-    @Test("shows the compressed file itself as a file")
-    func itself() throws {
+    @Test func `shows the compressed file itself as a file`() throws {
         let sample = try SampleSite(Self.files)
         let answer = try sample.send("GET", "/a.js.gz", [("Accept-Encoding", "gzip")])
         expect(answer["Content-Encoding"] == nil)

@@ -61,8 +61,7 @@ struct AnnouncingTests {
         try expect(heard(page, app), equals: two)
     }
 
-    @Test("is nothing once it was found that it cannot be started")
-    func unstartable() throws {
+    @Test func `is nothing once it was found that it cannot be started`() throws {
         let store = try store()
         try store.versions.activateAtNextBoot("2")
         let disk = FaultyFileSystem()
@@ -78,8 +77,8 @@ struct AnnouncingTests {
         }
     }
 
-    @Test("is not kept back for ever by a file that could not be looked at for a moment")
-    func oneFailedLook() throws {
+    @Test
+    func `is not kept back for ever by a file that could not be looked at for a moment`() throws {
         let store = try store()
         let disk = FaultyFileSystem()
         let versions = try VersionStore.open(
@@ -123,8 +122,7 @@ struct AnnouncingTests {
         try expect(app.browser().navigate().text.contains("three"))
     }
 
-    @Test("is nothing where another server has the start in its hands")
-    func twoServers() throws {
+    @Test func `is nothing where another server has the start in its hands`() throws {
         let store = try store()
         try store.add("3", ["index.html": "three"])
         let (first, second) = (try watching(store), try watching(store))
@@ -154,8 +152,7 @@ struct AnnouncingTests {
         try expect(heard(try SocketPage(next), app), equals: [])
     }
 
-    @Test("comes over requests, too, with the first that names the session")
-    func polling() throws {
+    @Test func `comes over requests, too, with the first that names the session`() throws {
         let store = try store()
         let app = try TestApp(store)
         let browser = try app.browser()
@@ -170,8 +167,7 @@ struct AnnouncingTests {
         expect(answer.text.contains("version-ready\n{\"version\":\"2\"}"))
     }
 
-    @Test("comes once, and to pages of other versions only")
-    func once() throws {
+    @Test func `comes once, and to pages of other versions only`() throws {
         let store = try store()
         let app = try watching(store)
         let old = try app.browser()

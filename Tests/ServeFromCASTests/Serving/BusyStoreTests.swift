@@ -77,8 +77,7 @@ struct BusyStoreTests {
         try expect(store.reopened().lifecycle().boot?.version, equals: "2")
     }
 
-    @Test("answers others while a confirmation waits, and takes it then")
-    func confirmation() throws {
+    @Test func `answers others while a confirmation waits, and takes it then`() throws {
         let store = try TemporaryStore.app(current: nil)
         try store.makeKnownGood("1")
         try store.versions.activateAtNextBoot("2")
@@ -139,8 +138,7 @@ struct BusyStoreTests {
         expect(app.notices.all, equals: [])
     }
 
-    @Test("has its work done in order, by one thread at a time")
-    func order() throws {
+    @Test func `has its work done in order, by one thread at a time`() throws {
         let queue = StoreQueue()
         let done = Sink<Int>()
         for number in 0..<1000 { expect(queue.add { done.add(number) }) }

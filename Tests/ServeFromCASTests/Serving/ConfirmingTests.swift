@@ -38,8 +38,7 @@ struct ConfirmingTests {
         expect(lifecycle.knownGood, equals: ["1"])
     }
 
-    @Test("is known good once its page confirms, and is never left then")
-    func confirming() throws {
+    @Test func `is known good once its page confirms, and is never left then`() throws {
         let store = try store()
         let app = try app(store)
         try store.versions.activateAtNextBoot("2")
@@ -138,8 +137,7 @@ struct ConfirmingTests {
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
 
-    @Test("that no page confirms in time is left, banned, and its pages are told")
-    func deadline() throws {
+    @Test func `that no page confirms in time is left, banned, and its pages are told`() throws {
         let store = try store()
         let app = try app(store)
         try store.versions.activateAtNextBoot("2")
@@ -164,8 +162,8 @@ struct ConfirmingTests {
         try expect(next.confirm(), equals: 204)
     }
 
-    @Test("that another process activates at once is watched as one that was pending")
-    func activated() throws {
+    @Test
+    func `that another process activates at once is watched as one that was pending`() throws {
         let store = try store()
         let app = try app(store)
         try app.browser().navigate()
@@ -177,8 +175,7 @@ struct ConfirmingTests {
         try expect(app.browser().navigate().text.contains("one"))
     }
 
-    @Test("that nothing is behind is kept, and may be confirmed as late as it likes")
-    func nothingBehind() throws {
+    @Test func `that nothing is behind is kept, and may be confirmed as late as it likes`() throws {
         let store = try TemporaryStore.app()
         let app = try app(store)
         let browser = try app.browser()
@@ -191,8 +188,7 @@ struct ConfirmingTests {
         try expect(store.reopened().lifecycle().knownGood, equals: ["1"])
     }
 
-    @Test("is not watched if it is known good")
-    func knownGood() throws {
+    @Test func `is not watched if it is known good`() throws {
         let store = try store()
         let app = try app(store)
         let browser = try app.browser()
@@ -247,8 +243,7 @@ struct ConfirmingTests {
         expect(lifecycle.trials.isEmpty)
     }
 
-    @Test("is tried again after six hours in the foreground")
-    func rest() throws {
+    @Test func `is tried again after six hours in the foreground`() throws {
         let store = try store()
         try store.versions.activateAtNextBoot("2")
         let app = try app(store)
@@ -262,8 +257,7 @@ struct ConfirmingTests {
         try expect(store.reopened().lifecycle().trials.map(\.strikes), equals: [2])
     }
 
-    @Test("has the version before it to go back to, though that was never confirmed")
-    func firstDay() throws {
+    @Test func `has the version before it to go back to, though that was never confirmed`() throws {
         let store = try TemporaryStore.app()
         let app = try app(store)
         try expect(app.browser().navigate().text.contains("one"))
@@ -279,8 +273,7 @@ struct ConfirmingTests {
         try expect(store.reopened().lifecycle().knownGood, equals: ["1"])
     }
 
-    @Test("is served without a watch where none was asked for")
-    func unwatched() throws {
+    @Test func `is served without a watch where none was asked for`() throws {
         let store = try store()
         let app = try TestApp(store)
         try store.versions.activate("2")
@@ -292,8 +285,7 @@ struct ConfirmingTests {
         expect(lifecycle.current == "2" && lifecycle.boot == nil)
     }
 
-    @Test("is announced to pages that listen, at once and to those that come later")
-    func announced() throws {
+    @Test func `is announced to pages that listen, at once and to those that come later`() throws {
         let store = try store()
         let app = try app(store)
         let browser = try app.browser()
@@ -323,8 +315,7 @@ struct StartupWatchTests {
         return (store, watch)
     }
 
-    @Test("counts from the navigation, and rolls back when the time is over, once")
-    func deadline() throws {
+    @Test func `counts from the navigation, and rolls back when the time is over, once`() throws {
         let (store, watch) = try started(at: .seconds(100))
         try expect(watch.look(now: .milliseconds(119_999)) == nil)
         try expect(watch.look(now: .seconds(120))?.from, equals: "2")
@@ -332,8 +323,7 @@ struct StartupWatchTests {
         try expect(store.versions.lifecycle().current, equals: "1")
     }
 
-    @Test("counts no time in the background")
-    func background() throws {
+    @Test func `counts no time in the background`() throws {
         let (store, watch) = try started(at: .zero)
         watch.setForeground(false, now: .seconds(5))
         watch.setForeground(false, now: .seconds(50))
@@ -344,8 +334,7 @@ struct StartupWatchTests {
         try expect(store.versions.lifecycle().current, equals: "1")
     }
 
-    @Test("counts nothing at all for a page that was loaded in the background")
-    func begunInBackground() throws {
+    @Test func `counts nothing at all for a page that was loaded in the background`() throws {
         let store = try TemporaryStore.app(current: nil)
         try store.makeKnownGood("1")
         try store.versions.activateAtNextBoot("2")
@@ -357,8 +346,7 @@ struct StartupWatchTests {
         try expect(watch.look(now: .seconds(3620))?.from, equals: "2")
     }
 
-    @Test("judges nothing when it looks late, and counts no more time than it looks")
-    func late() throws {
+    @Test func `judges nothing when it looks late, and counts no more time than it looks`() throws {
         let store = try TemporaryStore.app(current: nil)
         try store.makeKnownGood("1")
         try store.versions.activateAtNextBoot("2")
@@ -372,8 +360,7 @@ struct StartupWatchTests {
         try expect(store.versions.lifecycle().knownGood.first, equals: "2")
     }
 
-    @Test("leaves alone what somebody else has settled meanwhile")
-    func settled() throws {
+    @Test func `leaves alone what somebody else has settled meanwhile`() throws {
         let (store, watch) = try started(at: .zero)
         let other = try store.reopened()
         try other.activate("1")

@@ -60,15 +60,15 @@ struct DashboardTests {
 
     static let documents = ["", "status.json", "usage.json"].map { "/_castree/dashboard/" + $0 }
 
-    @Test("is not there unless it is asked for", arguments: documents)
-    func absent(target: String) throws {
+    @Test(arguments: documents)
+    func `is not there unless it is asked for`(target: String) throws {
         let app = try TestApp(try .app())
         expect(app.server.dashboardURL == nil)
         try expect(insider(app).ask("GET", target).status, equals: 404)
     }
 
-    @Test("gives its address a token, takes it for a cookie, and forgets the address")
-    func exchange() throws {
+    @Test
+    func `gives its address a token, takes it for a cookie, and forgets the address`() throws {
         let app = try app()
         let url = try require(app.server.dashboardURL)
         let prefix = "http://127.0.0.1:\(app.port)"
@@ -92,8 +92,7 @@ struct DashboardTests {
         try expect(browser.ask("GET", "/_castree/dashboard").status, equals: 303)
     }
 
-    @Test("has a new token at each start if none is given")
-    func tokens() throws {
+    @Test func `has a new token at each start if none is given`() throws {
         func url() throws -> String {
             var dashboard = Source().dashboard
             dashboard.token = nil
@@ -105,8 +104,8 @@ struct DashboardTests {
         try expect(url() != url())
     }
 
-    @Test("is refused without the right token", arguments: documents)
-    func token(target: String) throws {
+    @Test(arguments: documents)
+    func `is refused without the right token`(target: String) throws {
         let source = Source()
         let app = try app(source)
         let browser = try app.browser()
@@ -138,8 +137,7 @@ struct DashboardTests {
         }
     }
 
-    @Test("is not what the app's own token opens, nor does it open the app")
-    func besideToken() throws {
+    @Test func `is not what the app's own token opens, nor does it open the app`() throws {
         let app = try app { $0.requiresToken = true }
         let browser = try app.browser()
         let query = app.server.url.drop { $0 != "?" }
@@ -149,15 +147,15 @@ struct DashboardTests {
         try expect(insider(app).ask("GET", "/").status, equals: 403)
     }
 
-    @Test("only reads", arguments: ["POST", "PUT", "DELETE", "OPTIONS"])
-    func methods(method: String) throws {
+    @Test(arguments: ["POST", "PUT", "DELETE", "OPTIONS"])
+    func `only reads`(method: String) throws {
         let response = try insider(app()).ask(method, "/_castree/dashboard/status.json")
         expect(response.status, equals: 405)
         expect(response.value("Allow"), equals: "GET, HEAD")
     }
 
-    @Test("is kept by no cache, shown in no frame, and told to nobody", arguments: documents)
-    func fields(target: String) throws {
+    @Test(arguments: documents)
+    func `is kept by no cache, shown in no frame, and told to nobody`(target: String) throws {
         let app = try app()
         let browser = try insider(app)
         for method in ["GET", "HEAD"] {
@@ -200,8 +198,7 @@ struct DashboardTests {
         expect(latest, equals: "two")
     }
 
-    @Test("tells which versions pages and the server keep")
-    func held() throws {
+    @Test func `tells which versions pages and the server keep`() throws {
         let source = Source()
         let app = try app(source)
         let page = try app.browser()
@@ -212,8 +209,7 @@ struct DashboardTests {
         expect(held.byPages, equals: ["1"])
     }
 
-    @Test("says what keeps it from being made, and is made when that is over")
-    func trouble() throws {
+    @Test func `says what keeps it from being made, and is made when that is over`() throws {
         let source = Source()
         source.trouble.withLock { $0 = StoreError(.io, "the disk has gone") }
         let app = try app(source)
@@ -225,8 +221,7 @@ struct DashboardTests {
         try expect(insider(app).ask("GET", "/_castree/dashboard/usage.json").status, equals: 200)
     }
 
-    @Test("keeps its token out of the log of requests")
-    func log() throws {
+    @Test func `keeps its token out of the log of requests`() throws {
         let app = try app()
         _ = try app.browser().ask("GET", "/_castree/dashboard/?\(name(app))=\(Self.token)")
         try app.wait(for: "the record") { app.records.all.contains { $0.target.contains("***") } }

@@ -56,8 +56,7 @@ struct DownloadTests {
         expect(watch.look(now: .seconds(6000)) == nil)
     }
 
-    @Test("is nothing of a version that is given up")
-    func givenUp() throws {
+    @Test func `is nothing of a version that is given up`() throws {
         let store = try begun()
         let watch = DownloadWatch { store.versions }
         expect(watch.look(now: .seconds(1000)) == nil)
@@ -67,8 +66,7 @@ struct DownloadTests {
         expect(watch.look(now: .seconds(3000)) == nil)
     }
 
-    @Test("is looked for ever more rarely, up to half a minute, while nothing grows")
-    func idle() throws {
+    @Test func `is looked for ever more rarely, up to half a minute, while nothing grows`() throws {
         let store = try begun()
         let watch = DownloadWatch { store.versions }
         for look in 1...9 { expect(watch.look(now: .seconds(look * 1000)) == nil) }
@@ -79,8 +77,8 @@ struct DownloadTests {
             equals: .progress(done: 600_000, total: 600_005, version: "3"))
     }
 
-    @Test("is looked for on a thread of its own: whoever wants it told does not wait")
-    func apart() throws {
+    @Test
+    func `is looked for on a thread of its own: whoever wants it told does not wait`() throws {
         let store = try begun()
         let watch = DownloadWatch { store.versions }
         // A thread that holds up all looks until it may go on.
@@ -111,8 +109,8 @@ struct DownloadTests {
         done.wait()
     }
 
-    @Test("comes to pages with the bridge, and is not looked for while there are none")
-    func told() throws {
+    @Test
+    func `comes to pages with the bridge, and is not looked for while there are none`() throws {
         let store = try begun()
         let app = try TestApp(store)
         app.look(after: .seconds(1000))

@@ -83,8 +83,7 @@ struct EmbeddedAppTests {
         }
     }
 
-    @Test("gets it when it loads itself again, as version-ready tells it to")
-    func reloads() throws {
+    @Test func `gets it when it loads itself again, as version-ready tells it to`() throws {
         let store = try TemporaryStore.app(current: nil)
         try store.makeKnownGood("1")
         let app = try TestApp(store) { $0.confirmation = .seconds(2000) }

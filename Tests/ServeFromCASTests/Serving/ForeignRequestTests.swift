@@ -41,8 +41,7 @@ struct ForeignRequestTests {
         expect(response.status, equals: status)
     }
 
-    @Test("that shows the token is sent to the same address with a cookie instead")
-    func token() throws {
+    @Test func `that shows the token is sent to the same address with a cookie instead`() throws {
         let app = try app(token: true)
         let browser = try app.browser()
         let query = app.server.url.drop { $0 != "?" }.dropFirst()
@@ -53,8 +52,7 @@ struct ForeignRequestTests {
         try expect(app.browser().ask("GET", "/api/x").status, equals: 403)
     }
 
-    @Test("may come from a host that was named with its port")
-    func hosts() {
+    @Test func `may come from a host that was named with its port`() {
         let origin = BridgeOrigin(
             host: "kiosk.example:8080", origin: "http://kiosk.example:8080")
         expect(origin.isAllowed(hosts: ["kiosk.example:8080"]))

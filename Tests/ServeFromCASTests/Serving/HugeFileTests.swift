@@ -29,10 +29,8 @@ import VersionTree
         }
     }
 
-    @Test(
-        "is added, read back, served in parts, checked and collected",
-        .enabled(if: isAsked, "writes 4 GiB: set CASTREE_TEST_HUGE, or make huge"))
-    func throughout() async throws {
+    @Test(.enabled(if: isAsked, "writes 4 GiB: set CASTREE_TEST_HUGE, or make huge"))
+    func `is added, read back, served in parts, checked and collected`() async throws {
         let store = try TemporaryStore()
         let source = store.directory.appending("source")
         try writeSparse(source)

@@ -87,8 +87,7 @@ struct KeptPageTests {
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
 
-    @Test("hides a start by saying so when it connects, before it confirms anything")
-    func connects() throws {
+    @Test func `hides a start by saying so when it connects, before it confirms anything`() throws {
         for isPolling in [true, false] {
             let store = try store()
             let app = try app(store)
@@ -115,8 +114,7 @@ struct KeptPageTests {
         }
     }
 
-    @Test("hides nothing that another tab shows")
-    func otherTab() throws {
+    @Test func `hides nothing that another tab shows`() throws {
         let store = try store()
         let app = try app(store)
         try store.versions.activateAtNextBoot("2")
@@ -135,8 +133,7 @@ struct KeptPageTests {
         withExtendedLifetime(page) {}
     }
 
-    @Test("proves no more than its requests do, whatever it says")
-    func provesNoMore() throws {
+    @Test func `proves no more than its requests do, whatever it says`() throws {
         let store = try store()
         let app = try app(store)
         let old = try app.browser()

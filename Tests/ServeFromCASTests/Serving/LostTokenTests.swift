@@ -51,8 +51,7 @@ struct LostTokenTests {
         }
     }
 
-    @Test("comes back with what the bridge has given its page")
-    func comesBack() throws {
+    @Test func `comes back with what the bridge has given its page`() throws {
         let (app, query) = try kiosk()
         let browser = try app.browser()
         try browser.ask("GET", "/?\(query)", navigation)
@@ -66,8 +65,7 @@ struct LostTokenTests {
         expect(app.records.all.allSatisfy { !$0.target.contains(query) })
     }
 
-    @Test("is given nothing where no token is needed")
-    func none() throws {
+    @Test func `is given nothing where no token is needed`() throws {
         let app = try TestApp(try .app(current: "1"))
         let browser = try app.browser()
         try browser.navigate()

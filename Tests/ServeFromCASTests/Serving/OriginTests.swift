@@ -20,8 +20,7 @@ struct PortTests {
         try ServerMemory(store.versions)
     }
 
-    @Test("follows from the identifier alone, and all ports are equally likely")
-    func distribution() throws {
+    @Test func `follows from the identifier alone, and all ports are equally likely`() throws {
         var perBin = [Int](repeating: 0, count: 112)
         var ports: Set<UInt16> = []
         for number in 0..<20_000 {
@@ -42,8 +41,7 @@ struct PortTests {
         try expect(PortChoice.port(of: "com.a") != PortChoice.port(of: "com.b"))
     }
 
-    @Test("is the same at every start, and in the store's server.json")
-    func remembered() async throws {
+    @Test func `is the same at every start, and in the store's server.json`() async throws {
         let store = try TemporaryStore.app()
         let name = newApp()
         let first = try TestApp(store) { $0.port = .app(name) }
@@ -68,8 +66,7 @@ struct PortTests {
         try expect(self.memory(store).port(for: .exactly(1)) == nil)
     }
 
-    @Test("that another program has is an error that names it")
-    func taken() throws {
+    @Test func `that another program has is an error that names it`() throws {
         let store = try TemporaryStore.app()
         let first = try TestApp(store)
         do {
@@ -170,8 +167,8 @@ struct PortTests {
         "{\"token\":\"0123456789abcdef0123456789abcdeg\"}", "{\"ports\":{}}x",
     ]
 
-    @Test("is not guessed when server.json is damaged", arguments: damagedTexts)
-    func damaged(_ text: String) throws {
+    @Test(arguments: damagedTexts)
+    func `is not guessed when server.json is damaged`(_ text: String) throws {
         let store = try TemporaryStore.app()
         try Damage.overwriteOrCreate(store.path + "/server.json", with: Array(text.utf8))
         do {
@@ -184,8 +181,7 @@ struct PortTests {
         }
     }
 
-    @Test("is remembered beside what a newer castree remembers")
-    func unknownFields() throws {
+    @Test func `is remembered beside what a newer castree remembers`() throws {
         let store = try TemporaryStore.app()
         try Damage.overwriteOrCreate(
             store.path + "/server.json", with: Array("{\"later\":[1],\"ports\":{\"a\":23456}}".utf8)
@@ -203,8 +199,7 @@ struct TokenTests {
         }
     }
 
-    @Test("is needed for everything: once in the address, then as a cookie")
-    func needed() throws {
+    @Test func `is needed for everything: once in the address, then as a cookie`() throws {
         let app = try app(TemporaryStore.app())
         let query = try require(app.server.url.split(separator: "?").last)
         let token = try require(query.split(separator: "=").last)
@@ -226,8 +221,7 @@ struct TokenTests {
         try expect(SocketPage(browser).bridge.session != nil)
     }
 
-    @Test("is the same after a restart, in a file that only its owner reads")
-    func restart() async throws {
+    @Test func `is the same after a restart, in a file that only its owner reads`() async throws {
         let store = try TemporaryStore.app()
         let first = try app(store)
         let browser = try first.browser()
@@ -241,8 +235,7 @@ struct TokenTests {
         try expect(again.navigate().status, equals: 200)
     }
 
-    @Test("stands in no line of the access log")
-    func log() throws {
+    @Test func `stands in no line of the access log`() throws {
         let app = try app(TemporaryStore.app())
         let query = try require(app.server.url.split(separator: "?").last)
         let token = try require(query.split(separator: "=").last)

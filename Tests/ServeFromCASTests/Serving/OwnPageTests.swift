@@ -9,10 +9,8 @@ import VersionTree
 
 @Suite("A page is begun by a navigation that is answered with it, and confirms for itself")
 struct OwnPageTests {
-    @Test(
-        "so nothing else begins one, whatever it says that it loads",
-        arguments: ["/_castree/bridge", "/_castree/confirm", "/_castree/status", "/"])
-    func nothingElse(_ target: String) throws {
+    @Test(arguments: ["/_castree/bridge", "/_castree/confirm", "/_castree/status", "/"])
+    func `so nothing else begins one, whatever it says that it loads`(_ target: String) throws {
         let app = try TestApp(try .app())
         let frame = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
         let worker = [("Service-Worker", "script"), ("Sec-Fetch-Dest", "serviceworker")]

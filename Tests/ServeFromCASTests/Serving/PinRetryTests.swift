@@ -16,8 +16,7 @@ struct PinRetryTests {
             fileSystem: disk)
     }
 
-    @Test("is pinned later, and the operator was told once that it was not")
-    func later() throws {
+    @Test func `is pinned later, and the operator was told once that it was not`() throws {
         let store = try TemporaryStore.app()
         let disk = FaultyFileSystem()
         let versions = try opened(store, disk)
@@ -33,8 +32,7 @@ struct PinRetryTests {
         expect(app.notices.all.filter { $0.contains("can retire it") }.count, equals: 1)
     }
 
-    @Test("on a read-only disk is pinned once that can be written")
-    func readOnly() throws {
+    @Test func `on a read-only disk is pinned once that can be written`() throws {
         let store = try TemporaryStore.app()
         let disk = FaultyFileSystem()
         let versions = try opened(store, disk)
@@ -48,8 +46,7 @@ struct PinRetryTests {
         try expect(store.reopened().pinnedVersions(), equals: ["1"])
     }
 
-    @Test("on a full disk is pinned with the store's reserve")
-    func full() throws {
+    @Test func `on a full disk is pinned with the store's reserve`() throws {
         let store = try TemporaryStore.app()
         let disk = FaultyFileSystem()
         let versions = try opened(store, disk)

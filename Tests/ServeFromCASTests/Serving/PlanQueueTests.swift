@@ -55,8 +55,7 @@ struct PlanQueueTests {
         for key in ["a", "b", "c"] { expect(add(key, 1), "again: \(key)") }
     }
 
-    @Test("for one thing is done one after the other, and counts once, whoever asks")
-    func sameKey() throws {
+    @Test func `for one thing is done one after the other, and counts once, whoever asks`() throws {
         let queue = PlanQueue(Self.limits(perClient: 1, all: 1))
         let (gate, order) = (try Gate(), Sink<Int>())
         expect(
@@ -81,8 +80,7 @@ struct PlanQueueTests {
         try wait { queue.add("b", for: [2]) { $0() } }
     }
 
-    @Test("keeps no caller waiting, whatever it waits for itself")
-    func threads() throws {
+    @Test func `keeps no caller waiting, whatever it waits for itself`() throws {
         let queue = PlanQueue(Self.limits(threads: 2, perClient: 5))
         let (gate, over) = (try Gate(), Sink<Int>())
         for number in 0..<5 {

@@ -15,8 +15,7 @@ struct PollingPagesTests {
         app.server.handler.heldPolls.withLock { $0.values.reduce(0, +) }
     }
 
-    @Test("hold two connections at most, are told when to ask again, and take turns")
-    func turns() throws {
+    @Test func `hold two connections at most, are told when to ask again, and take turns`() throws {
         let app = try TestApp(.app())
         let browser = try app.browser()
         try browser.navigate()

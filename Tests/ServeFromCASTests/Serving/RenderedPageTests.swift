@@ -26,8 +26,7 @@ struct RenderedPageTests {
         return (app, try app.browser(), upstream)
     }
 
-    @Test("has files of one version, and of the current one when it is loaded again")
-    func files() throws {
+    @Test func `has files of one version, and of the current one when it is loaded again`() throws {
         for visitsApp in [true, false] {
             for (fields, status) in [
                 (Self.html, "200 OK"), ("content-type: Text/HTML\r\n", "200 OK"),
@@ -69,8 +68,7 @@ struct RenderedPageTests {
         try expect(browser.status().pinned, equals: [])
     }
 
-    @Test("is none where the browser saves it")
-    func saved() throws {
+    @Test func `is none where the browser saves it`() throws {
         let (_, browser, upstream) = try kiosk()
         defer { withExtendedLifetime(upstream) {} }
         let download = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty")]
@@ -78,8 +76,7 @@ struct RenderedPageTests {
         try expect(browser.status().pinned, equals: [])
     }
 
-    @Test("starts no version and confirms none")
-    func vouchesForNothing() throws {
+    @Test func `starts no version and confirms none`() throws {
         let (app, browser, upstream) = try kiosk(confirms: true)
         defer { withExtendedLifetime(upstream) {} }
         try app.store.versions.activateAtNextBoot("2")
@@ -130,8 +127,7 @@ struct RenderedPageTests {
         }
     }
 
-    @Test("in a frame of the app is part of the app's page")
-    func inFrame() throws {
+    @Test func `in a frame of the app is part of the app's page`() throws {
         let (app, browser, upstream) = try kiosk()
         defer { withExtendedLifetime(upstream) {} }
         try browser.navigate()

@@ -64,8 +64,7 @@ struct ReplacedStoreTests {
         try expect(browser.navigate().text, equals: "next")
     }
 
-    @Test("is noticed without a page, too, and its files are let go")
-    func housekeeping() throws {
+    @Test func `is noticed without a page, too, and its files are let go`() throws {
         let app = try TestApp(store)
         let browser = try app.browser()
         try browser.navigate()
@@ -79,8 +78,8 @@ struct ReplacedStoreTests {
         expect(app.server.currentVersion, equals: "9")
     }
 
-    @Test("is served on from where it was moved to, until another stands in its place")
-    func moved() throws {
+    @Test
+    func `is served on from where it was moved to, until another stands in its place`() throws {
         let app = try TestApp(store)
         try expect(app.browser().navigate().text.contains("one"))
         try FileManager.default.moveItem(
@@ -97,8 +96,8 @@ struct ReplacedStoreTests {
         try expect(app.browser().navigate().text, equals: "another")
     }
 
-    @Test("keeps its shell only in one that has it, and its watch over starts in any")
-    func parts() throws {
+    @Test
+    func `keeps its shell only in one that has it, and its watch over starts in any`() throws {
         try store.add("www", ["cordova.js": "old"])
         let app = try TestApp(store) {
             $0.shell = "www"

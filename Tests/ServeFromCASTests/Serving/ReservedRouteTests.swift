@@ -30,8 +30,7 @@ import WebTestSupport
     }
 
     /// A second request on the same connection is answered only if the end of the first answer was clear.
-    @Test("says how long every answer is, or closes, whoever asks how")
-    func lengths() throws {
+    @Test func `says how long every answer is, or closes, whoever asks how`() throws {
         let app = try app()
         let browser = try app.browser()
         try browser.navigate()
@@ -140,8 +139,8 @@ import WebTestSupport
         }
     }
 
-    @Test("shares one budget for all bodies that are held, and gets back what was held")
-    func budget() throws {
+    @Test
+    func `shares one budget for all bodies that are held, and gets back what was held`() throws {
         let server = try TestServer { $0.connection.heldBodiesLimit = 100_000 }
         func post(_ count: Int, sending part: Int) throws -> TestClient {
             let client = try TestClient(port: server.port)

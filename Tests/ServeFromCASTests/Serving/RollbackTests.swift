@@ -44,8 +44,7 @@ struct RollbackTests {
         return (try SocketPage(browser), browser)
     }
 
-    @Test("with whether it is of the version that was left")
-    func own() throws {
+    @Test func `with whether it is of the version that was left`() throws {
         let old = try page(of: "one").page
         try store.versions.activateAtNextBoot("2")
         let new = try page(of: "two").page
@@ -57,8 +56,8 @@ struct RollbackTests {
         expect(app.notices.all.filter { $0.contains("rolled back") }.count, equals: 1)
     }
 
-    @Test("also if it connects only afterwards, and it is its own version that was left")
-    func later() throws {
+    @Test
+    func `also if it connects only afterwards, and it is its own version that was left`() throws {
         try store.versions.activateAtNextBoot("2")
         let late = try app.browser()
         try expect(late.navigate().text.contains("two"))
@@ -78,8 +77,7 @@ struct RollbackTests {
         }
     }
 
-    @Test("that another process makes")
-    func elsewhere() throws {
+    @Test func `that another process makes`() throws {
         try store.versions.activateAtNextBoot("2")
         let page = try page(of: "two").page
         _ = try store.reopened().rollback(reason: "by hand")
@@ -89,8 +87,7 @@ struct RollbackTests {
         expect(page.payloads("rolled-back")[0].contains("by hand"))
     }
 
-    @Test("and not where somebody just makes another version current")
-    func activated() throws {
+    @Test func `and not where somebody just makes another version current`() throws {
         try store.makeKnownGood("2")
         let page = try page(of: "two").page
         try store.reopened().activate("1")

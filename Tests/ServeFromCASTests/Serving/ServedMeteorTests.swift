@@ -125,8 +125,8 @@ struct ServedMeteorTests {
                 field: ("Content-Type", row.type), isExact: true)
         }
 
-    @Test("passes the plugin's acceptance tests", arguments: rows)
-    func acceptance(_ row: Row) throws {
+    @Test(arguments: rows)
+    func `passes the plugin's acceptance tests`(_ row: Row) throws {
         let browser = try Self.app().browser()
         let answer = try browser.ask("GET", row.target)
         expect(answer.status, equals: row.status)
@@ -139,8 +139,8 @@ struct ServedMeteorTests {
     }
 
     // What a server that looks at the disk would have for rows 7 and 8.
-    @Test("has the files of rows 7 and 8 on the disk, in the places that their URLs mean")
-    func plantedFiles() throws {
+    @Test
+    func `has the files of rows 7 and 8 on the disk, in the places that their URLs mean`() throws {
         let app = try Self.app()
         for place in ["1.0", "shell/application"] {
             let file = "\(app.store.path)/versions/\(place)/not-in-manifest"
@@ -148,13 +148,12 @@ struct ServedMeteorTests {
         }
     }
 
-    @Test("are 26 rows")
-    func count() {
+    @Test func `are 26 rows`() {
         expect(Set(Self.rows.map(\.number)), equals: Set(1...26))
     }
 
-    @Test("better 8: has nothing of an older version, nor of the shell under /application")
-    func removed() throws {
+    @Test
+    func `better 8: has nothing of an older version, nor of the shell under /application`() throws {
         let app = try Self.app()
         let browser = try app.browser()
         try browser.navigate()
@@ -171,8 +170,8 @@ struct ServedMeteorTests {
         try expect(browser.load("/application/secret").text.contains(Self.title))
     }
 
-    @Test("better 9: after a rollback has the older bytes, whatever date the browser has")
-    func rolledBack() throws {
+    @Test
+    func `better 9: after a rollback has the older bytes, whatever date the browser has`() throws {
         let app = try Self.app()
         var newer = MeteorTests.files.filter { $0.path != "index.html" }
         newer.append(.init("index.html", "<title>version 2</title>"))
@@ -235,8 +234,7 @@ struct ServedMeteorTests {
         try expect(ask("GET", ("If-None-Match", "*")).status, equals: 304)
     }
 
-    @Test("better 16: answers a thousand requests over one connection")
-    func oneConnection() throws {
+    @Test func `better 16: answers a thousand requests over one connection`() throws {
         let app = try Self.app()
         let browser = try app.browser()
         for number in 0..<1000 {
@@ -271,8 +269,7 @@ struct ServedMeteorTests {
         try expect(meteor.browser().load(script).text.contains("<title>one</title>"))
     }
 
-    @Test("says so when its shell is not there")
-    func noShell() throws {
+    @Test func `says so when its shell is not there`() throws {
         let store = try TemporaryStore.app()
         do {
             _ = try TestApp(store) { $0.shell = "www" }
@@ -282,15 +279,13 @@ struct ServedMeteorTests {
         }
     }
 
-    @Test("keeps its shell from being retired")
-    func shellIsPinned() throws {
+    @Test func `keeps its shell from being retired`() throws {
         let app = try Self.app()
         app.look(after: .seconds(3600))
         #expect(throws: StoreError.self) { try app.store.reopened().retire("shell") }
     }
 
-    @Test("a server that has stopped holds no version, not even its shell")
-    func stoppedHoldsNothing() async throws {
+    @Test func `a server that has stopped holds no version, not even its shell`() async throws {
         let app = try Self.app()
         try expect(app.store.versions.pinnedVersions(), equals: ["1.0", "shell"])
         await app.stop()

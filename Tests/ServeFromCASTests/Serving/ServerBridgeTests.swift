@@ -9,8 +9,7 @@ import VersionTree
 
 @Suite("The bridge of a server")
 struct ServerBridgeTests {
-    @Test("carries messages both ways over a WebSocket, in order")
-    func socket() async throws {
+    @Test func `carries messages both ways over a WebSocket, in order`() async throws {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         try browser.navigate()
@@ -31,8 +30,7 @@ struct ServerBridgeTests {
         expect(app.server.bridge.takeMessage() == nil)
     }
 
-    @Test("keeps the page's version as long as its WebSocket lives")
-    func pin() throws {
+    @Test func `keeps the page's version as long as its WebSocket lives`() throws {
         let app = try TestApp(TemporaryStore.app())
         let other = try app.store.reopened()
         do {
@@ -52,9 +50,8 @@ struct ServerBridgeTests {
     }
 
     @Test(
-        "lets no other site connect",
         arguments: ["http://evil.example", "null", "http://localhost:1", "https://localhost"])
-    func origin(_ origin: String) throws {
+    func `lets no other site connect`(_ origin: String) throws {
         let app = try TestApp(TemporaryStore.app())
         let upgrade = [
             ("Origin", origin), ("Upgrade", "websocket"), ("Connection", "Upgrade"),
@@ -77,8 +74,7 @@ struct ServerBridgeTests {
 
     private let own = [("Sec-Fetch-Site", "same-origin")]
 
-    @Test("holds a request until there is something to say, and then wakes it")
-    func poll() throws {
+    @Test func `holds a request until there is something to say, and then wakes it`() throws {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         try browser.navigate()
@@ -139,8 +135,7 @@ struct ServerBridgeTests {
         try expect(browser.ask("GET", place + "&ack=1").status, equals: 403)
     }
 
-    @Test("shows the names of its sessions in no line of the access log")
-    func log() throws {
+    @Test func `shows the names of its sessions in no line of the access log`() throws {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         let session = try greet(browser)
@@ -196,8 +191,7 @@ struct ServerBridgeTests {
         await app.server.waitUntilStopped()
     }
 
-    @Test("is served with its script, and nothing else is below /_castree/")
-    func script() throws {
+    @Test func `is served with its script, and nothing else is below /_castree/`() throws {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         let script = try browser.ask("GET", "/_castree/bridge.js")
@@ -213,8 +207,7 @@ struct ServerBridgeTests {
 
 @Suite("An app's server that stops")
 struct ServerStoppingTests {
-    @Test("finishes what is in flight, closes the rest, and frees the port")
-    func graceful() async throws {
+    @Test func `finishes what is in flight, closes the rest, and frees the port`() async throws {
         let store = try TemporaryStore.app()
         let large = String(repeating: "0123456789abcdef", count: 1 << 18)
         try store.add("3", ["index.html": "three", "large.txt": large])
@@ -236,8 +229,7 @@ struct ServerStoppingTests {
         try expect(next.browser().navigate().text, equals: "three")
     }
 
-    @Test("ends the messages of its bridge and says so to its pages")
-    func bridge() async throws {
+    @Test func `ends the messages of its bridge and says so to its pages`() async throws {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         let page = try SocketPage(browser)

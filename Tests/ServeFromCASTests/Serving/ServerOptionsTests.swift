@@ -16,8 +16,8 @@ struct ServerOptionsTests {
         "a\r\nb",
     ]
 
-    @Test("that could never do anything are refused: hosts", arguments: hosts)
-    func host(_ name: String) throws {
+    @Test(arguments: hosts)
+    func `that could never do anything are refused: hosts`(_ name: String) throws {
         let error = #expect(throws: StoreError.self) {
             try TestApp(TemporaryStore.app()) { $0.hosts = ["kiosk.example", name] }
         }
@@ -25,8 +25,7 @@ struct ServerOptionsTests {
         expect(error?.message.contains("kiosk.example:8080"), equals: true)
     }
 
-    @Test("that mean something are taken: hosts")
-    func goodHosts() throws {
+    @Test func `that mean something are taken: hosts`() throws {
         let names = ["kiosk.example", "Kiosk.Example:8080", "192.0.2.1", "[fd00::1]:80", "my_host"]
         let app = try TestApp(TemporaryStore.app()) { $0.hosts = names }
         for name in names {
@@ -35,10 +34,8 @@ struct ServerOptionsTests {
         }
     }
 
-    @Test(
-        "that could never do anything are refused: the index",
-        arguments: ["", ".", "..", "/", "/index.html", "a/index.html", "../index.html", "a\nb"])
-    func index(_ name: String) throws {
+    @Test(arguments: ["", ".", "..", "/", "/index.html", "a/index.html", "../index.html", "a\nb"])
+    func `that could never do anything are refused: the index`(_ name: String) throws {
         let error = #expect(throws: StoreError.self) {
             try TestApp(TemporaryStore.app()) { $0.site.index = name }
         }

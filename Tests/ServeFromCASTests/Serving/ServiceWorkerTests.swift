@@ -71,8 +71,7 @@ struct ServiceWorkerTests {
         try expect(browser.load("/app.js").text, equals: "run(1)")
     }
 
-    @Test("starts nothing while its browser's pages are what the server sends")
-    func startsNothing() throws {
+    @Test func `starts nothing while its browser's pages are what the server sends`() throws {
         let store = try store()
         let app = try app(store)
         let browser = try app.browser()
@@ -282,8 +281,8 @@ struct ServiceWorkerTests {
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
 
-    @Test("that keeps the page of each of several tabs starts what waits with its script")
-    func severalTabs() throws {
+    @Test
+    func `that keeps the page of each of several tabs starts what waits with its script`() throws {
         for tabs in 1...4 {
             let store = try store()
             let app = try app(store)
@@ -336,8 +335,7 @@ struct ServiceWorkerTests {
         try expect(browser.ask("GET", stale).status, equals: 405)
     }
 
-    @Test("that keeps pages is told of however many were told of half a day ago")
-    func staleAfterOthers() throws {
+    @Test func `that keeps pages is told of however many were told of half a day ago`() throws {
         let store = try store()
         let app = try app(store)
         let browser = try app.browser()
@@ -355,8 +353,7 @@ struct ServiceWorkerTests {
         expect(app.server.handler.stalePages.withLock { $0.count }, equals: 1)
     }
 
-    @Test("is 404 where the server refuses it, and nothing of the app's is cleared")
-    func refused() throws {
+    @Test func `is 404 where the server refuses it, and nothing of the app's is cleared`() throws {
         let app = try TestApp(store()) { $0.refusesServiceWorkers = true }
         let browser = try app.browser()
         try browser.navigate()

@@ -75,13 +75,13 @@ struct StartingPageTests {
         [("Origin", "http://localhost:9")], [("Referer", "")],
     ]
 
-    @Test("of the app itself starts what waits", arguments: ownPages)
-    func ofTheApp(_ fields: [(String, String)]) throws {
+    @Test(arguments: ownPages)
+    func `of the app itself starts what waits`(_ fields: [(String, String)]) throws {
         try expect(app().browser().ask("GET", "/", navigation + fields).text, equals: "start 2")
     }
 
-    @Test("to a page that can say nothing starts nothing, unless it is the start page")
-    func mute() throws {
+    @Test
+    func `to a page that can say nothing starts nothing, unless it is the start page`() throws {
         for encoding in [[], [("Accept-Encoding", "gzip, br")]] {
             let app = try app()
             let answer = try app.browser().ask("GET", "/terms.html", navigation + encoding)

@@ -108,8 +108,8 @@ struct StrangersCookieTests {
         try expect(kiosk.ask("GET", "/same.txt", [kiosk.planted]).status, equals: 200)
     }
 
-    @Test("count nothing against the version whose page they broke, and that is said")
-    func noStrike() throws {
+    @Test
+    func `count nothing against the version whose page they broke, and that is said`() throws {
         let kiosk = try Kiosk(isMarked: false, isStrangerMarked: false)
         let cookies = ["\(kiosk.planted); \(kiosk.own)"]
         for round in 1...3 {
@@ -150,8 +150,8 @@ struct StrangersCookieTests {
         }
     }
 
-    @Test("are no secret of the server's own where the app has a host name of its own")
-    func ownName() throws {
+    @Test
+    func `are no secret of the server's own where the app has a host name of its own`() throws {
         let app = try TestApp(.app()) {
             $0.requiresToken = true
             $0.hosts = ["k7f3q.localhost"]
@@ -172,8 +172,7 @@ struct StrangersCookieTests {
         expect(other.status, equals: 403)
     }
 
-    @Test("share one budget with bodies, and get back what was held")
-    func budget() throws {
+    @Test func `share one budget with bodies, and get back what was held`() throws {
         let server = try TestServer {
             $0.connection.parser.cookies = 100_000
             $0.connection.heldBodiesLimit = 100_000

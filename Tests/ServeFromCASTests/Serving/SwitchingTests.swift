@@ -11,8 +11,8 @@ import VersionTree
 
 @Suite("A page of an app that is pushed to")
 struct SwitchingTests {
-    @Test("keeps its version when another process activates one; the next page has that")
-    func switching() throws {
+    @Test
+    func `keeps its version when another process activates one; the next page has that`() throws {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         try expect(browser.navigate().text.contains("one"))
@@ -35,8 +35,7 @@ struct SwitchingTests {
         try expect(browser.load("/style.css").text, equals: ".one {}")
     }
 
-    @Test("and goes on with the new version when it navigates, unmixed")
-    func goingOn() throws {
+    @Test func `and goes on with the new version when it navigates, unmixed`() throws {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         try browser.navigate()
@@ -95,8 +94,7 @@ struct SwitchingTests {
         try expect(app.browser().navigate().text.contains("two"))
     }
 
-    @Test("has its version pinned when it is answered, however pins end meanwhile")
-    func pinnedWhenAnswered() throws {
+    @Test func `has its version pinned when it is answered, however pins end meanwhile`() throws {
         let app = try TestApp(TemporaryStore.app())
         let other = try app.store.reopened()
         let first = try app.browser()
@@ -167,8 +165,7 @@ struct SwitchingTests {
         try expect(again.navigate().text.contains("two"))
     }
 
-    @Test("holds no version any more once its server has stopped")
-    func stopped() async throws {
+    @Test func `holds no version any more once its server has stopped`() async throws {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         try browser.navigate()
@@ -179,8 +176,7 @@ struct SwitchingTests {
         try app.store.reopened().retire("1")
     }
 
-    @Test("keeps its version through a restart of the server")
-    func restart() async throws {
+    @Test func `keeps its version through a restart of the server`() async throws {
         let store = try TemporaryStore.app()
         let first = try TestApp(store)
         let browser = try first.browser()
@@ -221,8 +217,8 @@ struct SwitchingTests {
         try expect(again.load("/app.js").text, equals: "run('two')")
     }
 
-    @Test("keeps its cookie when a link from another site opens the app in another tab")
-    func linked() throws {
+    @Test
+    func `keeps its cookie when a link from another site opens the app in another tab`() throws {
         let app = try TestApp(TemporaryStore.app())
         let tab = try app.browser()
         let set = try require(tab.navigate().value("Set-Cookie"))
@@ -246,8 +242,7 @@ struct SwitchingTests {
         }
     }
 
-    @Test("waits with 503 until some version is current, and needs no restart then")
-    func nothingCurrent() throws {
+    @Test func `waits with 503 until some version is current, and needs no restart then`() throws {
         let app = try TestApp(TemporaryStore.app(current: nil))
         let browser = try app.browser()
         expect(app.server.currentVersion == nil)
@@ -286,8 +281,7 @@ struct SwitchingTests {
         expect(app.notices.all.filter { $0.contains("not remembered") }.count, equals: 1)
     }
 
-    @Test("gets no damaged byte: 500, and the operator is told which object")
-    func damage() throws {
+    @Test func `gets no damaged byte: 500, and the operator is told which object`() throws {
         let app = try TestApp(TemporaryStore.app())
         let manifest = try app.store.versions.manifest(of: "1")
         let entry = try require(manifest.entries.first { $0.path.description == "app.js" })
@@ -306,8 +300,7 @@ struct SwitchingTests {
         try expect(second.load("/style.css").text, equals: ".one {}")
     }
 
-    @Test("of another site, under another name, reads nothing")
-    func hosts() throws {
+    @Test func `of another site, under another name, reads nothing`() throws {
         let app = try TestApp(TemporaryStore.app()) { $0.hosts = ["kiosk.example"] }
         func status(_ host: String) throws -> Int {
             try app.browser().ask("GET", "/", navigation + [("Host", host)]).status

@@ -11,8 +11,8 @@ import VersionTree
 
 @Suite("Pages that load while versions are switched")
 struct SwitchingUnderLoadTests {
-    @Test("are never mixed, by one worker or several", arguments: [1, 3])
-    func unmixed(_ workers: Int) throws {
+    @Test(arguments: [1, 3])
+    func `are never mixed, by one worker or several`(_ workers: Int) throws {
         let app = try TestApp(TemporaryStore.app()) { $0.workers = workers }
         var limits = PinTable.Limits()
         // Pages load without a pause, but threads of a busy machine have theirs.

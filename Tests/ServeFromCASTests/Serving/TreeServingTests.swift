@@ -90,8 +90,8 @@ struct TreeServingTests {
         try expect(browser.ask("GET", "/film.bin", [("If-None-Match", tag)]).status, equals: 304)
     }
 
-    @Test("it is said once for each object, with what is wrong and what is served instead")
-    func notices() throws {
+    @Test
+    func `it is said once for each object, with what is wrong and what is served instead`() throws {
         for path in ["app.js", "film.bin"] { Damage.remove(try object(path)) }
         let app = try TestApp(store)
         let browser = try app.browser()
@@ -157,8 +157,7 @@ struct TreeServingTests {
         expect(app.notices.all.contains { $0.contains("versions/2/film.bin") })
     }
 
-    @Test("the shell's files are found in the shell's tree")
-    func shell() throws {
+    @Test func `the shell's files are found in the shell's tree`() throws {
         try store.add("www", ["cordova.js": "cordova"])
         Damage.remove(try object("cordova.js", in: "www"))
         let app = try TestApp(store) { $0.shell = "www" }
@@ -166,8 +165,7 @@ struct TreeServingTests {
         expect(app.notices.all.contains { $0.contains("versions/www/cordova.js") })
     }
 
-    @Test("the object is served again once it is back")
-    func repaired() throws {
+    @Test func `the object is served again once it is back`() throws {
         let path = try object("app.js")
         let app = try TestApp(store)
         Damage.remove(path)

@@ -38,8 +38,7 @@ struct TwoWatchesTests {
 
     private func lifecycle() throws -> Lifecycle { try store.reopened().lifecycle() }
 
-    @Test("take none back that the other has started")
-    func oneStart() throws {
+    @Test func `take none back that the other has started`() throws {
         let (first, second) = (try watch(), try watch())
         try expect(first.pageBegins(lifecycle(), now: .zero)?.version, equals: "2")
         let token = try lifecycle().boot?.token
@@ -60,8 +59,7 @@ struct TwoWatchesTests {
         try expect(lifecycle().bad.isEmpty)
     }
 
-    @Test("take a page's word for the other's start")
-    func confirming() throws {
+    @Test func `take a page's word for the other's start`() throws {
         let (first, second) = (try watch(), try watch())
         _ = try first.pageBegins(lifecycle(), now: .zero)
         try expect(second.confirm("2"))
@@ -76,8 +74,7 @@ struct TwoWatchesTests {
         try expect(second.pageBegins(lifecycle(), now: .seconds(2))?.version, equals: "3")
     }
 
-    @Test("take over from one that dies, and give the version its time")
-    func takingOver() throws {
+    @Test func `take over from one that dies, and give the version its time`() throws {
         let second = try watch()
         do {
             let first = try watch()
@@ -94,8 +91,7 @@ struct TwoWatchesTests {
         try expect(lifecycle().current, equals: "1")
     }
 
-    @Test("take over at a navigation, too, were it the first of all")
-    func takingOverAtAPage() throws {
+    @Test func `take over at a navigation, too, were it the first of all`() throws {
         let second: TestWatch
         do {
             let first = try watch()
@@ -109,8 +105,7 @@ struct TwoWatchesTests {
         try expect(lifecycle().knownGood.first, equals: "2")
     }
 
-    @Test("count a start as failed whose server died before they began")
-    func diedBefore() throws {
+    @Test func `count a start as failed whose server died before they began`() throws {
         do {
             let first = try watch()
             _ = try first.pageBegins(lifecycle(), now: .zero)
@@ -160,8 +155,7 @@ struct TwoWatchesTests {
         try expect(second.look(now: .seconds(23))?.from, equals: "3")
     }
 
-    @Test("start a version once, whichever of them has the first page")
-    func servers() async throws {
+    @Test func `start a version once, whichever of them has the first page`() async throws {
         let first = try TestApp(store) { $0.confirmation = .seconds(3600) }
         let second = try TestApp(store, over: store.reopened()) {
             $0.confirmation = .seconds(3600)

@@ -80,8 +80,7 @@ struct UnseenPageTests {
         !scene.open.contains { $0.state == .gone }
     }
 
-    @Test("is not left either where cookies are blocked")
-    func blocked() throws {
+    @Test func `is not left either where cookies are blocked`() throws {
         for (index, scene) in Self.blockedScenes.enumerated() {
             let app = try Self.app()
             var tabs = try scene.open.filter { $0.version == "1" }
@@ -97,8 +96,7 @@ struct UnseenPageTests {
         }
     }
 
-    @Test("has the rest of its time when it is seen, and no more")
-    func seenAgain() throws {
+    @Test func `has the rest of its time when it is seen, and no more`() throws {
         for endsBySession in [false, true] {
             let app = try Self.app()
             try app.store.versions.activateAtNextBoot("2")
@@ -121,8 +119,7 @@ struct UnseenPageTests {
         }
     }
 
-    @Test("is confirmed by a hidden page as by any other")
-    func confirms() throws {
+    @Test func `is confirmed by a hidden page as by any other`() throws {
         let app = try Self.app()
         try app.store.versions.activateAtNextBoot("2")
         let (browser, session) = try Self.open(Page(version: "2", state: .hidden), app)
@@ -133,8 +130,7 @@ struct UnseenPageTests {
         try expect(app.store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
 
-    @Test("is in the background only for as long as the program says so, too")
-    func program() throws {
+    @Test func `is in the background only for as long as the program says so, too`() throws {
         let app = try Self.app()
         try app.store.versions.activateAtNextBoot("2")
         let tab = try Self.open(Page(version: "2", state: .seen), app)

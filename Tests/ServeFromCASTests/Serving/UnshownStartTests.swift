@@ -53,8 +53,8 @@ struct UnshownStartTests {
         try TestApp(store) { $0.confirmation = .seconds(2000) }
     }
 
-    @Test("waits while it is pending, and counts nothing", arguments: Lack.allCases)
-    func pending(_ lack: Lack) async throws {
+    @Test(arguments: Lack.allCases)
+    func `waits while it is pending, and counts nothing`(_ lack: Lack) async throws {
         let store = try store(lack)
         try store.versions.activateAtNextBoot("2")
         try breakPage(lack, store)
@@ -94,8 +94,8 @@ struct UnshownStartTests {
         expect(lifecycle.trials.allSatisfy { $0.strikes == 0 } && lifecycle.bad.isEmpty)
     }
 
-    @Test("is started by a page that it has", arguments: [false, true])
-    func other(isPending: Bool) throws {
+    @Test(arguments: [false, true])
+    func `is started by a page that it has`(isPending: Bool) throws {
         let store = try store(.index)
         let versions = try store.reopened()
         if isPending { try versions.activateAtNextBoot("2") } else { try versions.activate("2") }
@@ -104,8 +104,7 @@ struct UnshownStartTests {
         try expect(store.reopened().lifecycle().boot?.version, equals: "2")
     }
 
-    @Test("is started once it can be shown")
-    func mended() async throws {
+    @Test func `is started once it can be shown`() async throws {
         let store = try store(.damaged)
         try store.versions.activate("2")
         try breakPage(.damaged, store)
@@ -116,8 +115,8 @@ struct UnshownStartTests {
         try expect(store.reopened().lifecycle().trials.map(\.strikes), equals: [1])
     }
 
-    @Test("is kept where there is nothing else, and answered as it is", arguments: Lack.allCases)
-    func alone(_ lack: Lack) throws {
+    @Test(arguments: Lack.allCases)
+    func `is kept where there is nothing else, and answered as it is`(_ lack: Lack) throws {
         let store = try store(lack, isFirstDay: true)
         try store.versions.activate("2")
         try store.versions.retire("1")
@@ -132,8 +131,8 @@ struct UnshownStartTests {
         expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
     }
 
-    @Test("is left alone where it is known good, and where only one of its pages is lost")
-    func good() throws {
+    @Test
+    func `is left alone where it is known good, and where only one of its pages is lost`() throws {
         let store = try store(.damaged)
         try store.makeKnownGood("2")
         try breakPage(.damaged, store)

@@ -103,8 +103,8 @@ struct UnshownWayBackTests {
         }
     }
 
-    @Test("is passed over for the next one", arguments: Lack.allCases, Failure.allCases)
-    func next(_ lack: Lack, _ failure: Failure) async throws {
+    @Test(arguments: Lack.allCases, Failure.allCases)
+    func `is passed over for the next one`(_ lack: Lack, _ failure: Failure) async throws {
         let store = try store(.knownGood, lack)
         try store.add("3", ["index.html": "<title>three</title>"])
         try store.versions.changeLifecycle { $0.knownGood.append("3") }
@@ -114,8 +114,7 @@ struct UnshownWayBackTests {
         expect(lifecycle.current == "3" && lifecycle.bad.map(\.version) == ["2"])
     }
 
-    @Test("is one all the same where what is left has no such page either")
-    func neither() throws {
+    @Test func `is one all the same where what is left has no such page either`() throws {
         let store = try store(.knownGood, .index)
         try store.add("3", ["about.html": "<title>about three</title>"])
         try store.versions.activate("3")
@@ -125,8 +124,7 @@ struct UnshownWayBackTests {
         try expect(app.browser().navigate("/about.html").text.contains("about one"))
     }
 
-    @Test("is one where its tree still has the page")
-    func tree() throws {
+    @Test func `is one where its tree still has the page`() throws {
         let store = try store(.knownGood, .index)
         try store.add("3", ["index.html": "<title>three</title>"])
         try store.versions.changeLifecycle { $0.knownGood = ["3"] }
@@ -141,8 +139,8 @@ struct UnshownWayBackTests {
 // docs/serving.md, "What counts as a start, and the strikes": a start counts once, whoever judges it.
 @Suite("A start of boot that no page can be shown of")
 struct UnshownBootTests {
-    @Test("does not count, however often boot makes it", arguments: [0, 1])
-    func counts(strikes: Int) async throws {
+    @Test(arguments: [0, 1])
+    func `does not count, however often boot makes it`(strikes: Int) async throws {
         let store = try TemporaryStore.app(current: nil)
         try store.makeKnownGood("1")
         let versions = store.versions

@@ -65,16 +65,14 @@ struct FallbackTests {
         }
     }
 
-    @Test("is not for other methods")
-    func methods() throws {
+    @Test func `is not for other methods`() throws {
         let sample = try SampleSite(["index.html": "index"])
         for method in ["POST", "PUT", "OPTIONS"] {
             try expect(sample.send(method, "/users/7", navigation).status, equals: 404)
         }
     }
 
-    @Test("can be left out, and is nothing without an index")
-    func none() throws {
+    @Test func `can be left out, and is nothing without an index`() throws {
         var options = SiteOptions()
         options.fallback = .none
         let sample = try SampleSite(["index.html": "index"], options: options)
@@ -83,8 +81,7 @@ struct FallbackTests {
         try expect(without.send("GET", "/users/7", navigation).status, equals: 404)
     }
 
-    @Test("serves nothing that an update removed")
-    func removed() throws {
+    @Test func `serves nothing that an update removed`() throws {
         let sample = try SampleSite(["index.html": "index", "kept.txt": "kept"], version: "v2")
         try expect(sample.send("GET", "/removed.txt", scriptLoad).status, equals: 404)
     }

@@ -138,10 +138,8 @@ import WebTestSupport
         }
     }
 
-    @Test(
-        "is no word and number, even where a later version has none",
-        arguments: lookalikes.dropLast())
-    func words(_ name: String) throws {
+    @Test(arguments: lookalikes.dropLast())
+    func `is no word and number, even where a later version has none`(_ name: String) throws {
         let own = try SampleSite.manifest([.init(name, Self.text)], version: "v1", createdAt: 1).0
         let lacking = try SampleSite.manifest(
             [.init("index.html", "x")], version: "v2", ordinal: 2, createdAt: 1

@@ -48,8 +48,7 @@ struct LookUpTests {
         if let text = row.text { expect(answer.text, equals: text) }
     }
 
-    @Test("leads from a directory with an index to its slash, keeping the query")
-    func directory() throws {
+    @Test func `leads from a directory with an index to its slash, keeping the query`() throws {
         let sample = try SampleSite(Self.files + [.init("ä b/index.html", "x")])
         let answer = try sample.send("GET", "/docs?a=1")
         expect(answer.status, equals: 301)
@@ -64,8 +63,7 @@ struct LookUpTests {
         try expect(without.send("GET", "/").text, equals: "index")
     }
 
-    @Test("shows pages without their ending when asked to")
-    func cleanURLs() throws {
+    @Test func `shows pages without their ending when asked to`() throws {
         var options = SiteOptions()
         options.hasCleanURLs = true
         let sample = try SampleSite(
@@ -75,8 +73,7 @@ struct LookUpTests {
         try expect(sample.send("GET", "/app").text, equals: "no ending")
     }
 
-    @Test("finds each of 20,000 paths, and none that differs in a byte")
-    func many() throws {
+    @Test func `finds each of 20,000 paths, and none that differs in a byte`() throws {
         let files = (0..<20_000).map { SampleSite.File("d\($0 % 7)/file-\($0).txt", "x") }
         let sample = try SampleSite(files)
         for number in 0..<20_000 {
@@ -87,8 +84,7 @@ struct LookUpTests {
         expect(sample.site.table.count, equals: 20_000)
     }
 
-    @Test("serves what the app brings along, unless the version has it")
-    func shell() throws {
+    @Test func `serves what the app brings along, unless the version has it`() throws {
         let sample = try SampleSite(
             [.init("index.html", "index"), .init("a.js", "version's")],
             shell: [.init("a.js", "shell's"), .init("cordova.js", "cordova")])

@@ -22,8 +22,7 @@ struct SecureServingTests {
         })
     }
 
-    @Test("gives every object whole, chooses http/1.1, and ends in order")
-    func objects() throws {
+    @Test func `gives every object whole, chooses http/1.1, and ends in order`() throws {
         let server = try server()
         let lines = try TLSClient.run(
             server.port,
@@ -42,8 +41,7 @@ struct SecureServingTests {
         expect(server.damageSink.all.isEmpty)
     }
 
-    @Test("gives a slow reader with a small window the same bytes")
-    func slowReader() throws {
+    @Test func `gives a slow reader with a small window the same bytes`() throws {
         let server = try server()
         let lines = try TLSClient.run(
             server.port,
@@ -55,8 +53,7 @@ struct SecureServingTests {
         expect(lines, equals: ["/large", "/small"].map { server.ids[$0]?.description ?? "" })
     }
 
-    @Test("answers requests that come together, in order, and takes bodies")
-    func pipeline() throws {
+    @Test func `answers requests that come together, in order, and takes bodies`() throws {
         let server = try server()
         let lines = try TLSClient.run(
             server.port,
@@ -76,8 +73,7 @@ struct SecureServingTests {
         expect(lines, equals: expected + ["True"])
     }
 
-    @Test("serves many at once")
-    func many() throws {
+    @Test func `serves many at once`() throws {
         let server = try server()
         let lines = try TLSClient.run(
             server.port,
@@ -95,10 +91,8 @@ struct SecureServingTests {
         expect(lines, equals: ["48 \(server.ids["/large"]?.description ?? "")"])
     }
 
-    @Test(
-        "refuses who cannot speak as it does",
-        arguments: ["old=True", "protocols=('h2',)"])
-    func refused(_ manner: String) throws {
+    @Test(arguments: ["old=True", "protocols=('h2',)"])
+    func `refuses who cannot speak as it does`(_ manner: String) throws {
         let server = try server()
         let lines = try TLSClient.run(
             server.port,
@@ -113,8 +107,7 @@ struct SecureServingTests {
         expect(lines, equals: ["refused", "text"])
     }
 
-    @Test("tells a client without TLS what is wrong, and closes")
-    func plain() throws {
+    @Test func `tells a client without TLS what is wrong, and closes`() throws {
         let server = try server()
         let client = try server.client()
         client.send(get("/text"))
@@ -125,8 +118,8 @@ struct SecureServingTests {
         expect(server.logSink.all.isEmpty)
     }
 
-    @Test("closes on bytes that are no handshake, and on none at all after the deadline")
-    func garbage() throws {
+    @Test
+    func `closes on bytes that are no handshake, and on none at all after the deadline`() throws {
         let server = try server { $0.connection.headDeadline = 50 }
         let client = try server.client()
         client.send([UInt8](repeating: 0x55, count: 300))
@@ -134,8 +127,8 @@ struct SecureServingTests {
         try expect(server.client().readAll().isEmpty)
     }
 
-    @Test("cuts an answer whose file became shorter, so that nobody takes it for whole")
-    func shortened() throws {
+    @Test
+    func `cuts an answer whose file became shorter, so that nobody takes it for whole`() throws {
         let server = try server()
         let file = server.file("/huge")
         let lines = try TLSClient.run(
@@ -157,8 +150,7 @@ struct SecureServingTests {
         expect(server.damageSink.all.count, equals: 1)
     }
 
-    @Test("of an app has https addresses and cookies that are for https alone")
-    func app() throws {
+    @Test func `of an app has https addresses and cookies that are for https alone`() throws {
         let pair = files.pair("good")
         let app = try TestApp(.app()) {
             $0.certificate = pair
@@ -183,8 +175,7 @@ struct SecureServingTests {
         expect(lines, equals: ["200", "2 True", "101"])
     }
 
-    @Test("tells upstreams that the client came by https")
-    func forwarded() throws {
+    @Test func `tells upstreams that the client came by https`() throws {
         let upstream = try ScriptedUpstream(
             answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         let (pair, port) = (files.pair("good"), upstream.port)
@@ -197,8 +188,7 @@ struct SecureServingTests {
         expect(upstream.heads.all.first?.contains("X-Forwarded-Proto: https\r\n"), equals: true)
     }
 
-    @Test("calls itself by the first of its names that the certificate has")
-    func name() throws {
+    @Test func `calls itself by the first of its names that the certificate has`() throws {
         let pair = files.pair("elsewhere")
         let app = try TestApp(.app()) {
             $0.certificate = pair
@@ -207,8 +197,7 @@ struct SecureServingTests {
         expect(app.server.url, equals: "https://elsewhere.example:\(app.port)/")
     }
 
-    @Test("says when its certificate has expired")
-    func expired() throws {
+    @Test func `says when its certificate has expired`() throws {
         let pair = files.pair("expired")
         let app = try TestApp(.app()) { $0.certificate = pair }
         expect(app.notices.all.contains { $0.contains("has expired") })

@@ -44,8 +44,8 @@ struct SecureUpstreamTests {
         }
     }
 
-    @Test("names no host where the URL has an address, and the certificate must have that")
-    func address() throws {
+    @Test
+    func `names no host where the URL has an address, and the certificate must have that`() throws {
         let upstream = try TLSUpstream("good")
         let client = try proxy(to: upstream, host: "127.0.0.1", options()).client()
         client.send(get("/api/hello"))
@@ -53,8 +53,7 @@ struct SecureUpstreamTests {
         expect(String(decoding: body, as: UTF8.self).hasPrefix("None http/1.1 "))
     }
 
-    @Test("gets the same bytes through, a megabyte each way")
-    func bothWays() throws {
+    @Test func `gets the same bytes through, a megabyte each way`() throws {
         let upstream = try TLSUpstream()
         let server = try proxy(to: upstream, options())
         let client = try server.client()
@@ -69,8 +68,7 @@ struct SecureUpstreamTests {
         }
     }
 
-    @Test("takes an answer without length for whole only after an orderly end")
-    func truncated() throws {
+    @Test func `takes an answer without length for whole only after an orderly end`() throws {
         let upstream = try TLSUpstream()
         let server = try proxy(to: upstream, options())
         for (path, isWhole) in [("end", true), ("cut", false)] {
@@ -89,8 +87,7 @@ struct SecureUpstreamTests {
         expect(rest.count, equals: 50)
     }
 
-    @Test("gives a changed protocol both ways, until the client ends")
-    func tunnel() throws {
+    @Test func `gives a changed protocol both ways, until the client ends`() throws {
         let upstream = try TLSUpstream()
         let client = try proxy(to: upstream, options()).client()
         client.send(get("/api/upgrade", "Connection: Upgrade\r\nUpgrade: echo\r\n"))
@@ -110,22 +107,20 @@ struct SecureUpstreamTests {
         var testDescription: String { words }
     }
 
-    @Test(
-        "answers 502 with the reason when there is no trust",
-        arguments: [
-            Failure(certificate: "expired", words: "has expired"),
-            Failure(
-                certificate: "elsewhere", words: "is for another host; it does not name localhost"),
-            Failure(
-                certificate: "name", host: "127.0.0.1",
-                words: "is for another host; it does not name 127.0.0.1"),
-            Failure(certificate: "self", words: "is self-signed"),
-            Failure(certificate: "unknown", words: "signed by nobody that this machine trusts"),
-            Failure(manner: .old, words: "speaks no version of TLS that is accepted here"),
-            Failure(manner: .plain, words: "does not speak TLS on that port"),
-            Failure(manner: .closing, words: "closed the connection during the TLS handshake"),
-        ])
-    func failures(_ failure: Failure) throws {
+    @Test(arguments: [
+        Failure(certificate: "expired", words: "has expired"),
+        Failure(
+            certificate: "elsewhere", words: "is for another host; it does not name localhost"),
+        Failure(
+            certificate: "name", host: "127.0.0.1",
+            words: "is for another host; it does not name 127.0.0.1"),
+        Failure(certificate: "self", words: "is self-signed"),
+        Failure(certificate: "unknown", words: "signed by nobody that this machine trusts"),
+        Failure(manner: .old, words: "speaks no version of TLS that is accepted here"),
+        Failure(manner: .plain, words: "does not speak TLS on that port"),
+        Failure(manner: .closing, words: "closed the connection during the TLS handshake"),
+    ])
+    func `answers 502 with the reason when there is no trust`(_ failure: Failure) throws {
         let upstream = try TLSUpstream(failure.certificate, failure.manner)
         let server = try proxy(to: upstream, host: failure.host, options())
         let client = try server.client()
@@ -140,16 +135,14 @@ struct SecureUpstreamTests {
         expect(client.response()?.status, equals: 200)
     }
 
-    @Test("trusts a self-signed certificate that is named")
-    func named() throws {
+    @Test func `trusts a self-signed certificate that is named`() throws {
         let upstream = try TLSUpstream("self")
         let client = try proxy(to: upstream, options(trusting: "self")).client()
         client.send(get("/api/hello"))
         expect(client.response()?.status, equals: 200)
     }
 
-    @Test("answers 504 when the handshake does not come to an end in time")
-    func silent() throws {
+    @Test func `answers 504 when the handshake does not come to an end in time`() throws {
         let upstream = try TLSUpstream("good", .silent)
         var options = options()
         options.handshake = 50

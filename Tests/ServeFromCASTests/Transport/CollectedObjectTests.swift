@@ -29,8 +29,7 @@ struct CollectedObjectTests {
         return "\(store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))"
     }
 
-    @Test("is closed when it is asked for and not there any more")
-    func missing() throws {
+    @Test func `is closed when it is asked for and not there any more`() throws {
         let store = try TemporaryStore()
         let object = try stored(store, Self.bytes)
         let cache = ContentCache(store.versions.store)
@@ -41,8 +40,7 @@ struct CollectedObjectTests {
         expect(cache.openCount, equals: 0)
     }
 
-    @Test("is closed at the next look, and others stay open and known")
-    func look() throws {
+    @Test func `is closed at the next look, and others stay open and known`() throws {
         let store = try TemporaryStore()
         let (gone, kept) = (try stored(store, Self.bytes), try stored(store, Self.bytes + [1]))
         let cache = ContentCache(store.versions.store)
@@ -57,8 +55,8 @@ struct CollectedObjectTests {
         }
     }
 
-    @Test("that a look closed although it is there is not read again before it is served")
-    func known() throws {
+    @Test
+    func `that a look closed although it is there is not read again before it is served`() throws {
         let store = try TemporaryStore()
         var limits = ContentCache.Limits()
         limits.verifiedAtOnce = 10

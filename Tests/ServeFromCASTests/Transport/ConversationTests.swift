@@ -8,8 +8,8 @@ import Testing
 
 @Suite("A connection")
 struct ConversationTests {
-    @Test("says to each request what the parser says, once, and closes after an error")
-    func battery() throws {
+    @Test
+    func `says to each request what the parser says, once, and closes after an error`() throws {
         let server = try TestServer()
         for request in RequestCase.all {
             var rest = try server.talk(request.bytes)
@@ -30,8 +30,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("serves small objects, large ones and bytes, and stays open")
-    func keepAlive() throws {
+    @Test func `serves small objects, large ones and bytes, and stays open`() throws {
         let server = try TestServer()
         let client = try server.client()
         for path in ["/small", "/large", "/text", "/missing", "/small"] {
@@ -45,8 +44,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("answers pipelined requests in order")
-    func pipelining() throws {
+    @Test func `answers pipelined requests in order`() throws {
         let server = try TestServer()
         let client = try server.client()
         let paths = ["/large", "/small", "/text", "/large", "/missing", "/small"]
@@ -59,8 +57,7 @@ struct ConversationTests {
         for _ in 0..<1000 { expect(client.response()?.has(server.objects["/small"]), equals: true) }
     }
 
-    @Test("answers alike wherever the bytes are split")
-    func splitting() throws {
+    @Test func `answers alike wherever the bytes are split`() throws {
         let server = try TestServer()
         let request = Array((get("/small") + get("/text")).utf8)
         for cut in 1..<request.count {
@@ -97,8 +94,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("answers HEAD with the fields of GET and no body")
-    func head() throws {
+    @Test func `answers HEAD with the fields of GET and no body`() throws {
         let server = try TestServer()
         let client = try server.client()
         client.send("HEAD /large HTTP/1.1\r\nHost: x\r\n\r\n" + get("/text"))
@@ -106,8 +102,7 @@ struct ConversationTests {
         expect(client.response()?.body, equals: Array("text".utf8))
     }
 
-    @Test("answers a client that has closed its sending side")
-    func halfClosed() throws {
+    @Test func `answers a client that has closed its sending side`() throws {
         let server = try TestServer()
         var rest = try server.talk(Array((get("/huge") + get("/small")).utf8))
         expect(TestResponse(&rest)?.has(server.objects["/huge"]), equals: true)
@@ -116,8 +111,7 @@ struct ConversationTests {
         try expect(server.talk(Array("GET / HTTP/1.1\r\nHo".utf8)).isEmpty)
     }
 
-    @Test("is held over IPv6, too, on the same port")
-    func overIPv6() throws {
+    @Test func `is held over IPv6, too, on the same port`() throws {
         let server = try TestServer {
             $0.addresses = [.loopback4(0), .loopback6(0)]
         }
@@ -129,8 +123,7 @@ struct ConversationTests {
         expect(other.response()?.has(server.objects["/small"]), equals: true)
     }
 
-    @Test("writes one record for each request")
-    func log() throws {
+    @Test func `writes one record for each request`() throws {
         let server = try TestServer()
         let client = try server.client()
         client.send(get("/small?q") + get("/large") + "rubbish\r\n")
@@ -143,8 +136,7 @@ struct ConversationTests {
         expect(records[1].byteCount > 1 << 20)
     }
 
-    @Test("names the port that is in use")
-    func portInUse() throws {
+    @Test func `names the port that is in use`() throws {
         let server = try TestServer()
         do {
             _ = try TestServer({ $0.addresses = [.loopback4(server.port)] })

@@ -13,8 +13,7 @@ struct DeadlineQueueTests {
         return slots
     }
 
-    @Test("gives slots out when their time has come, earliest first, once")
-    func order() {
+    @Test func `gives slots out when their time has come, earliest first, once`() {
         var queue = DeadlineQueue()
         for (slot, time) in [50, 10, 40, 20, 30].enumerated() {
             queue.set(slot, to: Int64(time))
@@ -27,8 +26,7 @@ struct DeadlineQueueTests {
         expect(queue.next, equals: DeadlineQueue.never)
     }
 
-    @Test("heeds a deadline that moved, earlier or later or away")
-    func moving() {
+    @Test func `heeds a deadline that moved, earlier or later or away`() {
         var queue = DeadlineQueue()
         for slot in 0..<3 { queue.set(slot, to: 100) }
         queue.set(0, to: 50)
@@ -41,8 +39,7 @@ struct DeadlineQueueTests {
         expect(expired(&queue, 300), equals: [2])
     }
 
-    @Test("stays small however often deadlines move later")
-    func bounded() {
+    @Test func `stays small however often deadlines move later`() {
         var queue = DeadlineQueue()
         for round in 0..<10_000 {
             for slot in 0..<10 { queue.set(slot, to: Int64(1000 + round)) }
@@ -57,8 +54,7 @@ struct RecentlyUsedTests {
         try require(ObjectID(bytes: [UInt8](repeating: number, count: 32)))
     }
 
-    @Test("throws out what was not used lately, when the cost is over the limit")
-    func order() throws {
+    @Test func `throws out what was not used lately, when the cost is over the limit`() throws {
         var table = RecentlyUsed<Int>(limit: 10)
         for number in 1...3 { table.insert(try key(UInt8(number)), number, cost: 3) }
         expect(table.value(of: try key(1)), equals: 1)
@@ -76,8 +72,7 @@ struct RecentlyUsedTests {
         expect(table.cost, equals: 0)
     }
 
-    @Test("has what a dictionary has, after many changes")
-    func agrees() throws {
+    @Test func `has what a dictionary has, after many changes`() throws {
         var table = RecentlyUsed<Int>(limit: 1_000_000)
         var wanted: [ObjectID: Int] = [:]
         var state: UInt64 = 9
@@ -105,8 +100,7 @@ struct RecentlyUsedTests {
         expect(table.cost, equals: wanted.count)
     }
 
-    @Test("keeps what is asked for again and again, however much passes through")
-    func keeps() throws {
+    @Test func `keeps what is asked for again and again, however much passes through`() throws {
         var table = RecentlyUsed<Int>(limit: 20)
         let wanted = try key(0)
         table.insert(wanted, 0, cost: 1)

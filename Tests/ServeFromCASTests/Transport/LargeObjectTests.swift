@@ -15,8 +15,7 @@ import VersionTree
 
 @Suite("A large object")
 struct LargeObjectTests {
-    @Test("reaches a reader that is slower than the server, whole")
-    func slowReader() throws {
+    @Test func `reaches a reader that is slower than the server, whole`() throws {
         let server = try TestServer()
         let clients = try (0..<20).map { _ in try server.client() }
         for client in clients { client.send(get("/huge") + get("/small")) }
@@ -30,8 +29,7 @@ struct LargeObjectTests {
         }
     }
 
-    @Test("whose client leaves in the middle disturbs nobody")
-    func leaving() throws {
+    @Test func `whose client leaves in the middle disturbs nobody`() throws {
         let server = try TestServer()
         for _ in 0..<30 {
             let client = try server.client()
@@ -42,10 +40,8 @@ struct LargeObjectTests {
         expect(other.response()?.has(server.objects["/huge"]), equals: true)
     }
 
-    @Test(
-        "that has changed on disk is not served, and is reported",
-        arguments: [true, false])
-    func changed(_ wasServedBefore: Bool) throws {
+    @Test(arguments: [true, false])
+    func `that has changed on disk is not served, and is reported`(_ wasServedBefore: Bool) throws {
         let server = try TestServer()
         let client = try server.client()
         if wasServedBefore {
@@ -116,8 +112,7 @@ struct LargeObjectTests {
         }
     }
 
-    @Test("is served again once a sound file stands in the place of a damaged one")
-    func repaired() throws {
+    @Test func `is served again once a sound file stands in the place of a damaged one`() throws {
         let server = try TestServer()
         let sound = try require(server.objects["/large"])
         try Damage.flip(server.file("/large"), at: 500_000)
@@ -132,8 +127,7 @@ struct LargeObjectTests {
         expect(other.response()?.has(sound), equals: true)
     }
 
-    @Test("is served on when only its links change")
-    func linked() throws {
+    @Test func `is served on when only its links change`() throws {
         let server = try TestServer()
         let client = try server.client()
         client.send(get("/large"))
@@ -144,8 +138,7 @@ struct LargeObjectTests {
         expect(server.damageSink.all.isEmpty)
     }
 
-    @Test("that gets shorter while it is sent is cut, never made up")
-    func shortened() throws {
+    @Test func `that gets shorter while it is sent is cut, never made up`() throws {
         let server = try TestServer()
         let before = try server.client()
         before.send(get("/huge"))
@@ -162,8 +155,8 @@ struct LargeObjectTests {
         expect(server.damageSink.all.map(\.code), equals: [.damagedObject])
     }
 
-    @Test("that is missing is not served, whatever its size", arguments: ["/small", "/large"])
-    func missing(_ path: String) throws {
+    @Test(arguments: ["/small", "/large"])
+    func `that is missing is not served, whatever its size`(_ path: String) throws {
         let server = try TestServer()
         Damage.remove(server.file(path))
         let client = try server.client()
@@ -172,8 +165,7 @@ struct LargeObjectTests {
         expect(server.damageSink.all.map(\.code), equals: [.missingObject])
     }
 
-    @Test("and a small one: what does not match its address never enters memory")
-    func smallDamage() throws {
+    @Test func `and a small one: what does not match its address never enters memory`() throws {
         let server = try TestServer()
         try Damage.flip(server.file("/small"), at: 7)
         let client = try server.client()

@@ -32,8 +32,7 @@ struct LateAnswerTests {
         while !condition() { sched_yield() }
     }
 
-    @Test("comes from another thread, in its place, once")
-    func later() throws {
+    @Test func `comes from another thread, in its place, once`() throws {
         let exchanges = Sink<Exchange>()
         let server = try server(exchanges)
         let client = try server.client()
@@ -49,8 +48,7 @@ struct LateAnswerTests {
         expect(client.response()?.body, equals: Array("text".utf8))
     }
 
-    @Test("is the other one when nobody answers in time")
-    func deadline() throws {
+    @Test func `is the other one when nobody answers in time`() throws {
         let exchanges = Sink<Exchange>()
         let server = try server(within: 50, exchanges)
         let client = try server.client()
@@ -80,8 +78,7 @@ struct LateAnswerTests {
         expect(client.response()?.body, equals: Array("late".utf8))
     }
 
-    @Test("is called off when the client leaves, and goes nowhere then")
-    func gone() throws {
+    @Test func `is called off when the client leaves, and goes nowhere then`() throws {
         let exchanges = Sink<Exchange>()
         let gone = Sink<String>()
         let server = try server(exchanges, gone)
@@ -97,8 +94,8 @@ struct LateAnswerTests {
         expect(gone.all, equals: ["gone"])
     }
 
-    @Test("that belongs to a closed connection never reaches the one that took its place")
-    func stale() throws {
+    @Test
+    func `that belongs to a closed connection never reaches the one that took its place`() throws {
         let exchanges = Sink<Exchange>()
         let gone = Sink<String>()
         let server = try server(exchanges, gone)
@@ -139,8 +136,7 @@ struct LateAnswerTests {
 
 @Suite("A server that stops")
 struct StoppingTests {
-    @Test("answers what is in flight, closes what is idle, and ends")
-    func graceful() async throws {
+    @Test func `answers what is in flight, closes what is idle, and ends`() async throws {
         let exchanges = Sink<Exchange>()
         let server = try TestServer.answering { path, _, exchange in
             guard path == "/later" else { return nil }
@@ -167,8 +163,7 @@ struct StoppingTests {
         expect(isRefused(server.port))
     }
 
-    @Test("cuts what is left when its time is over")
-    func deadline() async throws {
+    @Test func `cuts what is left when its time is over`() async throws {
         let server = try TestServer()
         let stuck = try server.client()
         stuck.send(get("/huge") + get("/huge"))

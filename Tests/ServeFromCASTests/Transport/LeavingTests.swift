@@ -10,8 +10,7 @@ import Testing
 @Suite("Two thousand clients that leave in the middle of a body")
 struct LeavingTests {
     #if os(Linux)
-        @Test("cost neither descriptors nor memory")
-        func leaving() async throws {
+        @Test func `cost neither descriptors nor memory`() async throws {
             let result = try await #require(
                 processExitsWith: .success, observing: [\.standardOutputContent]
             ) {

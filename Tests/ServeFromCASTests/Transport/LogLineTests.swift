@@ -5,8 +5,7 @@ import Testing
 @testable import WebServer
 
 @Suite("What the log has of a request") struct LogLineTests {
-    @Test("is printable, without spaces and bounded, whatever was sent")
-    func hostile() throws {
+    @Test func `is printable, without spaces and bounded, whatever was sent`() throws {
         let server = try TestServer()
         let ending = Array(" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
         for byte: UInt8 in 0...255 {

@@ -8,8 +8,7 @@ import Testing
 struct LoopTaskTests {
     private static func thread() -> UInt { LoopThread.current }
 
-    @Test("runs each of its steps on the loop's thread")
-    func sameThread() async throws {
+    @Test func `runs each of its steps on the loop's thread`() async throws {
         let server = try TestServer()
         let loop = server.server.loops[0]
         let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
@@ -31,8 +30,7 @@ struct LoopTaskTests {
         expect(Set(seen.all).count, equals: 1)
     }
 
-    @Test("lets others be served, however often it goes on")
-    func yielding() async throws {
+    @Test func `lets others be served, however often it goes on`() async throws {
         let server = try TestServer()
         let loop = server.server.loops[0]
         let served = Sink<Bool>()
@@ -48,8 +46,7 @@ struct LoopTaskTests {
         await task.value
     }
 
-    @Test("ends although the loop has ended")
-    func afterTheEnd() async throws {
+    @Test func `ends although the loop has ended`() async throws {
         let server = try TestServer()
         let loop = server.server.loops[0]
         server.server.stop(within: 0)

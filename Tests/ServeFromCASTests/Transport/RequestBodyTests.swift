@@ -6,14 +6,12 @@ import Testing
 
 @Suite("A request with a body")
 struct RequestBodyTests {
-    @Test(
-        "reaches the handler whole, and the next request follows",
-        arguments: [
-            "Content-Length: 5\r\n\r\nhello",
-            "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-            "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\nT: v\r\n\r\n",
-        ])
-    func collected(_ rest: String) throws {
+    @Test(arguments: [
+        "Content-Length: 5\r\n\r\nhello",
+        "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\nT: v\r\n\r\n",
+    ])
+    func `reaches the handler whole, and the next request follows`(_ rest: String) throws {
         let server = try TestServer()
         let request = Array(("POST /echo HTTP/1.1\r\nHost: x\r\n" + rest + get("/text")).utf8)
         for cut in stride(from: 1, to: request.count, by: 3) {
@@ -25,8 +23,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("is told to go on when it waits for a 100")
-    func expectation() throws {
+    @Test func `is told to go on when it waits for a 100`() throws {
         let server = try TestServer()
         let client = try server.client()
         client.send(
@@ -36,8 +33,7 @@ struct RequestBodyTests {
         expect(client.response()?.body, equals: Array("hello".utf8))
     }
 
-    @Test("is refused over the limit, before it is sent if its length is known")
-    func tooLarge() throws {
+    @Test func `is refused over the limit, before it is sent if its length is known`() throws {
         let server = try TestServer()
         let client = try server.client()
         client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100001\r\n\r\n")
@@ -49,8 +45,8 @@ struct RequestBodyTests {
         expect(chunks.isAtEnd())
     }
 
-    @Test("is dropped when nobody wants it: the request hidden in it is never answered")
-    func dropped() throws {
+    @Test
+    func `is dropped when nobody wants it: the request hidden in it is never answered`() throws {
         let server = try TestServer()
         let hidden = get("/hidden")
         var rest = try server.talk(
@@ -62,8 +58,7 @@ struct RequestBodyTests {
         expect(rest.isEmpty)
     }
 
-    @Test("that is malformed is answered once")
-    func malformed() throws {
+    @Test func `that is malformed is answered once`() throws {
         let server = try TestServer()
         for chunk in ["zz\r\nhello\r\n0\r\n\r\n", "5\r\nhelloo\r\n0\r\n\r\n", "\n"] {
             var rest = try server.talk(
@@ -75,8 +70,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("that nobody wants and that is malformed does not take back the answer")
-    func malformedUnwanted() throws {
+    @Test func `that nobody wants and that is malformed does not take back the answer`() throws {
         let server = try TestServer()
         for chunk in ["zz\r\nhello\r\n0\r\n\r\n", "5\r\nhelloo\r\n0\r\n\r\n", "\n"] {
             var rest = try server.talk(
@@ -88,8 +82,8 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("that nobody wants and that is too large ends the connection, not the answer")
-    func unwanted() throws {
+    @Test
+    func `that nobody wants and that is too large ends the connection, not the answer`() throws {
         let server = try TestServer()
         let client = try server.client()
         client.send(

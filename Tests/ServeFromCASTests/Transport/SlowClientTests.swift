@@ -8,8 +8,7 @@ import Testing
 
 @Suite("A server among slow clients")
 struct SlowClientTests {
-    @Test("cuts a head that is not complete at its deadline, however it drips")
-    func head() throws {
+    @Test func `cuts a head that is not complete at its deadline, however it drips`() throws {
         // Time enough to send a few bytes on a machine that has other work.
         let server = try TestServer { $0.connection.headDeadline = 5000 }
         let begun = try server.client()
@@ -23,8 +22,7 @@ struct SlowClientTests {
         expect(silent.isAtEnd())
     }
 
-    @Test("closes a connection that is idle between requests, without a word")
-    func idle() throws {
+    @Test func `closes a connection that is idle between requests, without a word`() throws {
         let server = try TestServer { $0.connection.idle = 100 }
         let client = try server.client()
         client.send(get("/text"))
@@ -32,16 +30,14 @@ struct SlowClientTests {
         expect(client.isAtEnd())
     }
 
-    @Test("cuts a body that does not come")
-    func body() throws {
+    @Test func `cuts a body that does not come`() throws {
         let server = try TestServer { $0.connection.progressWindow = 100 }
         let client = try server.client()
         client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nhello")
         expect(client.readAll().isEmpty)
     }
 
-    @Test("cuts a reader that reads nothing")
-    func reader() throws {
+    @Test func `cuts a reader that reads nothing`() throws {
         let server = try TestServer { $0.connection.progressWindow = 200 }
         let client = try server.client()
         client.send(get("/huge") + get("/huge") + get("/huge"))
@@ -93,8 +89,7 @@ struct SlowClientTests {
         }
     #endif
 
-    @Test("serves everybody else while 200 of 1,000 connections are stuck")
-    func crowd() throws {
+    @Test func `serves everybody else while 200 of 1,000 connections are stuck`() throws {
         // Both ends are in this process.
         FileLimit.raise()
         let server = try TestServer(loops: 2)
@@ -111,8 +106,7 @@ struct SlowClientTests {
         for client in others { expect(client.response()?.status, equals: 200) }
     }
 
-    @Test("lets connections over the cap wait until one ends")
-    func cap() throws {
+    @Test func `lets connections over the cap wait until one ends`() throws {
         let server = try TestServer {
             $0.loop.maximumConnections = 2
             $0.loop.patience = 3_600_000

@@ -70,8 +70,8 @@ struct SlowReaderTests {
         }
     }
 
-    @Test("is cut when it reads nothing for one window", arguments: ["Connection: close\r\n", ""])
-    func stuck(_ fields: String) throws {
+    @Test(arguments: ["Connection: close\r\n", ""])
+    func `is cut when it reads nothing for one window`(_ fields: String) throws {
         let driven = try asked(fields, sendBuffer: 64 << 10, receiveBuffer: 64 << 10)
         // What is on its way to the client's own buffer arrives.
         driven.round()
@@ -79,8 +79,7 @@ struct SlowReaderTests {
         expect(driven.stream.isClosed)
     }
 
-    @Test("is seen to read although the system has no room for more yet")
-    func largeBuffer() throws {
+    @Test func `is seen to read although the system has no room for more yet`() throws {
         let driven = try asked(
             "", sendBuffer: 4 << 20, receiveBuffer: 32 << 10, byteCount: 16 << 20)
         for _ in 0..<4 {
@@ -98,8 +97,7 @@ struct SlowReaderTests {
         expect(driven.stream.isClosed)
     }
 
-    @Test("holds no stream that was told to finish, a WebSocket's or a tunnel's")
-    func finishing() throws {
+    @Test func `holds no stream that was told to finish, a WebSocket's or a tunnel's`() throws {
         let driven = try DrivenLoop(sendBuffer: 64 << 10, receiveBuffer: 64 << 10)
         driven.stream.handler = Silent()
         driven.stream.send([UInt8](repeating: 1, count: 4 << 20))

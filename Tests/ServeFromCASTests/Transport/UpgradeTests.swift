@@ -74,8 +74,7 @@ private final class Pump: StreamHandler, ExchangeStreamHandler {
 
 @Suite("A stream that leaves HTTP")
 struct UpgradeTests {
-    @Test("gets the bytes after the head first, then all others, both ways")
-    func upgrade() throws {
+    @Test func `gets the bytes after the head first, then all others, both ways`() throws {
         let server = try TestServer.answering { path, _, _ in
             guard path == "/shout" else { return nil }
             var head = ResponseHead(101)
@@ -94,8 +93,7 @@ struct UpgradeTests {
         expect(client.readAll(), equals: Array("ABCDEF.".utf8))
     }
 
-    @Test("keeps the deadline that its new handler sets when it is made")
-    func deadline() throws {
+    @Test func `keeps the deadline that its new handler sets when it is made`() throws {
         let server = try TestServer.answering { path, _, _ in
             guard path == "/wait" else { return nil }
             var head = ResponseHead(101)
@@ -128,8 +126,7 @@ struct UpgradeTests {
         expect(all.count > 8 << 20)
     }
 
-    @Test("is cut, with the other side, when the client reads nothing")
-    func stuck() throws {
+    @Test func `is cut, with the other side, when the client reads nothing`() throws {
         let upstream = try TestServer()
         let port = upstream.port
         let server = try TestServer(
@@ -153,8 +150,7 @@ struct UpgradeTests {
         expect(!all.suffix(5).elementsEqual(Array("0\r\n\r\n".utf8)))
     }
 
-    @Test("and a server that is not there is told so")
-    func refused() throws {
+    @Test func `and a server that is not there is told so`() throws {
         let taken = try BoundPort()
         let port = taken.port
         let server = try TestServer.answering { path, _, _ in

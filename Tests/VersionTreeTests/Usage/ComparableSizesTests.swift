@@ -55,10 +55,8 @@ import VersionTree
         return files
     }
 
-    @Test(
-        "are what du and find say, and what comes back",
-        arguments: [(true, TestShare.isWhole ? 100_000 : 1000), (false, 300)])
-    func measured(onDisk: Bool, count: Int) throws {
+    @Test(arguments: [(true, TestShare.isWhole ? 100_000 : 1000), (false, 300)])
+    func `are what du and find say, and what comes back`(onDisk: Bool, count: Int) throws {
         let temporary = try TemporaryStore(onDisk: onDisk)
         for version in 1...3 {
             try temporary.add("\(version)", files(version, count: count))
@@ -112,8 +110,8 @@ import VersionTree
         }
     }
 
-    @Test("are near where a version has no tree to be measured", arguments: [true, false])
-    func untreed(onDisk: Bool) throws {
+    @Test(arguments: [true, false])
+    func `are near where a version has no tree to be measured`(onDisk: Bool) throws {
         let temporary = try TemporaryStore(onDisk: onDisk)
         let versions = temporary.versions
         try temporary.add("1", files(1, count: 300))
@@ -134,8 +132,7 @@ import VersionTree
         try expect(versions.retirement(of: ["2"]).diskBytes, equals: file.blocks * 512)
     }
 
-    @Test("name the reserve and what packs were made of as parts of their own")
-    func parts() throws {
+    @Test func `name the reserve and what packs were made of as parts of their own`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "1"])
         let place = temporary.path + "/packing/" + String(repeating: "a", count: 32)

@@ -57,8 +57,7 @@ import VersionTree
         return temporary
     }
 
-    @Test("agrees with du, in sizes and in blocks, to the byte")
-    func agreesWithDu() throws {
+    @Test func `agrees with du, in sizes and in blocks, to the byte`() throws {
         let temporary = try makeStore()
         let usage = try temporary.reopened().store.usage()
         try expect(usage.disk.total.diskBytes, equals: du(of: temporary.path))
@@ -74,8 +73,7 @@ import VersionTree
         expect(usage.disk[.trees].apparentBytes, equals: 0)
     }
 
-    @Test("says of each version what du says of its tree")
-    func trees() throws {
+    @Test func `says of each version what du says of its tree`() throws {
         let temporary = try makeStore()
         for usage in try temporary.versions.usage() {
             let tree = temporary.tree(usage.version)
@@ -87,8 +85,7 @@ import VersionTree
         }
     }
 
-    @Test("finds for each object as many paths as its inodes have names")
-    func links() throws {
+    @Test func `finds for each object as many paths as its inodes have names`() throws {
         let temporary = try makeStore()
         let entries = try temporary.versions.largest(1000)
         expect(entries.count, equals: (try temporary.store.usage().objects))
@@ -105,8 +102,7 @@ import VersionTree
         }
     }
 
-    @Test("foretells what du says after a version was retired and collected")
-    func foretells() throws {
+    @Test func `foretells what du says after a version was retired and collected`() throws {
         let temporary = try makeStore()
         _ = try temporary.store.collect()
         let objects = temporary.path + "/objects"

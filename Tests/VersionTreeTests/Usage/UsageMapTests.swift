@@ -40,8 +40,8 @@ import VersionTree
         Set(map.versionSets[leaf.versionSet].flatMap { $0.map { map.versions[$0] } })
     }
 
-    @Test("shows each version's paths, sizes and sharing, and nothing else", arguments: 0..<12)
-    func agrees(_ round: Int) throws {
+    @Test(arguments: 0..<12)
+    func `shows each version's paths, sizes and sharing, and nothing else`(_ round: Int) throws {
         var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
@@ -73,8 +73,7 @@ import VersionTree
         expect(unique.allSatisfy { shows(map, $0.leaf).count == 1 }, "round \(round)")
     }
 
-    @Test("puts the smallest files of a directory together where there are too many")
-    func folds() throws {
+    @Test func `puts the smallest files of a directory together where there are too many`() throws {
         let temporary = try TemporaryStore()
         var files: [String: String] = [:]
         for file in 0..<40 {
@@ -91,8 +90,7 @@ import VersionTree
         expect(leaves.filter { $0.leaf.files == 1 }.map(\.leaf.byteCount).min() ?? 0 > 30)
     }
 
-    @Test("leaves the oldest versions out where there are too many entries")
-    func bounded() throws {
+    @Test func `leaves the oldest versions out where there are too many entries`() throws {
         let temporary = try TemporaryStore()
         for version in 1...4 { try temporary.add("\(version)", ["a": "\(version)", "b": "b"]) }
         let map = try temporary.versions.map(of: ["4", "3", "2", "1"], entriesMax: 5)
@@ -101,8 +99,7 @@ import VersionTree
         expect(placed(map).first { $0.path == "b" }?.leaf.references, equals: 4)
     }
 
-    @Test("joins the runs of a path that went and came back")
-    func runs() throws {
+    @Test func `joins the runs of a path that went and came back`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "one", "b": "b"])
         try temporary.add("2", ["b": "b"])

@@ -83,8 +83,8 @@ extension TemporaryStore {
 @Suite("Usage") struct UsageTests {
     static let rounds = 0..<12
 
-    @Test("agrees with what the manifests say, version by version", arguments: rounds)
-    func versions(_ round: Int) throws {
+    @Test(arguments: rounds)
+    func `agrees with what the manifests say, version by version`(_ round: Int) throws {
         var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
@@ -109,8 +109,8 @@ extension TemporaryStore {
         try expect(temporary.versions.usage(), equals: survey.versions)
     }
 
-    @Test("tells how the store grew and what versions have in common", arguments: rounds)
-    func pairs(_ round: Int) throws {
+    @Test(arguments: rounds)
+    func `tells how the store grew and what versions have in common`(_ round: Int) throws {
         var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
@@ -137,8 +137,8 @@ extension TemporaryStore {
         }
     }
 
-    @Test("knows what a set of versions would free together", arguments: rounds)
-    func retirement(_ round: Int) throws {
+    @Test(arguments: rounds)
+    func `knows what a set of versions would free together`(_ round: Int) throws {
         var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
@@ -156,8 +156,8 @@ extension TemporaryStore {
             temporary.store.collect().byteCount, equals: retirement.bytes, "round \(round)")
     }
 
-    @Test("adds up directories and types", arguments: rounds)
-    func groups(_ round: Int) throws {
+    @Test(arguments: rounds)
+    func `adds up directories and types`(_ round: Int) throws {
         var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
@@ -198,8 +198,7 @@ extension TemporaryStore {
         }
     }
 
-    @Test("calls a file by its last extension, and a hidden file by none")
-    func types() throws {
+    @Test func `calls a file by its last extension, and a hidden file by none`() throws {
         let temporary = try TemporaryStore()
         try temporary.add(
             "1",
@@ -227,8 +226,7 @@ extension TemporaryStore {
         expect(!some.arePathsComplete)
     }
 
-    @Test("refuses versions that are not there, and says which cannot go")
-    func refusals() throws {
+    @Test func `refuses versions that are not there, and says which cannot go`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "1"])
         try temporary.add("2", ["a": "2"])
@@ -243,8 +241,7 @@ extension TemporaryStore {
         try expect(temporary.versions.survey().kept.map(\.version), equals: ["2"])
     }
 
-    @Test("judges a set together: one version stays that can be gone back to")
-    func together() throws {
+    @Test func `judges a set together: one version stays that can be gone back to`() throws {
         let temporary = try TemporaryStore()
         let versions = temporary.versions
         for name in ["A", "B", "C"] {
@@ -269,8 +266,7 @@ extension TemporaryStore {
         try expect(versions.retirement(of: ["B"]).refused.isEmpty)
     }
 
-    @Test("bounds the matrix to the newest versions")
-    func bounded() throws {
+    @Test func `bounds the matrix to the newest versions`() throws {
         let temporary = try TemporaryStore()
         for version in 1...5 { try temporary.add("\(version)", ["a": "\(version)"]) }
         var options = SurveyOptions()
@@ -280,8 +276,7 @@ extension TemporaryStore {
         expect(sharing.omittedCount, equals: 3)
     }
 
-    @Test("is nothing in an empty store")
-    func empty() throws {
+    @Test func `is nothing in an empty store`() throws {
         let temporary = try TemporaryStore()
         let survey = try temporary.versions.survey()
         expect(survey.versions.isEmpty && survey.growth.isEmpty && survey.largest.isEmpty)

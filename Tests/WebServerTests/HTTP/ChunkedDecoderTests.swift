@@ -39,16 +39,14 @@ struct BodyReaderTests {
         }
     }
 
-    @Test(
-        "refuses what is malformed (RFC 9112, section 7.1)",
-        arguments: [
-            ("zz\r\n", 400), ("\r\n", 400), ("5\nhello", 400), ("5 \r\nhello", 400),
-            ("-5\r\n", 400), ("0x5\r\n", 400), ("5\r\nhelloo\r\n", 400), ("5\r\nhello\n", 400),
-            ("5;a\u{0}\r\n", 400), ("0\r\nA: \u{1}\r\n", 400), ("0\r\n\r!", 400),
-            ("ffffffffffffffff0\r\n", 413),
-            ("0\r\n" + String(repeating: "a", count: 9000), 431),
-        ])
-    func malformed(_ text: String, _ status: Int) {
+    @Test(arguments: [
+        ("zz\r\n", 400), ("\r\n", 400), ("5\nhello", 400), ("5 \r\nhello", 400),
+        ("-5\r\n", 400), ("0x5\r\n", 400), ("5\r\nhelloo\r\n", 400), ("5\r\nhello\n", 400),
+        ("5;a\u{0}\r\n", 400), ("0\r\nA: \u{1}\r\n", 400), ("0\r\n\r!", 400),
+        ("ffffffffffffffff0\r\n", 413),
+        ("0\r\n" + String(repeating: "a", count: 9000), 431),
+    ])
+    func `refuses what is malformed (RFC 9112, section 7.1)`(_ text: String, _ status: Int) {
         for cut in [0, 1, text.utf8.count / 2, text.utf8.count] {
             guard case .failure(let failure) = read(text, cut: cut) else {
                 Issue.record("accepted"); continue
@@ -57,15 +55,13 @@ struct BodyReaderTests {
         }
     }
 
-    @Test("takes exactly the length that the head names")
-    func length() {
+    @Test func `takes exactly the length that the head names`() {
         expect(read("helloGET", .length(5)), equals: .success("hello|3 left"))
         expect(read("hel", .length(5), cut: 2), equals: .success("hel|incomplete"))
         expect(read("", .none), equals: .success("|0 left"))
     }
 
-    @Test("refuses a body over the limit, and takes one of just that size")
-    func limit() {
+    @Test func `refuses a body over the limit, and takes one of just that size`() {
         let chunks = "5\r\nhello\r\n0\r\n\r\n"
         for cut in 0...chunks.utf8.count {
             expect(read(chunks, limit: 5, cut: cut), equals: .success("hello|0 left"))

@@ -19,8 +19,8 @@ struct ForwardedClientsTests {
         ).hostText
     }
 
-    @Test("is who is connected, whatever it says, unless that is a proxy that is named")
-    func unnamed() throws {
+    @Test
+    func `is who is connected, whatever it says, unless that is a proxy that is named`() throws {
         for lines in [[], ["192.0.2.1"], ["127.0.0.1"], ["192.0.2.1, 127.0.0.1", "10.0.0.1"]] {
             for proxies in [[], ["10.0.0.2"], ["::1", "fe80::/10"], ["198.51.100.0/24"]] {
                 for peer in ["127.0.0.1", "10.0.0.1", "2001:db8::1"] {
@@ -30,8 +30,7 @@ struct ForwardedClientsTests {
         }
     }
 
-    @Test("is the last address that no named proxy has")
-    func named() throws {
+    @Test func `is the last address that no named proxy has`() throws {
         let proxies = ["127.0.0.1", "::1", "10.0.0.0/8"]
         let cases: [(lines: [String], client: String)] = [
             ([], "127.0.0.1"), (["192.0.2.1"], "192.0.2.1"), (["2001:DB8::1"], "2001:db8::1"),
@@ -48,8 +47,7 @@ struct ForwardedClientsTests {
         }
     }
 
-    @Test("is the proxy where what it passes on is no address")
-    func hostile() throws {
+    @Test func `is the proxy where what it passes on is no address`() throws {
         for text in [
             "", ",", "unknown", "_hidden", "192.0.2.1:80", "[2001:db8::1]", "fe80::1%eth0",
             "256.0.0.1",
@@ -65,8 +63,7 @@ struct ForwardedClientsTests {
         }
     }
 
-    @Test("is told from others by as many bits as a block has")
-    func blocks() throws {
+    @Test func `is told from others by as many bits as a block has`() throws {
         let address = try require(SocketAddress(literal: "10.255.3.129", port: 9))
         for bits in 0...32 {
             let kept = AddressBlock.masked(address.address, bits)

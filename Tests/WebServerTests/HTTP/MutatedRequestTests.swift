@@ -25,8 +25,7 @@ struct MutatedRequestTests {
         return bytes
     }
 
-    @Test("says the same however the bytes are split, and what it accepts is in bounds")
-    func requests() {
+    @Test func `says the same however the bytes are split, and what it accepts is in bounds`() {
         let seeds = RequestCase.all.filter { $0.bytes.count < 400 }
         var random = SeededRandom(seed: 20_260_101)
         var accepted = 0
@@ -60,8 +59,7 @@ struct MutatedRequestTests {
         expect(accepted > 1000)
     }
 
-    @Test("and so does the decoder of chunks")
-    func chunks() {
+    @Test func `and so does the decoder of chunks`() {
         let seed = Array("3;a=b\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: v\r\n\r\n".utf8)
         var random = SeededRandom(seed: 7)
         for round in 0..<10_000 {

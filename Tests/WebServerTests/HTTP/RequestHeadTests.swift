@@ -54,8 +54,7 @@ struct LongTargetTests {
         return parser.parse(bytes.span)
     }
 
-    @Test("is refused for one bad byte, wherever it stands")
-    func badByte() {
+    @Test func `is refused for one bad byte, wherever it stands`() {
         for length in 2..<40 {
             for position in 1..<length {
                 for byte: UInt8 in [1, 31, 32, 35, 127, 128, 160, 163, 255] {
@@ -70,8 +69,7 @@ struct LongTargetTests {
         }
     }
 
-    @Test("has its query after the first question mark, and its escapes checked")
-    func specialByte() throws {
+    @Test func `has its query after the first question mark, and its escapes checked`() throws {
         for position in 1..<40 {
             var target = [47] + [UInt8](repeating: 97, count: 40)
             target[position] = 63

@@ -15,14 +15,14 @@ struct RequestParserTests {
         }
     }
 
-    @Test("judges each request as the RFC says", arguments: RequestCase.all)
-    func battery(_ request: RequestCase) {
+    @Test(arguments: RequestCase.all)
+    func `judges each request as the RFC says`(_ request: RequestCase) {
         var parser = RequestParser()
         expect(status(parser.parse(request.bytes.span)), equals: request.status)
     }
 
-    @Test("judges alike however the bytes are split", arguments: RequestCase.all)
-    func splitting(_ request: RequestCase) {
+    @Test(arguments: RequestCase.all)
+    func `judges alike however the bytes are split`(_ request: RequestCase) {
         var parser = RequestParser()
         let whole = parser.parse(request.bytes.span)
         let head = parser.head
@@ -43,8 +43,8 @@ struct RequestParserTests {
         expect(outcome, equals: whole, "byte by byte")
     }
 
-    @Test("takes UTF-8 in a target as it is where that is wanted, and nothing else beyond ASCII")
-    func targetsInUTF8() {
+    @Test
+    func `takes UTF-8 in a target as it is where that is wanted, and nothing else beyond ASCII`() {
         var limits = RequestParser.Limits()
         limits.takesUTF8 = true
         let ordinary = String(repeating: "a", count: 20)
@@ -63,8 +63,7 @@ struct RequestParserTests {
         }
     }
 
-    @Test("takes a query as it is, whatever its percent signs say; a path must be right")
-    func queries() {
+    @Test func `takes a query as it is, whatever its percent signs say; a path must be right`() {
         for bad in ["%", "%4", "%zz", "%00", "100%", "%%", "a=%&b=%E", "%u00e4", "?%", "%/%"] {
             for (target, wanted) in [
                 ("/?\(bad)", 200), ("/a/b?q=\(bad)", 200),
@@ -81,8 +80,7 @@ struct RequestParserTests {
         }
     }
 
-    @Test("finds the parts of a request, and where the next one begins")
-    func parts() throws {
+    @Test func `finds the parts of a request, and where the next one begins`() throws {
         let text =
             "\r\nPOST /a%20b?c=d&e HTTP/1.1\r\nhost: x:80\r\nX-Many:  1 2 \r\nx-many:\r\n"
             + "Content-Length: 5\r\n\r\nhelloGET"
@@ -138,8 +136,7 @@ struct RequestParserTests {
         }
     }
 
-    @Test("lets the authority of an absolute target stand beside the path")
-    func absoluteForm() throws {
+    @Test func `lets the authority of an absolute target stand beside the path`() throws {
         let head = try RequestHead(method: "GET", target: "http://a:1/b?c")
         expect(head.authority.map(head.text), equals: "a:1")
         expect(head.text(head.path), equals: "/b")
@@ -149,23 +146,20 @@ struct RequestParserTests {
         expect(root.authority.map(root.text), equals: "a")
     }
 
-    @Test(
-        "knows whether the connection stays",
-        arguments: [
-            ("1.1", "A: b", true), ("1.1", "Connection: close", false),
-            ("1.1", "Connection: x, Close", false), ("1.1", "Connection: closed", true),
-            ("1.0", "A: b", false), ("1.0", "Connection: Keep-Alive", true),
-            ("1.0", "Connection: keep-alive, close", false),
-        ])
-    func keepAlive(_ version: String, _ field: String, _ stays: Bool) {
+    @Test(arguments: [
+        ("1.1", "A: b", true), ("1.1", "Connection: close", false),
+        ("1.1", "Connection: x, Close", false), ("1.1", "Connection: closed", true),
+        ("1.0", "A: b", false), ("1.0", "Connection: Keep-Alive", true),
+        ("1.0", "Connection: keep-alive, close", false),
+    ])
+    func `knows whether the connection stays`(_ version: String, _ field: String, _ stays: Bool) {
         var parser = RequestParser()
         let text = "GET / HTTP/\(version)\r\nHost: x\r\n\(field)\r\n\r\n"
         _ = parser.parse(Array(text.utf8).span)
         expect(parser.head.isKeepAlive, equals: stays)
     }
 
-    @Test("is as good as new after a reset")
-    func reset() {
+    @Test func `is as good as new after a reset`() {
         var parser = RequestParser()
         for request in RequestCase.all {
             _ = parser.parse(request.bytes.span)
@@ -176,8 +170,7 @@ struct RequestParserTests {
         expect(parser.head.fields.isEmpty)
     }
 
-    @Test("refuses a field that would begin another when a head is made by hand")
-    func byHand() throws {
+    @Test func `refuses a field that would begin another when a head is made by hand`() throws {
         #expect(throws: (any Error).self) {
             _ = try RequestHead(method: "GET", target: "/", fields: [("A", "1\r\nB: 2")])
         }

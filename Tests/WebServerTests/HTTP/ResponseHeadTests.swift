@@ -5,8 +5,7 @@ import WebTestSupport
 
 @Suite("A response head")
 struct ResponseHeadTests {
-    @Test("keeps its fields in order, and finds them whatever their case")
-    func fields() {
+    @Test func `keeps its fields in order, and finds them whatever their case`() {
         var head = ResponseHead(304)
         head.add("ETag", "\"a\"")
         head.add("Vary", "Accept-Encoding")

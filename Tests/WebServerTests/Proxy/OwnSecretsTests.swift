@@ -15,28 +15,24 @@ struct OwnSecretsTests {
         return String(decoding: request.bytes, as: UTF8.self)
     }
 
-    @Test(
-        "keeps the app's cookies and not the server's",
-        arguments: [
-            ("castree_token_20000=s; a=1", "Cookie: a=1\r\n"),
-            ("a=1; castree_page_20000=b.2; c=castree_", "Cookie: a=1; c=castree_\r\n"),
-            ("a=1;castree_token_20000=s;b=2", "Cookie: a=1; b=2\r\n"),
-            ("xcastree_token=1", "Cookie: xcastree_token=1\r\n"),
-        ])
-    func cookies(value: String, expected: String) throws {
+    @Test(arguments: [
+        ("castree_token_20000=s; a=1", "Cookie: a=1\r\n"),
+        ("a=1; castree_page_20000=b.2; c=castree_", "Cookie: a=1; c=castree_\r\n"),
+        ("a=1;castree_token_20000=s;b=2", "Cookie: a=1; b=2\r\n"),
+        ("xcastree_token=1", "Cookie: xcastree_token=1\r\n"),
+    ])
+    func `keeps the app's cookies and not the server's`(value: String, expected: String) throws {
         let text = try sent("/api/x", [("Cookie", value)])
         expect(text.contains(expected))
         expect(!text.contains("castree_token_20000"))
     }
 
-    @Test("leaves a Cookie field out that held nothing else")
-    func nothingElse() throws {
+    @Test func `leaves a Cookie field out that held nothing else`() throws {
         let text = try sent("/api/x", [("Cookie", "castree_token_20000=s; castree_page_20000=b.2")])
         expect(!text.contains("Cookie"))
     }
 
-    @Test("takes the token out of the query and the Referer")
-    func queries() throws {
+    @Test func `takes the token out of the query and the Referer`() throws {
         let text = try sent(
             "/api/x?a=1&castree_token_20000=s&b=2",
             [("Referer", "http://localhost:20000/?castree_token_20000=s")])

@@ -100,27 +100,24 @@ import Testing
         try expect(passed("Location: \(value)", route), equals: "Location: \(value)")
     }
 
-    @Test(
-        "gives its cookies to the app",
-        arguments: [
-            (plain, "s=1; Domain=127.0.0.1; Path=/", "s=1; Path=/"),
-            (based, "s=1; Domain=api.example; Path=/v1; Secure", "s=1; Path=/api; Secure"),
-            (based, "s=1;domain = .Example ;HttpOnly", "s=1;HttpOnly"),
-            (based, "s=1; Path=/v1/deep", "s=1; Path=/api/deep"),
-            (based, "domain=1; Domain=api.example", "domain=1"),
-            (based, "s=\"a b\"; DOMAIN=api.example; SameSite=Lax", "s=\"a b\"; SameSite=Lax"),
-            // Those stay.
-            (based, "s=1; Domain=kiosk.example; Path=/", "s=1; Domain=kiosk.example; Path=/"),
-            (based, "s=1; Domain=pi.example", "s=1; Domain=pi.example"),
-            (based, "s=1; Domain=; Path=/v2", "s=1; Domain=; Path=/v2"),
-            (plain, "s=1; Path=/api; Max-Age=5", "s=1; Path=/api; Max-Age=5"),
-        ])
-    func cookies(route: String, value: String, expected: String) throws {
+    @Test(arguments: [
+        (plain, "s=1; Domain=127.0.0.1; Path=/", "s=1; Path=/"),
+        (based, "s=1; Domain=api.example; Path=/v1; Secure", "s=1; Path=/api; Secure"),
+        (based, "s=1;domain = .Example ;HttpOnly", "s=1;HttpOnly"),
+        (based, "s=1; Path=/v1/deep", "s=1; Path=/api/deep"),
+        (based, "domain=1; Domain=api.example", "domain=1"),
+        (based, "s=\"a b\"; DOMAIN=api.example; SameSite=Lax", "s=\"a b\"; SameSite=Lax"),
+        // Those stay.
+        (based, "s=1; Domain=kiosk.example; Path=/", "s=1; Domain=kiosk.example; Path=/"),
+        (based, "s=1; Domain=pi.example", "s=1; Domain=pi.example"),
+        (based, "s=1; Domain=; Path=/v2", "s=1; Domain=; Path=/v2"),
+        (plain, "s=1; Path=/api; Max-Age=5", "s=1; Path=/api; Max-Age=5"),
+    ])
+    func `gives its cookies to the app`(route: String, value: String, expected: String) throws {
         try expect(passed("Set-Cookie: \(value)", route), equals: "Set-Cookie: \(expected)")
     }
 
-    @Test("sets no cookie of this server, however a browser would come to it")
-    func ownCookies() throws {
+    @Test func `sets no cookie of this server, however a browser would come to it`() throws {
         for name in [
             "castree_token_26209", "castree_page_26209", "castree_dashboard_1", "Castree_x",
         ] {

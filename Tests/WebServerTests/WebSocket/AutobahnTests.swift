@@ -38,8 +38,7 @@ struct AutobahnTests {
         }
     }
 
-    @Test("are all of groups 1 to 7 and 10")
-    func count() {
+    @Test func `are all of groups 1 to 7 and 10`() {
         expect(AutobahnCase.all.count, equals: 247)
         expect(Set(AutobahnCase.all.map(\.number)).count, equals: 247)
         for (group, count) in [

@@ -6,8 +6,7 @@ import WebTestSupport
 
 @Suite("A WebSocket connection")
 struct ConnectionTests {
-    @Test("answers each ping with its payload, also between fragments")
-    func pings() {
+    @Test func `answers each ping with its payload, also between fragments`() {
         let run = Conversation(
             receiving: Frames.text("a", isFinal: false) + Frames.client(9, [1, 2])
                 + Frames.client(0, [98], isFinal: false) + Frames.client(9) + Frames.client(0))
@@ -15,8 +14,7 @@ struct ConnectionTests {
         expect(run.messages.map(\.text), equals: ["ab"])
     }
 
-    @Test("answers only the newest ping while its output is stuck")
-    func pingFlood() {
+    @Test func `answers only the newest ping while its output is stuck`() {
         var run = Conversation()
         for number in 0..<30_000 {
             let payload = [UInt8(number & 255)] + [UInt8](repeating: 0, count: 124)
@@ -29,8 +27,7 @@ struct ConnectionTests {
         expect(run.connection.outputCount, equals: 0)
     }
 
-    @Test("echoes a close code, and is finished when that is sent")
-    func closedByPeer() {
+    @Test func `echoes a close code, and is finished when that is sent`() {
         for code in [1000, 1001, 1002, 1003, 1007, 1011, 1012, 1014, 3000, 3999, 4000, 4999] {
             var run = Conversation()
             run.events = run.connection.receive(
@@ -48,8 +45,8 @@ struct ConnectionTests {
         expect(empty.end, equals: CloseReason(.absent, isClean: true))
     }
 
-    @Test("closed from here still delivers what arrives before the answer, sends nothing more")
-    func closedHere() {
+    @Test
+    func `closed from here still delivers what arrives before the answer, sends nothing more`() {
         var run = Conversation()
         run.connection.close(CloseCode(1001), "stop", now: .zero)
         run.connection.send(.text, [97])
@@ -61,16 +58,14 @@ struct ConnectionTests {
         expect(run.connection.isFinished && run.end?.isClean == true)
     }
 
-    @Test("cuts a reason to what a Close frame holds, at a character's edge")
-    func longReason() {
+    @Test func `cuts a reason to what a Close frame holds, at a character's edge`() {
         var run = Conversation()
         run.connection.close(.normal, String(repeating: "é", count: 100), now: .zero)
         run.drain()
         expect(run.sent.count, equals: 2 + 2 + 122)
     }
 
-    @Test("ended by the stream without a Close frame is not clean")
-    func cutOff() {
+    @Test func `ended by the stream without a Close frame is not clean`() {
         var run = Conversation(receiving: Frames.text("a", isFinal: false))
         expect(
             run.connection.receiveEnd(), equals: [.closed(CloseReason(.abnormal, isClean: false))])
@@ -78,8 +73,7 @@ struct ConnectionTests {
         expect(run.connection.receive(Frames.text("x"), now: .zero).isEmpty)
     }
 
-    @Test("pings after silence and gives up when nothing comes back")
-    func silence() {
+    @Test func `pings after silence and gives up when nothing comes back`() {
         var options = WebSocketConnection.Options()
         options.pingInterval = .seconds(30)
         options.answerTimeout = .seconds(10)
@@ -101,8 +95,7 @@ struct ConnectionTests {
             events, equals: [.closed(CloseReason(.abnormal, "no answer in time", isClean: false))])
     }
 
-    @Test("gives up on a Close frame without an answer")
-    func closeTimeout() {
+    @Test func `gives up on a Close frame without an answer`() {
         var run = Conversation()
         run.connection.close(now: .seconds(5))
         run.drain()
@@ -111,8 +104,7 @@ struct ConnectionTests {
         expect(run.connection.isFinished && run.connection.nextDeadline == nil)
     }
 
-    @Test("sends frames that a client understands, and the other way round, at any pace")
-    func bothWays() {
+    @Test func `sends frames that a client understands, and the other way round, at any pace`() {
         var server = WebSocketConnection(now: .zero)
         var client = WebSocketClient(now: .zero)
         let sizes = [0, 1, 125, 126, 65535, 65536, 200_000]
@@ -143,8 +135,7 @@ struct ConnectionTests {
             equals: sizes.map { .message(.init(.text, [65] + [UInt8](repeating: 66, count: $0))) })
     }
 
-    @Test("survives any bytes: the same verdict whole and in pieces, one Close at most")
-    func mutations() {
+    @Test func `survives any bytes: the same verdict whole and in pieces, one Close at most`() {
         var random = SeededRandom(seed: 6455)
         let seeds: [[UInt8]] = [
             Frames.text("Hello κόσμε") + Frames.client(9, [1]) + Frames.close(1000),

@@ -7,8 +7,8 @@ struct FramingTests {
     /// The edges of the three forms of a length (RFC 6455, section 5.2).
     static let edges = [0, 1, 7, 8, 9, 124, 125, 126, 127, 255, 256, 65534, 65535, 65536, 65537]
 
-    @Test("carry a message of any length, text or binary", arguments: edges)
-    func lengths(_ count: Int) {
+    @Test(arguments: edges)
+    func `carry a message of any length, text or binary`(_ count: Int) {
         let payload = (0..<count).map { UInt8(32 + $0 % 90) }
         for (opcode, kind) in [(UInt8(1), WebSocketMessage.Kind.text), (2, .binary)] {
             let run = Conversation(receiving: Frames.client(opcode, payload))
@@ -17,8 +17,7 @@ struct FramingTests {
         }
     }
 
-    @Test("give the same messages wherever the stream is cut")
-    func splits() {
+    @Test func `give the same messages wherever the stream is cut`() {
         let stream =
             Frames.text("κόσμε", isFinal: false) + Frames.client(9, [1, 2, 3])
             + Frames.client(0, Array("𝄞".utf8), isFinal: false) + Frames.client(10)
@@ -40,8 +39,7 @@ struct FramingTests {
         }
     }
 
-    @Test("unmask at every length and offset as the RFC's loop does")
-    func masking() {
+    @Test func `unmask at every length and offset as the RFC's loop does`() {
         let key: UInt32 = withUnsafeBytes(
             of: (0x37, 0xFA, 0x21, 0x3D) as (UInt8, UInt8, UInt8, UInt8)
         ) {
@@ -121,8 +119,8 @@ struct FramingTests {
         return rows
     }()
 
-    @Test("that break a rule end the connection with the code for it", arguments: violations)
-    func wrong(_ row: Wrong) {
+    @Test(arguments: violations)
+    func `that break a rule end the connection with the code for it`(_ row: Wrong) {
         for pieces in [Int.max, 1] {
             let before = Frames.text("before")
             let run = Conversation(
@@ -135,8 +133,7 @@ struct FramingTests {
         }
     }
 
-    @Test("are judged by their first two bytes, before the rest comes")
-    func early() {
+    @Test func `are judged by their first two bytes, before the rest comes`() {
         for bytes in [
             Frames.client(3), Frames.client(1, reserved: 4), Frames.client(9, isFinal: false),
         ] {
@@ -144,8 +141,7 @@ struct FramingTests {
         }
     }
 
-    @Test("may not make a message over the limit, whole or in fragments")
-    func limit() {
+    @Test func `may not make a message over the limit, whole or in fragments`() {
         var limits = MessageDecoder.Limits()
         limits.messageByteCount = 1000
         let full = [UInt8](repeating: 5, count: 1000)
@@ -160,8 +156,7 @@ struct FramingTests {
         expect(pieces.sentCode, equals: 1009)
     }
 
-    @Test("may not be a message of endless empty fragments")
-    func emptyFragments() {
+    @Test func `may not be a message of endless empty fragments`() {
         var limits = MessageDecoder.Limits()
         limits.fragmentCount = 100
         let empty = Frames.client(0, isFinal: false)

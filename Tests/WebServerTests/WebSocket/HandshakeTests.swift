@@ -31,8 +31,7 @@ struct HandshakeTests {
         }
     }
 
-    @Test("answers the RFC's example with the RFC's proof")
-    func example() throws {
+    @Test func `answers the RFC's example with the RFC's proof`() throws {
         let head = try head(Self.good)
         expect(head.status, equals: 101)
         expect(head.values("Upgrade"), equals: ["websocket"])
@@ -50,8 +49,8 @@ struct HandshakeTests {
         good + [("Content-Length", "0")],
     ]
 
-    @Test("accepts what browsers and proxies write", arguments: accepted.indices)
-    func accepts(_ row: Int) throws {
+    @Test(arguments: accepted.indices)
+    func `accepts what browsers and proxies write`(_ row: Int) throws {
         let head = try head(Self.accepted[row])
         expect(head.status, equals: 101)
         expect(head.values("Sec-WebSocket-Extensions").isEmpty)
@@ -75,8 +74,8 @@ struct HandshakeTests {
         ("a chunked body", 400, good + [("Transfer-Encoding", "chunked")]),
     ]
 
-    @Test("refuses what is not one, and says why", arguments: refused.indices)
-    func refuses(_ row: Int) throws {
+    @Test(arguments: refused.indices)
+    func `refuses what is not one, and says why`(_ row: Int) throws {
         let (name, status, fields) = Self.refused[row]
         let head = try head(fields)
         expect(head.status, equals: status, "\(name)")
@@ -87,8 +86,7 @@ struct HandshakeTests {
         }
     }
 
-    @Test("refuses other methods, HTTP/1.0 and other sites")
-    func refusesOthers() throws {
+    @Test func `refuses other methods, HTTP/1.0 and other sites`() throws {
         for method in ["POST", "HEAD", "get"] {
             let head = try head(Self.good, method)
             expect(head.status == 405 && head.values("Allow") == ["GET"])
@@ -97,8 +95,7 @@ struct HandshakeTests {
         try expect(head(Self.good, isAllowed: false).status, equals: 403)
     }
 
-    @Test("chooses no subprotocol, whatever the client has")
-    func subprotocols() throws {
+    @Test func `chooses no subprotocol, whatever the client has`() throws {
         let head = try head(Self.good + [("Sec-WebSocket-Protocol", "z, b")])
         expect(head.values("Sec-WebSocket-Protocol"), equals: [])
     }

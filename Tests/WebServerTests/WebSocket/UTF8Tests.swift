@@ -26,8 +26,7 @@ struct UTF8Tests {
         ([0xC2, 0xC2], 1), ([0x61, 0xE2, 0x28, 0xA1], 2), ([0x61, 0x62, 0x80], 2),
     ]
 
-    @Test("arrives as it was sent when it is UTF-8, in any pieces and any fragments")
-    func valid() {
+    @Test func `arrives as it was sent when it is UTF-8, in any pieces and any fragments`() {
         for bytes in Self.valid {
             for pad in [0, 31, 32, 33] {
                 let text = [UInt8](repeating: 0x61, count: pad) + bytes
@@ -43,8 +42,7 @@ struct UTF8Tests {
         }
     }
 
-    @Test("that is not UTF-8 ends the connection at the first byte that cannot be")
-    func invalid() {
+    @Test func `that is not UTF-8 ends the connection at the first byte that cannot be`() {
         for (bytes, place) in Self.invalid {
             for pad in [0, 7, 32, 40] {
                 var stream = Frames.client(1, [UInt8](repeating: 0x61, count: pad), isFinal: false)
@@ -62,8 +60,7 @@ struct UTF8Tests {
         }
     }
 
-    @Test("that is cut inside a character is refused at its end only")
-    func cut() {
+    @Test func `that is cut inside a character is refused at its end only`() {
         for bytes in Self.valid where bytes.last.map({ $0 >= 0x80 }) ?? false {
             let short = Array(bytes.dropLast())
             var run = Conversation(receiving: Frames.client(1, short, isFinal: false))
@@ -73,8 +70,7 @@ struct UTF8Tests {
         }
     }
 
-    @Test("agrees with the standard library for every two-byte and many three-byte starts")
-    func exhaustive() {
+    @Test func `agrees with the standard library for every two-byte and many three-byte starts`() {
         for first in UInt8.min...255 {
             for second in UInt8.min...255 {
                 for tail: [UInt8] in [[], [0x80], [0xBF, 0x80]] {
