@@ -1,15 +1,10 @@
 import CASStore
 import Expectations
+import Foundation
 import Platform
 import StorageTestSupport
 import Testing
 import VersionTree
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Small contents that a second thread stages while the next ones come: DESIGN.md, "Content that arrives".
 @Suite struct WritingBehindTests {

@@ -3,12 +3,6 @@ import Foundation
 import ProgramTestSupport
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// What logrotate(8) does with the log of a server.
 @Suite struct AccessLogTests {
     let place = Workplace()

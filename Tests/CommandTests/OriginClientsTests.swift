@@ -4,12 +4,6 @@ import ProgramTestSupport
 import SocketTestSupport
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// Clients of other systems ask `castree origin serve`, as they do over the wire.
 @Suite struct OriginClientsTests {
     let place: Workplace

@@ -4,12 +4,6 @@ import ProgramTestSupport
 import SocketTestSupport
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// Archives that are put together, and the checks beside them (docs/clients.md, "What the server does").
 @Suite struct OriginPlanTests {
     let place: Workplace

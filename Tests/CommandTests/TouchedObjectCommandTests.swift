@@ -4,12 +4,6 @@ import ProgramTestSupport
 import StorageTestSupport
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// An object that another program has changed: every command that makes a tree, an origin or a pack of it.
 @Suite struct TouchedObjectCommandTests {
     private static let right = "first content"

@@ -1,13 +1,8 @@
 import Expectations
+import Foundation
 import Testing
 
 @testable import Console
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// A program that this one has started and follows to its end, whatever it does.
 @Suite struct ChildProgramTests {

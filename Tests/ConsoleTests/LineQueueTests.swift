@@ -5,12 +5,6 @@ import Testing
 
 @testable import Console
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 @Suite("Lines for a reader that may not read")
 struct LineQueueTests {
     /// A pipe of one page, so that it is full soon where the system lets it be so small.

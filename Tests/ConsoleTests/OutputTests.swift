@@ -1,13 +1,8 @@
 import Expectations
+import Foundation
 import Testing
 
 @testable import Console
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Streams over real descriptors.
 @Suite struct OutputTests {

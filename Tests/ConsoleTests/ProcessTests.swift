@@ -1,14 +1,9 @@
 import Expectations
+import Foundation
 import Testing
 
 @testable import Console
 @testable import StoreCommands
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Whole programs in processes of their own: exit statuses, signals, streams.
 @Suite struct ProcessTests {

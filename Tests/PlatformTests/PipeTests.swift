@@ -1,12 +1,7 @@
 import Expectations
+import Foundation
 import Platform
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 @Suite struct PipeTests {
     // pipe2(2): O_CLOEXEC leaves no moment in which another thread's child could inherit an end.

@@ -3,12 +3,6 @@ package import Foundation
 import SocketTestSupport
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// `castree serve` as a process, ready to answer.
 package final class Served {
     /// The line that says so.

@@ -1,12 +1,7 @@
+import Foundation
 import Platform
 import SocketTestSupport
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// A server of one thread that answers each connection's requests with texts, and keeps what it was sent.
 final class OneAnswerServer: Sendable {

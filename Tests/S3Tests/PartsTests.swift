@@ -1,5 +1,6 @@
 import BucketTestSupport
 import Expectations
+import Foundation
 import Platform
 import StorageTestSupport
 import Synchronization
@@ -7,12 +8,6 @@ import Testing
 
 @testable import S3
 @testable import Storage
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Files that go in parts, and what may come between.
 @Suite struct PartsTests {

@@ -1,11 +1,6 @@
+import Foundation
 import Platform
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// A server that answers every request with the same flood, until the peer goes, and counts what it could send.
 public final class FloodServer: Sendable {

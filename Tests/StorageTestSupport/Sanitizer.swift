@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+import Foundation
 
 /// The compiler's sanitizers, which change what a program takes of memory and time.
 package enum Sanitizer {

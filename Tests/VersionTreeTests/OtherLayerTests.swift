@@ -6,12 +6,6 @@ import Synchronization
 import Testing
 import VersionTree
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// A file system whose directories of before cannot be renamed, as those of a lower layer of overlayfs; and
 /// one of whose entries cannot be removed.
 private final class LayeredFileSystem: FileSystemWrapper {

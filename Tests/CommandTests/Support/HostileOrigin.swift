@@ -2,12 +2,6 @@ import Expectations
 import Foundation
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// A server on a plain socket that does what no server should.
 final class HostileOrigin {
     /// What it does.

@@ -2,12 +2,6 @@ import Foundation
 import ProgramTestSupport
 import SocketTestSupport
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// Answers as they come over the wire.
 enum RawAnswer {
     /// Sends bytes on a connection of its own and reads all that comes.

@@ -2,12 +2,6 @@ import Expectations
 import Foundation
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// A plain web server over a directory, with ranges, that notes what it is asked for; for those who ask as S3 has it, its
 /// first directories are buckets that anybody may read.
 final class WebOrigin {

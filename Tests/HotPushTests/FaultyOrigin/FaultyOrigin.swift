@@ -1,12 +1,6 @@
 import Foundation
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// A real HTTP/1.1 server on a loopback socket that misbehaves as a test tells it to.
 ///
 /// It serves a dictionary of path to ``Content`` with entity tags, ranges (`Range`, `If-Range`) and

@@ -1,10 +1,5 @@
+import Foundation
 import SocketTestSupport
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// The blocking socket calls of the test servers.
 enum OriginSocket {

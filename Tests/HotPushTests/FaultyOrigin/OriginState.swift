@@ -1,12 +1,6 @@
 import Foundation
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// What the threads of a ``FaultyOrigin`` share.
 final class OriginState: Sendable {
     struct Shared {

@@ -1,16 +1,11 @@
 import CASStore
+import Foundation
 import SocketTestSupport
 import Synchronization
 import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// An upstream that does on each connection what a test's script says, byte by byte.
 ///

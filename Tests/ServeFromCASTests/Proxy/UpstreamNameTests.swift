@@ -1,16 +1,11 @@
 import Expectations
+import Foundation
 import Platform
 import Synchronization
 import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 // docs/serving.md, "Proxy": a name may come to mean another address while the server runs.
 @Suite("The name of a proxy's server")

@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import Foundation
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -7,12 +8,6 @@ import VersionTree
 
 @testable import ServeFromCAS
 @testable import WebServer
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 // docs/serving.md, "No mixed page": other processes use the store, too, and one of them may be stopped
 // while it has the lock of the lifecycle. Only what needs that lock waits.

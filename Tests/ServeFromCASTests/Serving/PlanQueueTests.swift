@@ -1,14 +1,9 @@
 import Expectations
+import Foundation
 import Synchronization
 import Testing
 
 @testable import ServeFromCAS
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 // docs/clients.md, "What the server does": what clients fetch is put together beside the threads that serve.
 @Suite("Long work for clients")

@@ -3,12 +3,6 @@ import Foundation
 import Synchronization
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// Certificates of every kind, made once by the openssl command line; files in a directory of its own.
 struct Certificates: Sendable {
     let directory: URL

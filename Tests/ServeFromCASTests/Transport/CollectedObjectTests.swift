@@ -8,12 +8,6 @@ import VersionTree
 @testable import ServeFromCAS
 @testable import WebServer
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 // docs/serving.md, "Limits": what is retired and collected gives its space back while the server runs.
 @Suite("An object that is collected")
 struct CollectedObjectTests {

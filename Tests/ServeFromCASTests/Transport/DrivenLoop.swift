@@ -1,4 +1,5 @@
 import Expectations
+import Foundation
 import Platform
 import SocketTestSupport
 import Testing
@@ -6,19 +7,13 @@ import Testing
 @testable import ServeFromCAS
 @testable import WebServer
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// A loop that runs on no thread: the test says when it looks at its sockets, and what time it is.
 ///
 /// The sockets are real, so that the system's buffers are as they are. What the system needs a moment for
 /// is waited for; nothing depends on how long that takes.
 final class DrivenLoop {
     let loop: EventLoop
-    let stream: Stream
+    let stream: WebServer.Stream
     /// The other end of the stream.
     let client: Int32
     private(set) var readByteCount = 0

@@ -1,17 +1,12 @@
 import CASStore
 import Expectations
+import Foundation
 import StorageTestSupport
 import Testing
 import VersionTree
 
 @testable import ServeFromCAS
 @testable import WebServer
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 @Suite("A large object")
 struct LargeObjectTests {

@@ -1,16 +1,11 @@
 import CASStore
 import Expectations
+import Foundation
 import Synchronization
 import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 @Suite("An answer that comes later")
 struct LateAnswerTests {

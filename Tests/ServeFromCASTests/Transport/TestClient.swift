@@ -1,16 +1,11 @@
 import CASStore
+import Foundation
 import ServeFromCAS
 import SocketTestSupport
 import StorageTestSupport
 import Synchronization
 import Testing
 import VersionTree
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// A blocking TCP client that sends exactly the bytes it is told to.
 ///
