@@ -11,7 +11,7 @@ import Testing
     @Test func `init creates a store and says which`() throws {
         let created = try place.castree("init", "--json")
         expect(created.status, equals: 0)
-        let document = try created.document(InitDocument.self)
+        let document = try created.document(.initialized)
         expect(document.store, equals: ".castree")
         expect(document.format, equals: 1)
         expect(place.exists(".castree/FORMAT"))
@@ -34,7 +34,7 @@ import Testing
     @Test func `add creates the store, counts what is new, and shows the tree`() throws {
         let added = try place.add("1", Release.first, "--json")
         expect(added.status, equals: 0)
-        let document = try added.document(AddDocument.self)
+        let document = try added.document(.added)
         expect(document.version, equals: "1")
         expect(document.files, equals: Release.first.count)
         expect(document.bytes, equals: Release.first.values.reduce(0) { $0 + $1.utf8.count })
@@ -46,7 +46,7 @@ import Testing
 
     @Test func `add of a second version stores only what is new`() throws {
         try place.add("1", Release.first)
-        let document = try place.add("2", Release.second, "--json").document(AddDocument.self)
+        let document = try place.add("2", Release.second, "--json").document(.added)
         expect(document.newObjects, equals: 2)
         expect(document.newBytes, equals: "<h1>two</h1>".utf8.count + "more()".utf8.count)
     }
@@ -57,7 +57,7 @@ import Testing
             let again = try place.run(
                 .castree, ["add", "release-1", "--version", "1", "--json"] + cache)
             expect(again.status, equals: 0)
-            try expect(again.document(AddDocument.self).newObjects, equals: 0)
+            try expect(again.document(.added).newObjects, equals: 0)
         }
     }
 
@@ -105,7 +105,7 @@ import Testing
 
     @Test func `add --activate makes the version current`() throws {
         try place.add("1", Release.first, "--activate")
-        let lifecycle = try place.castree("lifecycle", "--json").document(LifecycleDocument.self)
+        let lifecycle = try place.lifecycle()
         expect(lifecycle.current, equals: "1")
         try expect(
             place.contents(".castree/current/index.html"), equals: Release.first["index.html"])

@@ -7,29 +7,22 @@ import Testing
 @Suite struct AdoptTests {
     let place = Workplace()
 
-    struct Adopted: Decodable {
-        let version: String
-        let isNew: Bool
-        let becameCurrent: Bool
-        let reason: String
-    }
-
     private func adopt(_ arguments: String...) throws -> Finished {
         try place.run(.castree, ["adopt"] + arguments)
     }
 
-    private func lifecycle() throws -> LifecycleDocument {
-        try place.castree("lifecycle", "--json").document()
+    private func lifecycle() throws -> JSON {
+        try place.lifecycle()
     }
 
     @Test func `what was shipped becomes current, is embedded, and costs nothing the second time`()
         throws
     {
         try place.write(Release.first, to: "shipped")
-        let first: Adopted = try adopt("shipped", "--version", "1", "--json").document()
-        expect(first.version == "1" && first.isNew && first.becameCurrent)
+        let first = try adopt("shipped", "--version", "1", "--json").document(.adopted)
+        expect(first.version == "1" && first.isNew.isTrue && first.becameCurrent.isTrue)
         try expect(lifecycle().current == "1" && lifecycle().embedded == "1")
-        let second: Adopted = try adopt("shipped", "--version", "1", "--json").document()
+        let second = try adopt("shipped", "--version", "1", "--json").document(.adopted)
         expect(!second.isNew && !second.becameCurrent)
         try expect(adopt("shipped", "--version", "1").text.contains("adopted before"))
         // Nothing that cleans up takes it.
@@ -70,14 +63,14 @@ import Testing
     {
         try place.add("9", Release.first, "--activate")
         try place.write(Release.second, to: "shipped")
-        let late: Adopted = try adopt(
+        let late = try adopt(
             "shipped", "--version", "2", "--downloads-first", "--json"
-        ).document()
-        expect(late.isNew && !late.becameCurrent)
+        ).document(.adopted)
+        expect(late.isNew.isTrue && !late.becameCurrent)
         try expect(lifecycle().current, equals: "9")
         try place.write(["index.html": "three"], to: "shipped")
-        let next: Adopted = try adopt("shipped", "--version", "3", "--json").document()
-        expect(next.becameCurrent)
+        let next = try adopt("shipped", "--version", "3", "--json").document(.adopted)
+        expect(next.becameCurrent.isTrue)
         try expect(lifecycle().current, equals: "3")
     }
 
@@ -95,7 +88,7 @@ import Testing
             ["program.json": Self.program, "app/a.js": "run(1)", "index.html": page], to: "shipped")
         for arguments in [["--version", "build-7"], []] {
             let answer = try place.run(.castree, ["adopt", "shipped", "--json"] + arguments)
-            let adopted: Adopted = try answer.document()
+            let adopted = try answer.document(.adopted)
             expect(adopted.version, equals: "m1", "\(answer)")
         }
         try expect(place.castree("versions", "--json").text.contains("m1"))

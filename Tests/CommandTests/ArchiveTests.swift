@@ -66,7 +66,7 @@ import Testing
         )
         let added = try place.castree("add", "tree.tar", "--version", "directory", "--json")
         expect(added.status, equals: 0, "\(added.errors)")
-        try expect(added.document(AddDocument.self).files, equals: Self.files.count + 2)
+        try expect(added.document(.added).files, equals: Self.files.count + 2)
     }
 
     @Test func `an archive is the version that its directory is, twice in a row`() throws {
@@ -79,7 +79,7 @@ import Testing
             for version in [name, name, "directory"] {
                 let added = try place.castree("add", name, "--version", version, "--json")
                 expect(added.status, equals: 0, "\(added.errors)")
-                let document = try added.document(AddDocument.self)
+                let document = try added.document(.added)
                 expect(document.files == Self.files.count && document.newObjects == 0)
             }
         }
@@ -98,7 +98,7 @@ import Testing
         try zip(below: "CodePush/")
         let added = try place.castree(
             "add", "release.zip", "--version", "1", "--strip", "CodePush/", "--activate", "--json")
-        let document = try added.document(AddDocument.self)
+        let document = try added.document(.added)
         expect(document.newObjects, equals: Self.files.count)
         expect(document.newBytes, equals: Self.files.values.reduce(0) { $0 + $1.utf8.count })
         try expect(place.contents(".castree/current/css/site.css"), equals: "body {}")
@@ -201,7 +201,7 @@ import Testing
         try place.castree("gc")
         try expect(place.castree("fsck").status, equals: 0)
         let added = try place.castree("add", "release.tar", "--version", "1", "--json")
-        try expect(added.document(AddDocument.self).files, equals: Self.files.count + 1)
+        try expect(added.document(.added).files, equals: Self.files.count + 1)
         let staging = place.directory.appending(path: ".castree/staging").path
         try expect(FileManager.default.contentsOfDirectory(atPath: staging), equals: [])
     }

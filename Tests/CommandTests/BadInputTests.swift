@@ -105,10 +105,10 @@ import Testing
         try place.add("0", ["index.html": "<h1>", "other": "o"])
         try expect(place.run(.castree, arguments + ["--json"]).error().code, equals: trouble.code)
         try expect(
-            place.castree("versions", "--json").document([ListedVersion].self)
+            place.listed()
                 .map(\.version), equals: ["0"])
         try expect(
-            place.castree("du", "--json").document(UsageDocument.self).store.objects, equals: 2)
+            place.castree("du", "--json").document(.usage).store.objects, equals: 2)
         try expect(place.castree("fsck").status, equals: 0)
     }
 
@@ -147,7 +147,7 @@ import Testing
         let added = try place.castree(
             "add", "release", "--version", "1", "--follow", "--activate", "--json")
         expect(added.status, equals: 0)
-        try expect(added.document(AddDocument.self).files, equals: Release.first.count + 1)
+        try expect(added.document(.added).files, equals: Release.first.count + 1)
         try expect(
             place.contents(".castree/current/link.html"), equals: Release.first["index.html"])
         try expect(place.castree("fsck", "--deep").status, equals: 0)
@@ -217,7 +217,7 @@ import Testing
         expect(["permission", "readOnly", "notOwner"].contains(error.code))
         try expect(place.castree("fsck", "--deep").status, equals: 0)
         try expect(
-            place.castree("versions", "--json").document([ListedVersion].self).count, equals: 1)
+            place.listed().count, equals: 1)
     }
 
     // MARK: Stores that are none

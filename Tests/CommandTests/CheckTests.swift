@@ -25,7 +25,7 @@ import Testing
     func `a sound store is clean`(_ arguments: [String]) throws {
         let checked = try place.run(.castree, arguments + ["--json"])
         expect(checked.status, equals: 0)
-        let report = try checked.document(CheckDocument.self)
+        let report = try checked.document(.checked)
         expect(report.findings.isEmpty)
         expect(report.checkedObjects, equals: Release.first.count)
         expect(report.checkedBytes, equals: Release.first.values.reduce(0) { $0 + $1.utf8.count })
@@ -66,7 +66,7 @@ import Testing
         for deep in [[], ["--deep"]] {
             let checked = try place.run(.castree, ["fsck", "--json"] + deep)
             expect(checked.status, equals: 4)
-            let finding = try require(try checked.document(CheckDocument.self).findings.first)
+            let finding = try require(try checked.document(.checked).findings.first)
             expect(finding.kind, equals: "damagedObject")
             expect(finding.object, equals: address)
             expect(finding.version, equals: "1")
@@ -99,10 +99,10 @@ import Testing
         let places = "1:tools/serve, 2:tools/serve, 3:again and 3:tool"
         expect(lines.first?.contains("which is \(places)"), equals: true, "\(checked)")
         // For programs each place is a finding, as ever.
-        let report = try place.castree("fsck", "--json").document(CheckDocument.self)
+        let report = try place.castree("fsck", "--json").document(.checked)
         let found = report.findings.filter { $0.kind == kind }
         expect(
-            found.compactMap { "\($0.version ?? ""):\($0.path ?? "")" },
+            found.map { "\($0.version):\($0.path)" },
             equals: ["1:tools/serve", "2:tools/serve", "3:again", "3:tool"])
         expect(report.problems, equals: report.findings.count - 3)
         expect(checked.text.contains(": \(report.problems) problem"), "\(checked)")
@@ -115,7 +115,7 @@ import Testing
         try place.add("2", Release.second, "--activate")
         let repaired = try place.castree("fsck", "--repair", "--json")
         expect(repaired.status, equals: 1)
-        try expect(repaired.document(CheckDocument.self).findings.allSatisfy(\.repaired))
+        try expect(repaired.document(.checked).findings.allSatisfy(\.repaired.isTrue))
         try expect(place.castree("fsck").status, equals: 0)
     }
 
@@ -123,7 +123,7 @@ import Testing
         _ = try damage()
         let repaired = try place.castree("fsck", "--repair", "--json")
         expect(repaired.status, equals: 4)
-        let findings = try repaired.document(CheckDocument.self).findings
+        let findings = try repaired.document(.checked).findings
         expect(findings.map(\.kind), equals: ["damagedObject", "incompleteVersion"])
         expect(findings.map(\.repaired), equals: [true, false])
         try expect(place.castree("fsck").status, equals: 4)
@@ -160,7 +160,7 @@ import Testing
                 chmod(file.path, mode_t(mode))
             }
         }
-        let found = try place.castree("fsck", "--json").document(CheckDocument.self).findings
+        let found = try place.castree("fsck", "--json").document(.checked).findings
         expect(Set(found.map(\.kind)), equals: ["leftover"])
         try expect(place.castree("fsck", "--repair").status, equals: 1)
         try expect(place.castree("fsck").status, equals: 0)
@@ -185,9 +185,9 @@ import Testing
         for repair in [[], ["--repair"]] {
             let checked = try place.run(.castree, ["fsck", "--json"] + repair)
             expect(checked.status, equals: 4)
-            let findings = try checked.document(CheckDocument.self).findings
+            let findings = try checked.document(.checked).findings
             let finding = try require(findings.first { $0.kind == "damagedManifest" })
-            expect(finding.object == nil)
+            expect(finding.object.isNull)
             expect(!finding.repaired)
             expect(checked.text.contains("\"object\":null"))
         }
@@ -214,7 +214,7 @@ import Testing
             let checked = try place.run(.checker, arguments + ["--json"])
             expect(checked.status, equals: 0)
             try expect(
-                checked.document(CheckDocument.self).checkedObjects, equals: Release.first.count)
+                checked.document(.checked).checkedObjects, equals: Release.first.count)
         }
         try expect(place.checker("nowhere").status, equals: 8)
     }
@@ -243,7 +243,7 @@ import Testing
         try expect(place.checker("du", ".castree", "9").status, equals: 3)
         let plan = try place.castree("gc", "--dry-run", "--json")
         try expect(place.checker("gc", "--dry-run", ".castree", "--json").text, equals: plan.text)
-        let done = try place.checker("gc", ".castree", "--json").document(CollectDocument.self)
+        let done = try place.checker("gc", ".castree", "--json").document(.collected)
         expect(done.objects, equals: 2)
         try expect(place.checker("gc", "nowhere").status, equals: 3)
         try expect(place.checker("gc", "--wrong", ".castree").status, equals: 2)

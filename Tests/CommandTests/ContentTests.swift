@@ -137,12 +137,14 @@ import Testing
     func `checkout builds the tree elsewhere and tells how`(_ mode: String) throws {
         let built = try place.castree("checkout", "1", "target", "--mode", mode, "--json")
         expect(built.status, equals: 0)
-        let document = try built.document(CheckoutDocument.self)
+        let document = try built.document(.checkedOut)
         expect(document.version, equals: "1")
         expect(document.target, equals: "target")
         expect(document.mode, equals: mode)
         expect(document.files, equals: Release.first.count)
-        expect(document.linked + document.copied + document.reflinked, equals: document.files)
+        expect(
+            document.linked.number + document.copied.number + document.reflinked.number,
+            equals: document.files.number)
         if mode != "link" { expect(document.linked, equals: 0) }
         for (path, content) in Release.first {
             try expect(place.contents("target/\(path)"), equals: content)
@@ -151,7 +153,7 @@ import Testing
 
     @Test func `checkout links unless told otherwise`() throws {
         let document = try place.castree("checkout", "1", "target", "--json")
-            .document(CheckoutDocument.self)
+            .document(.checkedOut)
         expect(document.mode, equals: "link")
     }
 
@@ -170,7 +172,7 @@ import Testing
     }
 
     @Test func `missing of a complete version is empty`() throws {
-        let missing = try place.castree("missing", "1", "--json").document(MissingDocument.self)
+        let missing = try place.castree("missing", "1", "--json").document(.missing)
         expect(missing.version, equals: "1")
         expect(missing.objects.isEmpty)
         expect(missing.bytes, equals: 0)
@@ -182,7 +184,7 @@ import Testing
         // 4 where the version is the current one, 1 otherwise: its content is not back yet.
         expect([1, 4].contains(try place.castree("fsck", "--repair").status))
         let answer = try place.castree("missing", "1", "--json")
-        let missing = try answer.document(MissingDocument.self)
+        let missing = try answer.document(.missing)
         expect(missing.objects.map(\.address), equals: [address])
         expect(missing.objects.map(\.paths), equals: [["js/app.js"]])
         expect(missing.bytes, equals: Release.first["js/app.js"]?.utf8.count)
@@ -190,7 +192,7 @@ import Testing
         expect(missing.objects.map(\.sizeKnown) == [true] && !missing.isLowerBound)
         try expect(place.castree("cat", "1:js/app.js").status, equals: 3)
         try expect(place.castree("add", "release-1", "--version", "1").status, equals: 0)
-        let healed = try place.castree("missing", "1", "--json").document(MissingDocument.self)
+        let healed = try place.castree("missing", "1", "--json").document(.missing)
         expect(healed.objects.isEmpty)
         try expect(place.castree("cat", "1:js/app.js").text, equals: Release.first["js/app.js"])
     }

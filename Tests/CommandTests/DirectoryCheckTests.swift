@@ -18,18 +18,6 @@ import Testing
         }
     }
 
-    private struct Report: Decodable {
-        struct Finding: Decodable {
-            let kind: String
-            let path: String?
-            let repaired: Bool
-        }
-        let channels: Int
-        let releases: Int
-        let files: Int
-        let findings: [Finding]
-    }
-
     private var site: URL { place.directory.appending(path: "site") }
 
     /// The files of the origin below one of its directories, by their paths in the origin.
@@ -44,9 +32,9 @@ import Testing
             }
     }
 
-    private func check(_ more: String...) throws -> (status: Int32, report: Report) {
+    private func check(_ more: String...) throws -> (status: Int32, report: JSON) {
         let finished = try place.run(.castree, ["fsck", "site", "--json"] + more)
-        return (finished.status, try finished.document(Report.self))
+        return (finished.status, try finished.document(.checkedOrigin))
     }
 
     /// Each file that is not among those which releases need.
@@ -176,7 +164,7 @@ import Testing
         try harm.strike(site.appending(path: path).path)
         let (status, report) = try check("--deep")
         expect(status, equals: 4)
-        expect(report.findings.map(\.path).contains(path), "\(report)")
+        expect(report.findings.map(\.path.text).contains(path), "\(report)")
         expect(Set(report.findings.map(\.kind)).isSubset(of: ["missingFile", "damagedFile"]))
         // Packs and deliveries are in no store.
         let repaired = try place.run(
@@ -223,7 +211,7 @@ import Testing
             for text in ["{}", "{"] {
                 try place.write(["site/\(path)": text], to: ".")
                 let (status, report) = try check()
-                expect(status == 4 && report.findings.map(\.path) == [path], "\(report)")
+                expect(status == 4 && report.findings.map(\.path.text) == [path], "\(report)")
                 try expect(check("--repair").status, equals: 1)
                 try expect(check().status, equals: 0)
                 try expect(place.contents("site/\(path)"), equals: sound)

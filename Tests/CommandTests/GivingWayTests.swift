@@ -24,14 +24,6 @@ import Testing
         try place.device("status", "--json").text.contains("\"use\":\"fetches\"")
     }
 
-    private struct Download: Decodable {
-        let version: String
-        let fetched: Bool
-        let at: String?
-    }
-
-    private struct Status: Decodable { let downloads: [Download] }
-
     @Test func `to a newer release, which is not kept waiting`() throws {
         let origin = try place.origin()
         let kiosk = try fetching(origin)
@@ -66,9 +58,9 @@ import Testing
         try place.withdraw("slow")
         let told = try page.hear("up-to-date", "ready")
         expect(told.name, equals: "up-to-date")
-        let status: Status = try place.device("status", "--json").document()
+        let status = try place.device("status", "--json").document(.status)
         expect(status.downloads.map(\.version), equals: ["slow"])
-        expect(status.downloads.allSatisfy { !$0.fetched && $0.at != nil })
+        expect(status.downloads.allSatisfy { !$0.fetched && !$0.at.isNull })
         let text = try place.device("status").text
         expect(text.contains("nobody fetches it since "), "\(text)")
     }

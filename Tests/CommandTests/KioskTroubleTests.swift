@@ -35,7 +35,7 @@ import Testing
         try place.withdraw("2")
         let taken = try update()
         expect(taken.said.contains("banned") && taken.said.contains("taken back"), "\(taken)")
-        try expect(place.deviceLifecycle().pending == nil)
+        try expect(place.deviceLifecycle().pending.isNull)
         try kiosk.hear("version 2 no longer waits")
         try expect(kiosk.served.end().status, equals: 0)
         let next = try Kiosk(place, origin.url)
@@ -43,12 +43,6 @@ import Testing
     }
 
     @Test func `answers that say the same are one event, however often they come`() throws {
-        struct Event: Decodable {
-            let event: String
-            let times: Int
-            let since: String?
-            let sentence: String
-        }
         let origin = try place.origin()
         let kiosk = try Kiosk(showingFirst: place, origin.url)
         let page = try kiosk.page()
@@ -56,10 +50,10 @@ import Testing
             try expect(page.post("update").status, equals: 202)
             _ = try page.hear("up-to-date")
         }
-        let checks: [Event] = try place.device("log", "--json").document([Event].self)
+        let checks = try place.device("log", "--json").document(.events)
             .filter { $0.event == "check" }
-        expect(checks.map(\.times) == [1, 3] && checks[1].since != nil, "\(checks)")
-        expect(checks[1].sentence.hasSuffix("nothing new (3 times in a row)"), "\(checks)")
+        expect(checks.map(\.times) == [1, 3] && !checks[1].since.isNull, "\(checks)")
+        expect(checks[1].sentence.text.hasSuffix("nothing new (3 times in a row)"), "\(checks)")
         try expect(place.device("status").text.contains("nothing new"))
     }
 

@@ -32,11 +32,6 @@ import Testing
         try place.castree("init")
     }
 
-    private struct Document: Decodable {
-        let leftOut: [String]
-        let unwanted: [String]
-    }
-
     private func add(_ words: String...) throws -> Finished {
         let added = try place.run(.castree, ["add", "--no-sync"] + words)
         expect(added.status, equals: 0, "\(added)")
@@ -62,7 +57,7 @@ import Testing
             expect(lines.contains { $0.contains(words) }, "\(added)")
         }
         try expect(add(source, "--version", "1", "--quiet").errors, equals: "")
-        let document = try add(source, "--version", "1", "--json").document(Document.self)
+        let document = try add(source, "--version", "1", "--json").document(.leftOut)
         expect(
             document.unwanted,
             equals: [".DS_Store", ".env", "node_modules/", "sub/.npmrc", "tls.pem"])
@@ -116,8 +111,8 @@ import Testing
         }
         let other = try place.castree(
             "adopt", "v", "--version", "2", "--json", "--exclude", "node_modules")
-        try expect(other.document(Document.self).leftOut.contains(".git/"))
-        try expect(other.document(Document.self).unwanted.contains(".env"))
+        try expect(other.document(.leftOut).leftOut.contains(".git/"))
+        try expect(other.document(.leftOut).unwanted.contains(".env"))
     }
 
     @Test func `is named by a pattern that can match something, or nothing is done`() throws {

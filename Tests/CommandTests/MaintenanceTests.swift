@@ -14,17 +14,17 @@ import Testing
 
     @Test func `gc deletes exactly what its dry run announced`() throws {
         try place.castree("retire", "2")
-        let planned = try place.castree("gc", "--dry-run", "--json").document(CollectDocument.self)
+        let planned = try place.castree("gc", "--dry-run", "--json").document(.collected)
         expect(planned.objects, equals: 2)
         expect(planned.bytes, equals: "<h1>two</h1>more()".utf8.count)
-        expect(planned.dryRun)
+        expect(planned.dryRun.isTrue)
         let answer = try place.castree("gc", "--json")
         expect(answer.status, equals: 0)
-        let done = try answer.document(CollectDocument.self)
+        let done = try answer.document(.collected)
         expect(done.objects, equals: planned.objects)
         expect(done.bytes, equals: planned.bytes)
         expect(!done.dryRun)
-        try expect(place.castree("gc", "--json").document(CollectDocument.self).objects, equals: 0)
+        try expect(place.castree("gc", "--json").document(.collected).objects, equals: 0)
         try expect(place.castree("fsck", "--deep").status, equals: 0)
     }
 
@@ -39,10 +39,10 @@ import Testing
 
     @Test func `retire says what the next gc frees, and gc says that it did`() throws {
         let own = "<h1>two</h1>more()".utf8.count
-        let retired = try place.castree("retire", "2", "--json").document(RetireDocument.self)
+        let retired = try place.castree("retire", "2", "--json").document(.retired)
         expect(retired.unusedObjects == 2 && retired.unusedBytes == own, "\(retired)")
         expect(retired.references > retired.unusedObjects)
-        let collected = try place.castree("gc", "--json").document(CollectDocument.self)
+        let collected = try place.castree("gc", "--json").document(.collected)
         expect(collected.objects == 2 && collected.bytes == own, "\(collected)")
         // In words, and of a version that shares all it has.
         try place.add("3", Release.second)
@@ -58,14 +58,15 @@ import Testing
         try place.add("3", ["index.html": "<h1>three</h1>"])
         let arguments = ["gc", "--keep", "1", "--older-than", "0s", "--max-size", "1", "--json"]
         let planned = try place.run(.castree, arguments + ["--dry-run"])
-            .document(RetentionDocument.self)
+            .document(.retention)
         // "1" is current, "3" is the newest.
         expect(planned.retired.map(\.version), equals: ["2"])
         expect(planned.kept.map(\.version), equals: ["3", "1"])
-        expect((planned.retired + planned.kept).allSatisfy { $0.reason.contains(" ") })
+        expect(
+            (planned.retired.elements + planned.kept).allSatisfy { $0.reason.text.contains(" ") })
         expect(planned.objects, equals: 2)
-        expect(planned.retired.first?.bytes, equals: "<h1>two</h1>more()".utf8.count)
-        let done = try place.run(.castree, arguments).document(RetentionDocument.self)
+        expect(planned.retired[0].bytes, equals: "<h1>two</h1>more()".utf8.count)
+        let done = try place.run(.castree, arguments).document(.retention)
         expect(done.retired.map(\.version), equals: ["2"])
         expect(done.objects == planned.objects && done.bytes == planned.bytes)
         expect(done.bytesLeft == planned.bytesLeft && done.maxBytes == 1)
@@ -77,13 +78,13 @@ import Testing
         for number in 3...6 { try place.add("\(number)", ["index.html": "\(number)"]) }
         for version in ["1", "2", "3", "4", "5"] {
             try place.castree("activate", version)
-            let boot = try place.castree("boot", "--json").document(BootDocument.self)
-            try place.castree("confirm", version, "--token", boot.token)
+            let boot = try place.boot()
+            try place.castree("confirm", version, "--token", boot.token.text)
         }
         try place.castree("protect", "1")
         func gone(_ arguments: String...) throws -> [String] {
             let plan = try place.run(.castree, ["gc", "--dry-run", "--json"] + arguments)
-            return try plan.document(RetentionDocument.self).retired.map(\.version)
+            return try plan.document(.retention).retired.map(\.version.text)
         }
         try expect(gone("--keep", "0"), equals: ["6"])
         try expect(gone("--keep-good", "2"), equals: ["3", "2"])
@@ -121,7 +122,7 @@ import Testing
     @Test func `du tells store, versions and largest objects`() throws {
         let answer = try place.castree("du", "--json")
         expect(answer.status, equals: 0)
-        let usage = try answer.document(UsageDocument.self)
+        let usage = try answer.document(.usage)
         let bytes = { (files: [String: String]) in files.values.reduce(0) { $0 + $1.utf8.count } }
         let apparent = bytes(Release.first) + bytes(Release.second)
         expect(usage.store.objects, equals: 8)
@@ -130,15 +131,15 @@ import Testing
             usage.store.objectBytes, equals: bytes(Release.first) + "<h1>two</h1>more()".utf8.count)
         expect(usage.store.stagedBytes == 0 && usage.store.unreferencedBytes == 0)
         expect(usage.store.diskBytes > 0)
-        expect(
-            abs(usage.store.ratio - Double(apparent) / Double(usage.store.objectBytes)) < 1e-9)
+        let ratio = Double(apparent) / usage.store.objectBytes.double
+        expect(abs(usage.store.ratio.double - ratio) < 1e-9)
         expect(usage.versions.map(\.version), equals: ["2", "1"])
         expect(usage.versions[1].files, equals: Release.first.count)
         expect(usage.versions[1].apparentBytes, equals: bytes(Release.first))
         expect(usage.versions[1].uniqueBytes, equals: "<h1>one</h1>".utf8.count)
         expect(
             usage.versions[1].sharedBytes, equals: bytes(Release.first) - "<h1>one</h1>".utf8.count)
-        expect(usage.largest.map(\.bytes), equals: usage.largest.map(\.bytes).sorted(by: >))
+        expect(usage.largest.map(\.bytes), equals: usage.largest.map(\.bytes).sorted { $0 > $1 })
         let app = try require(usage.largest.first { $0.paths.contains("1:js/app.js") })
         expect(app.references, equals: 2)
         expect(app.paths.contains("2:js/app.js"))
@@ -146,7 +147,7 @@ import Testing
 
     @Test func `du shows the versions asked for, and as many objects as asked for`() throws {
         let usage = try place.castree("du", "1", "--largest", "3", "--json")
-            .document(UsageDocument.self)
+            .document(.usage)
         expect(usage.versions.map(\.version), equals: ["1"])
         expect(usage.largest.count, equals: 3)
     }
@@ -160,8 +161,8 @@ import Testing
 
     @Test func `report tells everything but secrets and content`() throws {
         try place.castree("boot")
-        let boot = try place.castree("lifecycle", "--json").document(LifecycleDocument.self).boot
-        let token = try require(boot?.token)
+        let boot = try place.lifecycle().boot
+        let token = try require(boot.token)
         let document = try place.castree("report", "--json")
         expect(document.status, equals: 0)
         let members = try document.members()
@@ -172,21 +173,21 @@ import Testing
         let text = try place.castree("report")
         expect(text.text.contains("castree 0.1.0"))
         for report in [document, text] {
-            expect(!report.text.contains(token))
+            expect(!report.text.contains(token.text))
             expect(!report.text.contains("index.html"))
         }
     }
 
     @Test func `report tells what the commands before it have done`() throws {
-        let boot = try place.castree("boot", "--json").document(BootDocument.self)
-        try place.castree("confirm", "1", "--token", boot.token)
+        let boot = try place.boot()
+        try place.castree("confirm", "1", "--token", boot.token.text)
         try place.castree("activate", "2", "--at-next-boot")
         try place.castree("boot")
         try place.castree("rollback", "--reason", "see http://user:pw@h.example/?key=secret")
         try place.castree("forgive", "2")
         try place.castree("retire", "2")
         try place.castree("gc")
-        let report = try place.castree("report", "--json").document(ReportDocument.self)
+        let report = try place.castree("report", "--json").document(.report)
         let names = report.events.map(\.event)
         expect(
             names,
@@ -195,7 +196,7 @@ import Testing
                 "rollback", "forgive", "retire", "collect",
             ])
         expect(report.events.map(\.sequence), equals: Array(1...report.events.count))
-        expect(report.events.allSatisfy { $0.at.hasSuffix("Z") && !$0.sentence.isEmpty })
+        expect(report.events.allSatisfy { $0.at.text.hasSuffix("Z") && !$0.sentence.text.isEmpty })
         let text = try place.castree("report").text
         expect(text.contains("went back from version 2 to 1: see http://h.example/?key=*"))
         expect(!text.contains("secret") && !text.contains("user:pw"))

@@ -37,22 +37,11 @@ import Testing
     private static let check =
         "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0"
 
-    private struct Update: Decodable {
-        struct Info: Decodable {
-            let download_url: String
-            let is_available: Bool
-            let label: String
-            let package_hash: String
-            let package_size: Int
-        }
-        let update_info: Info
-    }
-
-    private func update(_ served: Served, hash: String? = nil) throws -> Update.Info {
+    private func update(_ served: Served, hash: String? = nil) throws -> JSON {
         let query = hash.map { "&package_hash=\($0)" } ?? ""
         let answer = try served.get(Self.check + query, [:])
         expect(answer.status == 200 && answer.head.contains("content-type: application/json"))
-        return try JSONDecoder().decode(Update.self, from: Data(answer.body.utf8)).update_info
+        return try JSON(answer.body).update_info
     }
 
     /// The target that a URL of the operator's base leads to.
@@ -98,7 +87,7 @@ import Testing
             in: place.directory,
             environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
         ).finished()
-        return try done.document([String: String].self)
+        return try JSON(done.output).members.mapValues(\.text)
     }
 
     @Test func `a CodePush client gets a full archive, in ranges too, and then the difference`()
@@ -107,10 +96,10 @@ import Testing
         let served = try serve()
         expect(served.ready.hasSuffix("to clients of capgo, chcp, codepush, hot-updater\n"))
         let first = try update(served)
-        let path = try target(first.download_url)
+        let path = try target(first.download_url.text)
         let whole = try fetch(served, path)
-        expect(whole.status == 200 && whole.bytes.count == first.package_size)
-        expect(whole.head.contains("Content-Length: \(first.package_size)\r\n"))
+        expect(whole.status == 200 && whole.bytes.count == first.package_size.number)
+        expect(whole.head.contains("Content-Length: \(first.package_size.number)\r\n"))
         expect(
             !whole.head.lowercased().contains("transfer-encoding") && !whole.head.contains("evil"))
         let one = [
@@ -122,7 +111,9 @@ import Testing
         let tag = try require(
             whole.head.split(separator: "\r\n").first { $0.hasPrefix("ETag: ") }
         ).dropFirst(6)
-        for cut in [1, 30, 31, 50, 90, 200, first.package_size - 22, first.package_size - 1] {
+        for cut in [
+            1, 30, 31, 50, 90, 200, first.package_size.number - 22, first.package_size.number - 1,
+        ] {
             let left = try fetch(served, path, "Range: bytes=0-\(cut - 1)")
             let right = try fetch(served, path, "Range: bytes=\(cut)-", "If-Range: \(tag)")
             expect(left.status == 206 && right.status == 206)
@@ -130,16 +121,17 @@ import Testing
         }
         let head = try fetch(served, Array(path.utf8), method: "HEAD")
         expect(head.status == 200 && head.bytes.isEmpty)
-        expect(head.head.contains("Content-Length: \(first.package_size)\r\n"))
+        expect(head.head.contains("Content-Length: \(first.package_size.number)\r\n"))
         try expect(fetch(served, path, "If-None-Match: \(tag)").status, equals: 304)
-        try expect(fetch(served, path, "Range: bytes=\(first.package_size)-").status, equals: 416)
+        try expect(
+            fetch(served, path, "Range: bytes=\(first.package_size.number)-").status, equals: 416)
 
         try place.add("2", ["index.html": "<h1>two</h1>", "index.ios.bundle": "ios"])
         try castree("publish", "2", "origin", "--no-sync", "--no-packs")
-        let second = try update(served, hash: first.package_hash)
-        expect(second.is_available && second.label != first.label)
-        let difference = try fetch(served, try target(second.download_url))
-        expect(difference.bytes.count, equals: second.package_size)
+        let second = try update(served, hash: first.package_hash.text)
+        expect(second.is_available.isTrue && second.label != first.label)
+        let difference = try fetch(served, try target(second.download_url.text))
+        expect(difference.bytes.count, equals: second.package_size.number)
         let files = try unpacked(difference.bytes)
         expect(
             files,
@@ -147,10 +139,10 @@ import Testing
                 "CodePush/index.html": "<h1>two</h1>",
                 "hotcodepush.json": "{\"deletedFiles\":[\"CodePush/js/ü.js\",\"CodePush/js\"]}",
             ])
-        try expect(update(served, hash: second.package_hash).is_available, equals: false)
+        try expect(update(served, hash: second.package_hash.text).is_available, equals: false)
         // A release that is taken back is served to nobody any more.
         try castree("withdraw", "2", "origin", "--no-sync")
-        try expect(fetch(served, try target(second.download_url)).status, equals: 404)
+        try expect(fetch(served, try target(second.download_url.text)).status, equals: 404)
         try expect(served.end().errors.isEmpty)
     }
 
@@ -164,11 +156,11 @@ import Testing
             .castree, ["publish", "2", "origin", "--no-packs"], in: place.directory)
         var labels: Set<String> = []
         let end = ContinuousClock.now + .seconds(60)
-        while labels.isSubset(of: [old.label]), ContinuousClock.now < end {
+        while labels.isSubset(of: [old.label.text]), ContinuousClock.now < end {
             let now = try update(served)
-            labels.insert(now.label)
-            let archive = try fetch(served, try target(now.download_url))
-            expect(archive.status == 200 && archive.bytes.count == now.package_size)
+            labels.insert(now.label.text)
+            let archive = try fetch(served, try target(now.download_url.text))
+            expect(archive.status == 200 && archive.bytes.count == now.package_size.number)
         }
         try expect(publisher.finished().status, equals: 0)
         try expect(update(served).label != old.label)
@@ -180,12 +172,9 @@ import Testing
         let nil36 = "00000000-0000-0000-0000-000000000000"
         let bundle = try served.get(
             "/for/hot-updater/app-version/ios/1.0.0/production/\(nil36)/\(nil36)", [:])
-        struct Bundle: Decodable {
-            let status, fileUrl, fileHash: String
-        }
-        let found = try JSONDecoder().decode(Bundle.self, from: Data(bundle.body.utf8))
+        let found = try JSON(bundle.body)
         expect(found.status, equals: "UPDATE")
-        let archive = try fetch(served, try target(found.fileUrl))
+        let archive = try fetch(served, try target(found.fileUrl.text))
         try Data(archive.bytes).write(to: place.directory.appending(path: "bundle.zip"))
         let sum = try Running(
             URL(filePath: "/usr/bin/env"),
@@ -196,12 +185,11 @@ import Testing
             in: place.directory,
             environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
         ).finished()
-        expect(sum.text, equals: found.fileHash + "\n")
+        expect(sum.text, equals: found.fileHash.text + "\n")
         // chcp's clients send names beyond ASCII as they are.
         let json = try served.get("/for/chcp/web/chcp.json", [:])
-        struct Config: Decodable { let content_url: String }
-        let config = try JSONDecoder().decode(Config.self, from: Data(json.body.utf8))
-        let folder = try target(config.content_url)
+        let config = try JSON(json.body)
+        let folder = try target(config.content_url.text)
         for name in ["js/ü.js", "js/%C3%BC.js", "js/%c3%bc.js"] {
             let file = try fetch(served, Array("\(folder)/\(name)".utf8))
             expect(file.status == 200 && file.bytes == Array("run(1)".utf8), "\(name)")
@@ -225,11 +213,7 @@ import Testing
         let printed = try place.castree(
             "origin", "answer", "origin", "POST", "/for/capgo/updates", "--body", "post.json",
             "--json")
-        struct Printed: Decodable {
-            let status: Int
-            let body: String
-        }
-        let said = try printed.document(Printed.self)
+        let said = try printed.document(.answer)
         expect(said.status == 200 && said.body == answer.body)
         try expect(served.end().errors.isEmpty)
     }
@@ -247,9 +231,9 @@ import Testing
         try castree("publish", "3", "origin", "--no-sync", "--no-packs")
         let served = try serve()
         let update = try update(served)
-        let path = try target(update.download_url)
+        let path = try target(update.download_url.text)
         let whole = try fetch(served, path)
-        expect(whole.bytes.count, equals: update.package_size)
+        expect(whole.bytes.count, equals: update.package_size.number)
         let socket = try TestSocket.connected(to: served.port)
         let request = "GET \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         _ = write(socket, request, request.utf8.count)

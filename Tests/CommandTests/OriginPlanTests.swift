@@ -28,12 +28,7 @@ import Testing
 
     /// The archives and the differences of all that is offered.
     private func archives() throws -> [String] {
-        struct Pointer: Decodable {
-            struct Release: Decodable { let content: String }
-            let releases: [Release]
-        }
-        let pointer = try JSONDecoder().decode(
-            Pointer.self, from: Data(place.contents("bucket/app/channels/stable.json").utf8))
+        let pointer = try JSON(place.contents("bucket/app/channels/stable.json"))
         let contents = pointer.releases.map(\.content)
         let root = "/for/codepush/archives/"
         return contents.map { "\(root)\($0).zip" }

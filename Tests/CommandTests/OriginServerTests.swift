@@ -44,12 +44,7 @@ import Testing
         let ended = try served.end()
         expect(ended.status == 0 && ended.errors.isEmpty, "\(ended)")
         let json = try serve("--json")
-        struct Ready: Decodable {
-            let url: String
-            let port: Int
-            let systems: [String]
-        }
-        let ready = try JSONDecoder().decode(Ready.self, from: Data(json.ready.utf8))
+        let ready = try JSON(json.ready)
         expect(ready.url == "http://127.0.0.1:\(ready.port)" && ready.systems.isEmpty)
         try expect(json.end(SIGINT).status, equals: 130)
     }
@@ -233,15 +228,6 @@ import Testing
         expect(text.status, equals: 0)
         expect(
             text.text.hasPrefix("HTTP/1.1 200 OK\n") && text.text.hasSuffix("\n\n<h1>one</h1>\n"))
-        struct Answer: Decodable {
-            struct Field: Decodable {
-                let name, value: String
-            }
-            let status: Int
-            let fields: [Field]
-            let bytes: Int
-            let body: String?
-        }
         // Who sends the file just now goes on with what it had.
         try place.write(["part": "before"], to: ".")
         let (part, kept) = (
@@ -251,7 +237,7 @@ import Testing
         let json = try place.castree(
             "origin", "answer", "origin", "GET", "https://u.example.org" + path, "--header",
             "Range: bytes=4-6", "--json", "--output", "part")
-        let answer = try json.document(Answer.self)
+        let answer = try json.document(.answer)
         expect(answer.status == 206 && answer.body == "one" && answer.bytes == 3)
         expect(answer.fields.contains { $0.name == "etag" && $0.value == "\"\(address)\"" })
         try expect(place.contents("part") == "one" && place.contents("kept") == "before")

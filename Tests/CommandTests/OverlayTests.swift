@@ -112,7 +112,7 @@ import Testing
         let address =
             try layers.place.run(
                 .castree, ["--store", lower.path, "show", "3", "--json"]
-            ).document(ShownVersion.self).entries.first?.address ?? ""
+            ).document(.shown).entries[0].address.text
         let object = lower.appending(path: "objects/\(address.prefix(2))/\(address.dropFirst(2))")
         try files.removeItem(at: object)
         try files.createDirectory(
@@ -130,7 +130,7 @@ import Testing
         let addresses =
             try layers.place.run(
                 .castree, ["--store", lower.path, "show", "1", "--json"]
-            ).document(ShownVersion.self).entries.map(\.address)
+            ).document(.shown).entries.map(\.address)
         let files = FileManager.default
         try files.moveItem(
             at: lower.appending(path: "versions/1"), to: lower.appending(path: "versions/1 (old)"))

@@ -12,50 +12,11 @@ import Testing
         try place.add("2", Release.second)
     }
 
-    struct PublishDocument: Decodable, Equatable {
-        let version: String
-        let origin: String
-        let objects: Int
-        let bytes: Int
-        let channel: String
-        let reusedObjects: Int
-        let reusedBytes: Int
-        let manifest: String
-        let sequence: Int
-        let changed: Bool
-        let dryRun: Bool
-    }
-
-    struct WithdrawDocument: Decodable {
-        let version: String
-        let origin: String
-        let channel: String
-        let sequence: Int
-        let offered: String?
-        let embedded: Bool
-    }
-
-    struct PruneDocument: Decodable {
-        let origin: String
-        let entry: Int
-        let epoch: Int
-        let releases: Int
-        let files: Int
-        let bytes: Int
-        let waiting: Int
-        let waitingBytes: Int
-        let refused: Int
-        let unknown: Int
-        let uploads: Int
-        let requests: Int
-        let dryRun: Bool
-    }
-
-    private func publish(_ arguments: String...) throws -> PublishDocument {
+    private func publish(_ arguments: String...) throws -> JSON {
         let answer = try place.run(
             .castree, ["publish"] + arguments + ["site", "--no-sync", "--json"])
         expect(answer.status, equals: 0, "\(answer)")
-        return try answer.document()
+        return try answer.document(.published)
     }
 
     @Test
@@ -105,11 +66,11 @@ import Testing
         let first = try publish("1")
         expect(first.objects == 6 && first.reusedObjects == 0)
         expect(first.bytes, equals: Release.first.values.reduce(0) { $0 + $1.utf8.count })
-        expect(first.channel == "stable" && first.origin == "site" && first.changed)
+        expect(first.channel == "stable" && first.origin == "site" && first.changed.isTrue)
         let second = try publish("2")
         expect(second.objects, equals: 2)
         expect(second.bytes, equals: "<h1>two</h1>more()".utf8.count)
-        expect(second.sequence, equals: first.sequence + 1)
+        expect(second.sequence, equals: first.sequence.number + 1)
         let again = try publish("2")
         expect(again.objects == 0 && again.bytes == 0 && !again.changed)
         expect(again.sequence, equals: second.sequence)
@@ -130,7 +91,7 @@ import Testing
 
     @Test func `publish with --dry-run writes nothing`() throws {
         let planned = try publish("1", "--dry-run")
-        expect(planned.objects == 6 && planned.dryRun)
+        expect(planned.objects == 6 && planned.dryRun.isTrue)
         expect(!place.exists("site"))
         try expect(
             place.castree("publish", "1", "site", "--dry-run").text.hasPrefix("Would publish"))
@@ -215,15 +176,10 @@ import Testing
     @Test func `a whole origin is copied from one directory to another, and what has come since`()
         throws
     {
-        struct CopyDocument: Decodable {
-            let files: Int
-            let found: Int
-            let channels: Int
-        }
-        func copy() throws -> CopyDocument {
+        func copy() throws -> JSON {
             try place.run(
                 .castree, ["publish", "--all-of", "site", "copy", "--no-sync", "--json"]
-            ).document()
+            ).document(.copied)
         }
         _ = try publish("1")
         let first = try copy()
@@ -258,7 +214,7 @@ import Testing
         let second = try publish("2")
         let answer = try place.castree("withdraw", "2", "site", "--json")
         expect(answer.status, equals: 0)
-        let document = try answer.document(WithdrawDocument.self)
+        let document = try answer.document(.withdrawn)
         expect(document.offered == "1" && !document.embedded)
         expect(document.sequence > second.sequence)
         try expect(place.release()["version"] as? String == "1")
@@ -271,18 +227,18 @@ import Testing
         _ = try publish("1")
         _ = try publish("2")
         let kept = try place.castree("prune", "site", "--keep", "1", "--json")
-            .document(PruneDocument.self)
+            .document(.pruned)
         expect(kept.releases == 1 && kept.files == 0)
         let page = try place.address(of: "index.html", in: "1")
         let object = "site/objects/\(page.prefix(2))/\(page.dropFirst(2))"
         expect(place.exists(object))
         let planned = try place.castree("prune", "site", "--grace", "0s", "--dry-run", "--json")
-            .document(PruneDocument.self)
+            .document(.pruned)
         let done = try place.castree("prune", "site", "--grace", "0s", "--json")
-            .document(PruneDocument.self)
+            .document(.pruned)
         // What only the first release had: its page, the empty file, its manifest and its packs.
         expect(done.files > 3 && done.bytes > 0 && done.waiting == 0 && !place.exists(object))
-        expect(planned.dryRun && !done.dryRun)
+        expect(planned.dryRun.isTrue && !done.dryRun)
         try expect(place.castree("prune", "site", "--grace", "soon").status, equals: 2)
         try expect(place.castree("prune", "site").text.hasPrefix("Deleted 0 files, 0 B."))
     }
@@ -295,9 +251,9 @@ import Testing
         let numbers = try running.map { program in
             let answer = try program.finished()
             expect(answer.status, equals: 0, "\(answer)")
-            return try answer.document(PublishDocument.self).sequence
+            return try answer.document(.published).sequence
         }
-        expect(abs(numbers[0] - numbers[1]), equals: 1)
+        expect(abs(numbers[0].number - numbers[1].number), equals: 1)
         try expect((place.pointer()["releases"] as? [Any])?.count, equals: 2)
     }
 }

@@ -11,8 +11,10 @@ import Testing
 
     /// Starts what waits and vouches for it.
     private func start() throws {
-        let boot = try place.device("boot", "--json").document(BootDocument.self)
-        try expect(place.device("confirm", boot.version, "--token", boot.token).status, equals: 0)
+        let boot = try place.device("boot", "--json").document(.boot)
+        try expect(
+            place.device("confirm", boot.version.text, "--token", boot.token.text).status, equals: 0
+        )
     }
 
     @Test func `an origin that is away is 23`() throws {
@@ -43,26 +45,22 @@ import Testing
     }
 
     @Test func `channels says whether a roll-out reaches this device`() throws {
-        struct Offers: Decodable {
-            struct Release: Decodable { let reachesDevice: Bool? }
-            let releases: [Release]
-        }
-        func told(_ arguments: String...) throws -> (text: String, reaches: Bool?) {
+        func told(_ arguments: String...) throws -> (text: String, reaches: JSON) {
             let words = ["channels", "site"] + arguments
             let text = try place.run(.castree, ["--store", "device"] + words).text
             let answer = try place.run(.castree, ["--store", "device"] + words + ["--json"])
-            let offers = try answer.document([Offers].self)
-            return (text, offers.first?.releases.first?.reachesDevice)
+            let offers = try answer.document(.channels)
+            return (text, offers[0].releases[0].reachesDevice)
         }
         try place.publish("2", "--rollout", "0")
         // Nobody has drawn one yet, and asking draws none.
         let unknown = try told()
-        expect(unknown.reaches == nil && unknown.text.contains("--device ID says it"), "\(unknown)")
+        expect(unknown.reaches.isNull && unknown.text.contains("--device ID says it"), "\(unknown)")
         expect(!place.exists("device"))
         // A name that cannot be read is no reason to say nothing of the origin.
         try expect(place.device("init", "--no-sync").status, equals: 0)
         try place.write(["device.json": String(repeating: " ", count: 5000)], to: "device")
-        try expect(told().reaches == nil)
+        try expect(told().reaches.isNull)
         try FileManager.default.removeItem(at: place.directory.appending(path: "device"))
         try expect(place.device("pull", "site").status, equals: 0)
         let passedOver = try told()
@@ -80,7 +78,7 @@ import Testing
         // It is what a pull of that device does.
         try expect(place.device("pull", "site", "--json").text.contains("\"version\":\"2\""))
         try place.publish("2")
-        try expect(told().reaches == nil)
+        try expect(told().reaches.isNull)
     }
 
     @Test func `a banned release is 20, and forgiven it is none`() throws {
@@ -114,7 +112,7 @@ import Testing
         try place.withdraw("2")
         try expect(place.device("pull", "site").status, equals: 20)
         let after = try place.deviceLifecycle()
-        expect(after.pending == nil && after.current == "1")
+        expect(after.pending.isNull && after.current == "1")
         let log = try place.device("log").text
         expect(log.contains("version 2 no longer waits"), "\(log)")
     }
@@ -139,7 +137,7 @@ import Testing
     @Test func `a mandatory release that waits is 25, and boot obeys it`() throws {
         try expect(place.device("pull", "site").status, equals: 0)
         // Version 1 has started, and nobody has confirmed it.
-        let first = try place.device("boot", "--json").document(BootDocument.self)
+        let first = try place.device("boot", "--json").document(.boot)
         expect(first.version == "1" && !first.mandatory)
         try place.publish("2", "--mandatory")
         let answer = try place.device("pull", "site", "--json")
@@ -150,15 +148,15 @@ import Testing
         let status = try place.device("status")
         expect(status.status == 0 && status.text.contains("2, mandatory"), "\(status)")
         try expect(place.device("status", "--json").text.contains("\"mandatory\":true"))
-        let boot = try place.device("boot", "--json").document(BootDocument.self)
-        expect(boot.version == "2" && boot.mandatory && boot.rolledBackFrom == nil)
-        try expect(place.device("confirm", "2", "--token", boot.token).status, equals: 0)
+        let boot = try place.device("boot", "--json").document(.boot)
+        expect(boot.version == "2" && boot.mandatory.isTrue && boot.rolledBackFrom.isNull)
+        try expect(place.device("confirm", "2", "--token", boot.token.text).status, equals: 0)
         try expect(place.device("pull", "site").status, equals: 0)
         try expect(place.device("status", "--json").text.contains("\"mandatory\":false"))
         // Version 1 was left before it could prove itself: neither good nor bad.
-        let after: LifecycleDocument = try place.device("lifecycle", "--json").document()
+        let after = try place.device("lifecycle", "--json").document(.lifecycle)
         expect(after.knownGood == ["2"] && after.bad.isEmpty)
-        try expect(!place.device("boot", "--json").document(BootDocument.self).mandatory)
+        try expect(!place.device("boot", "--json").document(.boot).mandatory)
     }
 
     @Test func `what replaces a mandatory release that was never shown is mandatory`() throws {
@@ -170,7 +168,7 @@ import Testing
         try place.withdraw("2")
         try place.publish("3")
         try expect(place.device("pull", "site").status, equals: 25)
-        try expect(place.device("boot", "--json").document(BootDocument.self).mandatory)
+        try expect(place.device("boot", "--json").document(.boot).mandatory.isTrue)
     }
 
     @Test func `a group's release is for its devices, and of several groups one is enough`() throws

@@ -14,37 +14,6 @@ import Testing
         try place.add("2", Release.second)
     }
 
-    struct PullDocument: Decodable {
-        let version: String
-        let files: Int
-        let objects: Int
-        let bytes: Int
-        let reusedObjects: Int
-        let reusedBytes: Int
-        let resumedBytes: Int
-        let requests: Int
-        let current: Bool
-        let pending: Bool
-    }
-
-    struct PlanDocument: Decodable {
-        let version: String
-        let files: Int
-        let objects: Int
-        let bytes: Int
-        let dryRun: Bool
-    }
-
-    struct NothingDocument: Decodable {
-        let version: String?
-        let reasons: [String]
-    }
-
-    struct LifecycleDocument: Decodable {
-        let current: String?
-        let pending: String?
-    }
-
     private func publish(_ arguments: String...) throws {
         let answer = try place.run(
             .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
@@ -59,8 +28,8 @@ import Testing
         try place.origin()
     }
 
-    private func lifecycle() throws -> LifecycleDocument {
-        try place.castree("--store", "device", "lifecycle", "--json").document()
+    private func lifecycle() throws -> JSON {
+        try place.castree("--store", "device", "lifecycle", "--json").document(.lifecycle)
     }
 
     @Test func `pull --release takes a certain one of the releases, or says which there are`()
@@ -70,8 +39,8 @@ import Testing
         try publish("2")
         let answer = try pull("site", "--release", "1", "--keep", "--json")
         expect(answer.status, equals: 0, "\(answer)")
-        try expect(answer.document(PullDocument.self).version, equals: "1")
-        try expect(lifecycle().pending == nil)
+        try expect(answer.document(.pulled).version, equals: "1")
+        try expect(lifecycle().pending.isNull)
         let absent = try pull("site", "--release", "3")
         // What was named is not there; that is neither a ban (20) nor an origin that is not reached (23).
         expect(absent.status, equals: 3)
@@ -90,18 +59,18 @@ import Testing
                 "version", "files", "objects", "bytes", "reusedObjects", "reusedBytes",
                 "resumedBytes", "requests",
             ]))
-        let first = try answer.document(PullDocument.self)
+        let first = try answer.document(.pulled)
         expect(first.version == "1" && first.files == 6 && first.objects == 6)
         expect(first.bytes, equals: Release.first.values.reduce(0) { $0 + $1.utf8.count })
         expect(first.reusedObjects == 0 && first.resumedBytes == 0)
         expect(first.requests, equals: (try origin.requests().count))
-        expect(first.pending && !first.current)
+        expect(first.pending.isTrue && !first.current)
         try publish("2")
-        let second = try pull(origin.url, "--json").document(PullDocument.self)
+        let second = try pull(origin.url, "--json").document(.pulled)
         expect(second.objects == 2 && second.bytes == "<h1>two</h1>more()".utf8.count)
         expect(second.reusedObjects, equals: 4)
         let count = try origin.requests().count
-        let again = try pull(origin.url, "--json").document(PullDocument.self)
+        let again = try pull(origin.url, "--json").document(.pulled)
         expect(again.objects == 0 && again.requests == 1)
         try expect(origin.requests().count, equals: count + 1)
         let boot = try place.castree("--store", "device", "boot")
@@ -121,17 +90,6 @@ import Testing
         expect(again.status == 0 && again.text.hasPrefix("The store already has version 1."))
     }
 
-    struct ChannelDocument: Decodable {
-        struct Offered: Decodable {
-            let version: String?
-            let embedded: Bool
-            let mandatory: Bool
-            let perMille: Int
-        }
-        let channel: String
-        let releases: [Offered]
-    }
-
     @Test func `channels lists what an origin offers, on a server and in a directory`() throws {
         try publish("1")
         try publish("2", "--channel", "beta", "--mandatory")
@@ -139,7 +97,7 @@ import Testing
         for url in [origin.url, "site"] {
             let answer = try place.run(.castree, ["channels", url, "--json"])
             expect(answer.status, equals: 0, "\(answer)")
-            let channels = try answer.document([ChannelDocument].self)
+            let channels = try answer.document(.channels)
             expect(channels.map(\.channel), equals: ["beta", "stable"])
             expect(channels.map { $0.releases.map(\.version) }, equals: [["2"], ["1"]])
             expect(channels.map { $0.releases.map(\.mandatory) }, equals: [[true], [false]])
@@ -155,12 +113,12 @@ import Testing
         try publish("1")
         let origin = try served()
         let answer = try pull(origin.url, "--dry-run", "--json")
-        let plan = try answer.document(PlanDocument.self)
-        expect(plan.version == "1" && plan.files == 6 && plan.objects == 6 && plan.dryRun)
+        let plan = try answer.document(.pullPlan)
+        expect(plan.version == "1" && plan.files == 6 && plan.objects == 6 && plan.dryRun.isTrue)
         try expect(!origin.requests().contains { $0.hasPrefix("/objects/") })
         try expect(pull(origin.url, "--dry-run").text.hasPrefix("Would pull version 1: "))
         expect(!place.exists("device"))
-        let done = try pull(origin.url, "--json").document(PullDocument.self)
+        let done = try pull(origin.url, "--json").document(.pulled)
         expect(done.bytes == plan.bytes && done.objects == plan.objects)
     }
 
@@ -168,7 +126,7 @@ import Testing
         try publish("1")
         try publish("2", "--channel", "beta")
         try expect(pull("site", "--keep").status, equals: 0)
-        try expect(lifecycle().current == nil && lifecycle().pending == nil)
+        try expect(lifecycle().current.isNull && lifecycle().pending.isNull)
         try expect(pull("site", "--activate").status, equals: 0)
         try expect(lifecycle().current, equals: "1")
         try expect(pull("site", "--channel", "beta").status, equals: 0)
@@ -179,8 +137,8 @@ import Testing
     @Test func `pull calls a version as it is told, also if its content is here already`() throws {
         try publish("1")
         try expect(pull("site").status, equals: 0)
-        let named = try pull("site", "--version", "app", "--json").document(PullDocument.self)
-        expect(named.version == "app" && named.objects == 0 && named.pending)
+        let named = try pull("site", "--version", "app", "--json").document(.pulled)
+        expect(named.version == "app" && named.objects == 0 && named.pending.isTrue)
         try expect(lifecycle().pending, equals: "app")
     }
 
@@ -190,9 +148,9 @@ import Testing
         try expect(place.castree("withdraw", "1", "site", "--embedded").status, equals: 0)
         let answer = try pull("site", "--json")
         expect(answer.status, equals: 0)
-        let nothing = try answer.document(NothingDocument.self)
-        expect(nothing.version == nil && nothing.reasons.count == 1)
-        try expect(lifecycle().current == "1" && lifecycle().pending == nil)
+        let nothing = try answer.document(.nothingPulled)
+        expect(nothing.version.isNull && nothing.reasons.count == 1)
+        try expect(lifecycle().current == "1" && lifecycle().pending.isNull)
     }
 
     @Test func `pull keeps to roll-outs and requirements, unless it is forced`() throws {
@@ -201,22 +159,22 @@ import Testing
         // What is offered to everybody is the release before.
         try expect(
             pull("site", "--device", "d", "--app", "version=1.0", "--json")
-                .document(PullDocument.self).version, equals: "1")
+                .document(.pulled).version, equals: "1")
         try publish("2", "--channel", "beta", "--rollout", "0", "--salt", "s")
         let answer = try pull("site", "--channel", "beta", "--device", "d", "--json")
         expect(answer.status, equals: 0)
-        let nothing = try answer.document(NothingDocument.self)
-        expect(nothing.version == nil && nothing.reasons.count == 1)
+        let nothing = try answer.document(.nothingPulled)
+        expect(nothing.version.isNull && nothing.reasons.count == 1)
         try expect(
             pull("site", "--channel", "beta").text.hasPrefix("The origin offers nothing for"))
         try expect(pull("site", "--channel", "beta", "--force").text.contains("version 2"))
         try publish("1", "--channel", "old", "--require", "minimumAppVersion=2.0")
         try expect(
             pull("site", "--channel", "old", "--app", "version=1.9", "--json")
-                .document(NothingDocument.self).reasons.count, equals: 1)
+                .document(.nothingPulled).reasons.count, equals: 1)
         try expect(
             pull("site", "--channel", "old", "--app", "version=2.0", "--json")
-                .document(PullDocument.self).version, equals: "1")
+                .document(.pulled).version, equals: "1")
     }
 
     @Test(arguments: [
@@ -266,22 +224,10 @@ import Testing
         try FileManager.default.moveItem(at: object, to: aside)
         let answer = try pull(origin.url, "--retries", "0", "--json")
         expect(answer.status, equals: 1, "\(answer)")
-        try expect(lifecycle().pending == nil)
+        try expect(lifecycle().pending.isNull)
         try FileManager.default.moveItem(at: aside, to: object)
-        let again = try pull(origin.url, "--json").document(PullDocument.self)
-        expect(again.pending && again.objects <= 6)
-    }
-
-    private struct Status: Decodable {
-        struct Problem: Decodable { let code: String }
-        struct Download: Decodable {
-            let version: String
-            let stagedBytes: Int64
-            let fetched: Bool
-            let at: String?
-        }
-        let problems: [Problem]
-        let downloads: [Download]
+        let again = try pull(origin.url, "--json").document(.pulled)
+        expect(again.pending.isTrue && again.objects.number <= 6)
     }
 
     @Test(.timeLimit(.minutes(60)), arguments: [SIGINT, SIGKILL])
@@ -297,22 +243,22 @@ import Testing
         // The small file and a part of the large one are there, or will be.
         try waitForStaged(atLeast: 300_000)
         let status = ["--store", "device", "status", "--json"]
-        let during = try place.run(.castree, status).document(Status.self)
+        let during = try place.run(.castree, status).document(.status)
         expect(during.downloads.map(\.version), equals: ["3"])
-        expect((during.downloads.first?.stagedBytes ?? 0) >= 300_000)
+        expect(during.downloads[0].stagedBytes.number >= 300_000)
         #if os(Linux)
-            expect(during.downloads.first?.fetched, equals: true)
+            expect(during.downloads[0].fetched, equals: true)
         #endif
         running.signal(signal)
         let answer = try running.finished()
         expect(answer.status, equals: (signal == SIGKILL ? -SIGKILL : 130), "\(answer)")
         expect(answer.output.isEmpty)
-        try expect(lifecycle().pending == nil)
+        try expect(lifecycle().pending.isNull)
         // Whoever started it may repeat it; a day later, or since a clock that was ahead, nobody has.
         let after = try place.run(.castree, status)
         expect(after.status, equals: 0, "\(after)")
-        let left = try after.document(Status.self)
-        expect(left.downloads.first?.fetched == false && left.downloads.first?.at != nil)
+        let left = try after.document(.status)
+        expect(left.downloads[0].fetched == false && !left.downloads[0].at.isNull)
         let waits = try place.castree("--store", "device", "status").text.split(separator: "\n")
             .first { $0.hasPrefix("waits") }
         expect(waits?.contains("3 lacks "), equals: true, "\(waits ?? "")")
@@ -322,14 +268,14 @@ import Testing
         for shift: Int64 in [-90_000, 400_000_000] {
             let moved = events.replacing(/"at":(\d+)/) { "\"at\":\((Int64($0.1) ?? 0) + shift)" }
             try Data(moved.utf8).write(to: log)
-            let later = try place.run(.castree, status).document(Status.self)
+            let later = try place.run(.castree, status).document(.status)
             expect(later.problems.map(\.code), equals: ["stoppedDownload"], "\(shift)")
         }
         try Data(events.utf8).write(to: log)
-        let again = try pull(origin.url, "--json").document(PullDocument.self)
-        expect(again.resumedBytes >= 300_000)
-        expect(again.bytes + again.resumedBytes >= Self.large.utf8.count)
-        expect(again.bytes <= Self.large.utf8.count + 1 - 300_000)
+        let again = try pull(origin.url, "--json").document(.pulled)
+        expect(again.resumedBytes.number >= 300_000)
+        expect(again.bytes.number + again.resumedBytes.number >= Self.large.utf8.count)
+        expect(again.bytes.number <= Self.large.utf8.count + 1 - 300_000)
         try expect(origin.requests().filter { $0.contains(" bytes=") }.count, equals: 1)
         try expect(place.castree("--store", "device", "fsck", "--deep").status, equals: 0)
     }
@@ -359,7 +305,7 @@ import Testing
         for program in running {
             let answer = try program.finished()
             expect(answer.status, equals: 0, "\(answer)")
-            try expect(answer.document(PullDocument.self).version, equals: "2")
+            try expect(answer.document(.pulled).version, equals: "2")
         }
         try expect(lifecycle().pending, equals: "2")
         try expect(place.castree("--store", "device", "fsck", "--deep").status, equals: 0)

@@ -61,9 +61,11 @@ import Testing
         let served = try Served(place)
         for _ in 1...3 { try expect(served.get("/js/app.js").status, equals: 500) }
         // Written beside the answer, not before it.
-        var status = try StatusTests.Status(of: place)
-        func told() -> String? { status.problems.first { $0.code == "damagedObject" }?.message }
-        for _ in 0..<1_000 where told() == nil { status = try StatusTests.Status(of: place) }
+        var status = try place.status()
+        func told() -> String? {
+            status.problems.first { $0.code == "damagedObject" }?.message.text
+        }
+        for _ in 0..<1_000 where told() == nil { status = try place.status() }
         // The tree shows the same bytes: that is seen by looking.
         expect(Set(status.problems.map(\.code)), equals: ["damagedObject", "wrongInTree"])
         let said = try require(told())
@@ -73,11 +75,11 @@ import Testing
         try place.damage(object, with: "run(1)")
         // One that leaves objects out may have left out this one.
         try expect(place.castree("fsck", "--sample", "1", "--seed", "1").status, equals: 0)
-        try expect(!StatusTests.Status(of: place).well)
+        try expect(!place.status().well.isTrue)
         try expect(place.castree("fsck").status, equals: 0)
-        try expect(StatusTests.Status(of: place).well)
+        try expect(place.status().well.isTrue)
         try expect(place.castree("fsck", "--sample", "1", "--seed", "1").status, equals: 0)
-        try expect(StatusTests.Status(of: place).well)
+        try expect(place.status().well.isTrue)
         try expect(served.end().errors.contains("do not match its address"))
     }
 

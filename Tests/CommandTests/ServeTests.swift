@@ -26,7 +26,7 @@ import Testing
 
     @Test func `the ready line is one document with --json`() throws {
         let served = try Served(place, ["--json"])
-        let document = try JSONDecoder().decode(ServeDocument.self, from: Data(served.ready.utf8))
+        let document = try JSON(served.ready)
         expect(document.url, equals: "http://localhost:\(document.port)/")
         expect(document.port, equals: Int(served.port))
         expect(document.version, equals: "1")
@@ -35,8 +35,8 @@ import Testing
     @Test func `the dashboard has an address of its own, and says what other processes do`() throws
     {
         let served = try Served(place, ["--dashboard", "--json"])
-        let document = try JSONDecoder().decode(ServeDocument.self, from: Data(served.ready.utf8))
-        let address = try require(document.dashboard)
+        let document = try JSON(served.ready)
+        let address = document.dashboard.text
         expect(address.hasPrefix("http://127.0.0.1:\(document.port)/_castree/dashboard/?"))
         let target = "/_castree/dashboard/"
         try expect(served.get(target).status, equals: 403)
@@ -230,15 +230,15 @@ import Testing
     }
 
     @Test func `--confirm-within starts what is pending, and leaves what nobody confirms`() throws {
-        let boot = try place.castree("boot", "--json").document(BootDocument.self)
-        try place.castree("confirm", boot.version, "--token", boot.token)
+        let boot = try place.boot()
+        try place.castree("confirm", boot.version.text, "--token", boot.token.text)
         try place.castree("activate", "2", "--at-next-boot")
         let served = try Served(place, ["--confirm-within", "1ms"])
         try expect(served.get().body, equals: Release.second["index.html"])
         // Twice a second the server looks; ask until it has.
-        var lifecycle = try place.castree("lifecycle", "--json").document(LifecycleDocument.self)
+        var lifecycle = try place.lifecycle()
         let isOver = try served.get {
-            lifecycle = try place.castree("lifecycle", "--json").document()
+            lifecycle = try place.lifecycle()
             return lifecycle.current != "2"
         }
         expect(isOver)

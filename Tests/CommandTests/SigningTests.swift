@@ -12,34 +12,11 @@ import Testing
         try place.add("2", Release.second)
     }
 
-    struct KeyDocument: Decodable {
-        let key: String
-        let publicKey: String
-    }
-
-    struct SignedDocument: Decodable {
-        let signedBy: [String]
-        let expiresAt: String?
-        let trustVersion: Int?
-    }
-
-    struct ResignDocument: Decodable {
-        let originId: String
-        let channels: [SignedDocument]
-    }
-
-    struct RotationDocument: Decodable {
-        let version: Int
-        let keys: [String]
-        let threshold: Int
-        let channels: [SignedDocument]
-    }
-
     /// Makes a key; returns its id.
     private func makeKey(_ name: String) throws -> String {
         let made = try place.castree("key", "new", name, "--json")
         try require(made.status == 0, "\(made)")
-        return try made.document(KeyDocument.self).key
+        return try made.document(.key).key.text
     }
 
     private func publish(
@@ -52,7 +29,7 @@ import Testing
 
     private func signers(_ finished: Finished) throws -> [String] {
         expect(finished.status, equals: 0, "\(finished)")
-        return try finished.document(SignedDocument.self).signedBy
+        return try finished.document(.signatures).signedBy.map(\.text)
     }
 
     /// Whether OpenSSL takes the signature of the pointer, by docs/origin-format.md.
@@ -107,7 +84,7 @@ import Testing
             "withdraw", "2", "site", "--sign-key", "one.key", "--sign-key", "two.key",
             "--valid-for", "30d", "--json")
         try expect(signers(withdrawn), equals: [one, two].sorted())
-        try expect(withdrawn.document(SignedDocument.self).expiresAt != nil)
+        try expect(!withdrawn.document(.signatures).expiresAt.isNull)
         let byVariable = try publish("1", "other", environment: ["CASTREE_SIGN_KEY": "one.key"])
         try expect(signers(byVariable), equals: [one])
         let shown = try place.castree("channels", "other")
@@ -164,7 +141,7 @@ import Testing
             "1", "site", "--sign-command", Self.signing, "--sign-command-key", "one.key.pub")
         try expect(signers(signed), equals: [one])
         let verified = try place.castree("resign", "site", "--sign-key", "one.key", "--json")
-        try expect(verified.document(ResignDocument.self).channels.map(\.signedBy), equals: [[one]])
+        try expect(verified.document(.resigned).channels.map(\.signedBy), equals: [[one]])
         // A parent may ignore the ends of children, and whoever it starts inherits that.
         let castree = ProgramUnderTest.castree.url.path
         let inherited = try place.run(
@@ -235,7 +212,7 @@ import Testing
             "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
             "one.key", "--sign-key", "two.key", "--json")
         expect(rotated.status, equals: 0, "\(rotated)")
-        let document = try rotated.document(RotationDocument.self)
+        let document = try rotated.document(.rotated)
         expect(document.version == 2 && document.keys == [two] && document.threshold == 1)
         expect(document.channels.map(\.signedBy), equals: [[two], [two]])
         expect(document.channels.map(\.trustVersion), equals: [2, 2])
@@ -262,11 +239,6 @@ import Testing
         expect(lines.suffix(2).allSatisfy { $0.hasPrefix("Channel ") && $0.contains(two) })
     }
 
-    struct ChannelDocument: Decodable {
-        let signedBy: [String]
-        let saysSignedBy: [String]
-    }
-
     @Test func `channels says of a signature whether it is verified, and by which keys`() throws {
         let (one, two) = (try makeKey("one.key"), try makeKey("two.key"))
         _ = try signers(publish("1", "site", "--sign-key", "one.key", "--sign-key", "two.key"))
@@ -277,7 +249,7 @@ import Testing
         ] as [([String], [String])] {
             let arguments = ["channels", "site"] + options
             let answer = try place.run(.castree, arguments + ["--json"])
-            let document = try answer.document([ChannelDocument].self)[0]
+            let document = try answer.document(.channels)[0]
             expect(document.signedBy == verified && document.saysSignedBy == keys)
             let text = try place.run(.castree, arguments).text
             expect(text.contains("(verified)"), equals: !verified.isEmpty, "\(text)")

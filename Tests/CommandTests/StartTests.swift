@@ -15,13 +15,13 @@ import Testing
         try place.add("1", Release.first)
         try place.add("2", Release.second)
         try place.castree("activate", "1")
-        let boot = try place.castree("boot", "--json").document(BootDocument.self)
-        try place.castree("confirm", "1", "--token", boot.token)
+        let boot = try place.boot()
+        try place.castree("confirm", "1", "--token", boot.token.text)
         try place.castree("activate", "2", "--at-next-boot")
     }
 
-    private func lifecycle() throws -> LifecycleDocument {
-        try place.castree("lifecycle", "--json").document()
+    private func lifecycle() throws -> JSON {
+        try place.lifecycle()
     }
 
     /// What `castree lifecycle` says of starts.
@@ -48,9 +48,9 @@ import Testing
             let trials = try trials()
             expect(!trials.contains("\"strikes\":1"), "\(trials)")
         }
-        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        let boot = try place.boot()
         expect(boot.version, equals: "2")
-        try place.castree("confirm", "2", "--token", boot.token)
+        try place.castree("confirm", "2", "--token", boot.token.text)
     }
 
     @Test(arguments: ["x", "{}", "[1"])
@@ -61,13 +61,13 @@ import Testing
         for _ in 1...3 {
             let boot = try place.castree("boot", "--json")
             expect(boot.status, equals: 0, "\(boot)")
-            try expect(boot.document(BootDocument.self).version, equals: "1")
+            try expect(boot.document(.boot).version, equals: "1")
             expect(boot.errors.contains("counts for nothing"), "\(boot)")
         }
         try expect(place.castree("status").status, equals: 1)
         try expect(place.castree("fsck", "--repair").status, equals: 1)
         let boot = try place.castree("boot", "--json")
-        try expect(boot.document(BootDocument.self).version, equals: "1")
+        try expect(boot.document(.boot).version, equals: "1")
         expect(boot.errors, equals: "")
     }
 
@@ -131,7 +131,7 @@ import Testing
             let served = try Served(place, patient)
             try expect(served.get().body, equals: Release.second["index.html"])
             _ = try served.end()
-            try expect(lifecycle().current == "2" && lifecycle().boot == nil)
+            try expect(lifecycle().current == "2" && lifecycle().boot.isNull)
             try expect(trials().contains("\"strikes\":0,\"takenBack\":\(takenBack)"))
         }
         let served = try Served(place, patient)
@@ -155,7 +155,7 @@ import Testing
             _ = try next.end()
         }
         try expect(lifecycle().bad.map(\.version), equals: ["2"])
-        try expect(lifecycle().pending == nil)
+        try expect(lifecycle().pending.isNull)
     }
 
     @Test func `a server that was frozen hears the confirmation that came meanwhile`() throws {
@@ -175,19 +175,19 @@ import Testing
     @Test func `serve goes on with what boot has started, and boot joins what serve watches`()
         throws
     {
-        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        let boot = try place.boot()
         expect(boot.version, equals: "2")
         let served = try Served(place, patient)
         try expect(served.get().body, equals: Release.second["index.html"])
-        try expect(lifecycle().boot?.token == boot.token && lifecycle().bad.isEmpty)
-        let joined = try place.castree("boot", "--json").document(BootDocument.self)
+        try expect(lifecycle().boot.token == boot.token && lifecycle().bad.isEmpty)
+        let joined = try place.boot()
         expect(joined.version == "2" && joined.token == boot.token)
         // Stopped, it is still alive.
         served.signal(SIGSTOP)
         try expect(
-            place.castree("boot", "--json").document(BootDocument.self).token, equals: boot.token)
+            place.boot().token, equals: boot.token)
         served.signal(SIGCONT)
-        try expect(place.castree("confirm", "2", "--token", boot.token).status, equals: 0)
+        try expect(place.castree("confirm", "2", "--token", boot.token.text).status, equals: 0)
         try expect(lifecycle().knownGood, equals: ["2", "1"])
         try expect(served.get().body, equals: Release.second["index.html"])
     }
@@ -204,7 +204,7 @@ import Testing
         try expect(place.castree("retire", "1").status, equals: 1)
         try expect(
             served.get {
-                try place.castree("lifecycle", "--json").document(LifecycleDocument.self).current
+                try place.lifecycle().current
                     == "1"
             })
         try expect(served.get().body, equals: Release.first["index.html"])
@@ -214,8 +214,8 @@ import Testing
         let served = try Served(place, ["--confirm-within", "1s", "--strikes", "1"])
         // A page of 2, which is confirmed: nothing is left to watch.
         try expect(served.get().body, equals: Release.second["index.html"])
-        let started = try place.castree("lifecycle", "--json").document(LifecycleDocument.self)
-        try place.castree("confirm", "2", "--token", started.boot?.token ?? "")
+        let started = try place.lifecycle()
+        try place.castree("confirm", "2", "--token", started.boot.token.text)
         try place.add("3", ["index.html": "three"])
         try place.castree("activate", "3", "--at-next-boot")
         try expect(place.castree("boot").status, equals: 0)

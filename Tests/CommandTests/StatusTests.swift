@@ -5,50 +5,9 @@ import Testing
 
 /// `castree status` and `castree log`, as an operator's timer asks them.
 @Suite struct StatusTests {
-    struct Status: Decodable {
-        struct Problem: Decodable {
-            let code: String
-            let version: String?
-            let message: String
-        }
-        struct Use: Decodable {
-            let use: String
-            let version: String?
-            let process: Int32?
-            let stopped: Bool
-        }
-        struct Check: Decodable {
-            let findings: Int
-            let repaired: Int
-            let leftovers: Int
-        }
-        let store: String
-        let well: Bool
-        let problems: [Problem]
-        let versions: Int
-        let current: String?
-        let pending: String?
-        let wayBack: String?
-        let uses: [Use]
-        let lastCheck: Check?
-        let availableBytes: Int64?
-    }
-
-    struct Event: Decodable {
-        let sequence: Int
-        let at: String
-        let event: String
-        let sentence: String
-        let fields: [String: Value]
-        /// Any value.
-        struct Value: Decodable {
-            init(from decoder: any Decoder) throws {}
-        }
-    }
-
     let place = Workplace()
 
-    private func status() throws -> Status { try Status(of: place) }
+    private func status() throws -> JSON { try place.status() }
 
     private func prepared() throws {
         try place.add("1", Release.first, "--activate")
@@ -58,8 +17,8 @@ import Testing
     @Test func `a store with nothing in it is well`() throws {
         try place.castree("init", "--no-sync")
         let status = try status()
-        expect(status.well && status.versions == 0 && status.current == nil)
-        expect(status.lastCheck == nil && status.availableBytes != nil)
+        expect(status.well.isTrue && status.versions == 0 && status.current.isNull)
+        expect(status.lastCheck.isNull && !status.availableBytes.isNull)
     }
 
     @Test func `a page that a service worker keeps is said until a page of the version confirms`()
@@ -74,12 +33,12 @@ import Testing
         try expect(served.post(stale).status, equals: 204)
         // The server notes it in its own time.
         let end = ContinuousClock.now + .seconds(120)
-        while try status().well { try require(ContinuousClock.now < end, "never said") }
+        while try status().well.isTrue { try require(ContinuousClock.now < end, "never said") }
         let problem = try require(status().problems.first)
         expect(problem.code == "stalePage" && problem.version == "2")
         expect(problem.message.contains("showed version 1 in place of version 2"))
         try expect(served.confirm(), equals: 204)
-        try expect(status().well)
+        try expect(status().well.isTrue)
     }
 
     @Test func `no store is status 3`() throws {
@@ -90,15 +49,15 @@ import Testing
 
     @Test func `it tells what is current, what waits, and where a failure would lead`() throws {
         try prepared()
-        let boot = try place.castree("boot", "--json").document(BootDocument.self)
-        try place.castree("confirm", "1", "--token", boot.token)
+        let boot = try place.boot()
+        try place.castree("confirm", "1", "--token", boot.token.text)
         try place.castree("activate", "2", "--at-next-boot")
         try place.castree("fsck")
         let status = try status()
-        expect(status.well && status.versions == 2)
-        expect(status.current == "1" && status.pending == "2" && status.wayBack == nil)
-        expect(status.lastCheck?.findings, equals: 0)
-        expect(status.store.hasPrefix("/") && status.store.hasSuffix("/.castree"))
+        expect(status.well.isTrue && status.versions == 2)
+        expect(status.current == "1" && status.pending == "2" && status.wayBack.isNull)
+        expect(status.lastCheck.findings, equals: 0)
+        expect(status.store.text.hasPrefix("/") && status.store.text.hasSuffix("/.castree"))
         try place.castree("boot")
         try expect(self.status().wayBack, equals: "1")
         let lines = try place.castree("status").text.split(separator: "\n")
@@ -113,11 +72,11 @@ import Testing
         let use = try require(try status().uses.first { $0.use == "shows" })
         expect(use.version == "1" && !use.stopped)
         #if os(Linux)
-            expect(use.process, equals: served.processIdentifier)
+            expect(use.process, equals: Int(served.processIdentifier))
             served.signal(SIGSTOP)
             // The signal has been sent, and may not have arrived.
             var stopped = try status()
-            for _ in 0..<10_000 where stopped.well { stopped = try status() }
+            for _ in 0..<10_000 where stopped.well.isTrue { stopped = try status() }
             expect(stopped.problems.map(\.code), equals: ["stopped"])
             served.signal(SIGCONT)
         #endif
@@ -165,13 +124,13 @@ import Testing
                 let shown = "\(name): \(content ?? "a directory")"
                 // Not with two: the event of a check would make a log of it.
                 let found = try place.castree("status", "--json")
-                let problems = try found.document(Status.self).problems
+                let problems = try found.document(.status).problems
                 expect(found.status, equals: 1, "\(shown)")
                 expect(problems.map(\.code), equals: ["damagedNote"], "\(shown) \(problems)")
-                expect(problems.first?.message.contains("fsck --repair"), equals: true, "\(shown)")
+                expect(problems[0].message.text.contains("fsck --repair"), equals: true, "\(shown)")
                 try expect(place.castree("fsck", "--repair").status, equals: 1, "\(shown)")
             }
-            try expect(status().well && place.castree("fsck").status == 0, "\(name)")
+            try expect(status().well.isTrue && place.castree("fsck").status == 0, "\(name)")
             let word = name.prefix { $0 != "." }
             let kept = try files.contentsOfDirectory(
                 atPath: store.appending(path: "quarantine").path
@@ -182,7 +141,7 @@ import Testing
         for (channels, events) in [("", "{\"at\":1"), ("{\"a", "\0\0\0\"}\n")] {
             try Data(channels.utf8).write(to: store.appending(path: "channels.json"))
             try Data(events.utf8).write(to: store.appending(path: "events.jsonl"))
-            try expect(status().well)
+            try expect(status().well.isTrue)
         }
     }
 
@@ -226,7 +185,7 @@ import Testing
         case "no start confirmed":
             // Two starts may fail, and the third one may still be confirmed: so far nobody is needed.
             for _ in 1...2 { try place.castree("boot") }
-            try expect(self.status().well)
+            try expect(self.status().well.isTrue)
             try place.castree("boot")
         default: Issue.record("nobody knows how to make '\(name)'")
         }
@@ -262,15 +221,15 @@ import Testing
         throws
     {
         try prepared()
-        let boot = try place.castree("boot", "--json").document(BootDocument.self)
-        try place.castree("confirm", "1", "--token", boot.token)
+        let boot = try place.boot()
+        try place.castree("confirm", "1", "--token", boot.token.text)
         for remedy in ["retire", "add"] {
             try place.castree("activate", "2")
             try place.castree("rollback", "--reason", "white page")
             let problems = try status().problems
             expect(problems.map(\.code), equals: ["bannedNewest"])
             expect(
-                problems.first?.message,
+                problems[0].message,
                 equals:
                     "version 2, the newest, is banned: white page; publish or add a newer one, or do "
                     + "without it (castree retire 2)")
@@ -279,7 +238,7 @@ import Testing
             } else {
                 try place.castree("retire", "2")
             }
-            try expect(status().well, "\(remedy)")
+            try expect(status().well.isTrue, "\(remedy)")
             // The ban outlives the version.
             if remedy == "retire" {
                 try place.add("2", Release.second)
@@ -296,8 +255,8 @@ import Testing
         // Neither while it is there nor afterwards, until somebody checks again.
         for _ in 1...2 {
             let status = try status()
-            expect(status.well, "\(status.problems)")
-            expect(status.lastCheck?.findings == 1 && status.lastCheck?.leftovers == 1)
+            expect(status.well.isTrue, "\(status.problems)")
+            expect(status.lastCheck.findings == 1 && status.lastCheck.leftovers == 1)
             let lines = try place.castree("status").text.split(separator: "\n")
             let checked = lines.first { $0.hasPrefix("checked") } ?? ""
             expect(
@@ -323,8 +282,8 @@ import Testing
 
     // MARK: The log
 
-    private func log(_ arguments: String...) throws -> [Event] {
-        try place.run(.castree, ["log", "--json"] + arguments).document()
+    private func log(_ arguments: String...) throws -> JSON {
+        try place.run(.castree, ["log", "--json"] + arguments).document(.events)
     }
 
     @Test func `log tells what happened, the newest last, and in numbers for scripts`() throws {
@@ -334,8 +293,8 @@ import Testing
         let events = try log()
         expect(events.map(\.event), equals: ["add", "switch", "add", "boot", "switch"])
         expect(events.map(\.sequence), equals: Array(1...5))
-        expect(events.allSatisfy { $0.at.hasSuffix("Z") })
-        expect(events[4].fields.keys.sorted(), equals: ["from", "version"])
+        expect(events.allSatisfy { $0.at.text.hasSuffix("Z") })
+        expect(events[4].fields.members.keys.sorted(), equals: ["from", "version"])
         let lines = try place.castree("log").text.split(separator: "\n").map(String.init)
         expect(lines, equals: events.map { "\($0.at) \($0.sentence)" })
         expect(lines.last?.hasSuffix("switched to version 2 from 1"), equals: true)
@@ -352,13 +311,14 @@ import Testing
     }
 }
 
-extension StatusTests.Status {
+extension Workplace {
     /// The status, whose exit status says the same as its document.
-    init(of place: Workplace) throws {
-        let answer = try place.castree("status", "--json")
-        self = try answer.document(StatusTests.Status.self)
-        expect(answer.status, equals: (well ? 0 : 1))
-        expect(well, equals: problems.isEmpty)
-        try expect(place.castree("status").status, equals: answer.status)
+    func status() throws -> JSON {
+        let answer = try castree("status", "--json")
+        let status = try answer.document(.status)
+        expect(answer.status, equals: (status.well.isTrue ? 0 : 1))
+        expect(status.well.isTrue, equals: status.problems.isEmpty)
+        try expect(castree("status").status, equals: answer.status)
+        return status
     }
 }

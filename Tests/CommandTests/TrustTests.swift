@@ -5,19 +5,6 @@ import Testing
 
 /// `castree trust`: docs/signing.md, "On the device".
 @Suite("castree trust") struct TrustTests {
-    private struct Origin: Decodable {
-        let places: [String]
-        let origin: String?
-        let keys: [String]
-        let threshold: Int
-        let sequences: [String: Int]
-    }
-    private struct Origins: Decodable { let origins: [Origin] }
-    private struct Pulled: Decodable {
-        let version: String?
-        let signedBy: [String]
-    }
-
     private static let id = "00112233445566778899aabbccddeeff"
     private let place = Workplace()
     /// The id of the public key in `keys/a.pub`.
@@ -57,8 +44,8 @@ import Testing
         try place.run(.castree, ["--store", "device"] + arguments)
     }
 
-    private func trusted() throws -> [Origin] {
-        try device("trust", "list", "--json").document(Origins.self).origins
+    private func trusted() throws -> JSON {
+        try device("trust", "list", "--json").document(.trusted).origins
     }
 
     @Test func `adds keys, lists them, and takes them out again`() throws {
@@ -66,7 +53,7 @@ import Testing
         let added = try device("trust", "add", "keys/a.pub", "--origin", url)
         expect(added.status == 0 && added.text.contains(key), "\(added)")
         try expect(trusted().map(\.places), equals: [["https://example.org/app"]])
-        try expect(trusted()[0].origin == nil)
+        try expect(trusted()[0].origin.isNull)
         let both = try device(
             "trust", "add", "keys/b.pub", "--threshold", "2", "--origin", "https://example.org/app",
             "--origin-id", Self.id)
@@ -93,10 +80,6 @@ import Testing
 
     @Test("takes all keys of a version for those of it, and never of an older one than was seen")
     func versions() throws {
-        struct Versions: Decodable {
-            struct Origin: Decodable { let trustVersion: Int?, keys: [String] }
-            let origins: [Origin]
-        }
         func add(_ key: String, _ version: String) throws -> Finished {
             try device(
                 "trust", "add", "keys/\(key).pub", "--origin", "https://example.org/app",
@@ -106,7 +89,7 @@ import Testing
         let back = try add("a", "2")
         expect(back.status == 1 && back.errors.contains("nothing goes back"), "\(back)")
         try expect(add("a", "4").status, equals: 0)
-        let origin = try device("trust", "list", "--json").document(Versions.self).origins[0]
+        let origin = try device("trust", "list", "--json").document(.trusted).origins[0]
         expect(origin.trustVersion == 4 && origin.keys == [key])
         try expect(add("a", "0").status, equals: 2)
     }
@@ -162,7 +145,7 @@ import Testing
         expect(unsigned.status, equals: 22, "\(unsigned)")
         try expect(unsigned.error().code, equals: "untrusted")
         // No other try mends that, so it is said at once, and no longer than it is so.
-        let status = try device("status", "--json").document(StatusTests.Status.self)
+        let status = try device("status", "--json").document(.status)
         expect(status.problems.map(\.code), equals: ["untrusted"], "\(status.problems)")
         try expect(device("pull", web.url, "--force").status, equals: 22)
         try expect(device("pull", web.url, "--format", "meteor").status, equals: 22)
@@ -170,9 +153,9 @@ import Testing
         let pulled = try device("pull", web.url, "--activate")
         expect(pulled.status == 0 && pulled.errors.contains(Self.id), "\(pulled)")
         try expect(device("status").status, equals: 0)
-        let again = try device("pull", web.url, "--json").document(Pulled.self)
+        let again = try device("pull", web.url, "--json").document(.signatures)
         expect(again.signedBy, equals: [key])
-        try expect(trusted()[0].sequences["stable"] != nil)
+        try expect(!trusted()[0].sequences.stable.isNull)
         try expect(device("trust", "list").text.contains("channel stable: verified up to"))
         // The report names keys, which are public.
         try expect(device("report").text.contains(key))

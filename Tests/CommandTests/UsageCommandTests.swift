@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func `du tells growth, sharing and the parts of the disk`() throws {
-        let usage = try place.castree("du", "--json").document(UsageDocument.self)
+        let usage = try place.castree("du", "--json").document(.usage)
         expect(usage.growth.map(\.version), equals: ["1", "2", "3"])
         expect(usage.growth.map(\.newBytes), equals: [20, 3, 13])
         expect(usage.growth.map(\.apparentBytes), equals: [20, 40, 53])
@@ -29,13 +29,14 @@ import Testing
         expect(usage.sharing.bytes, equals: [[13, 0, 0], [0, 20, 17], [0, 17, 20]])
         expect(usage.store.disk.diskBytes, equals: usage.store.diskBytes)
         expect(
-            usage.store.disk.parts.reduce(0) { $0 + $1.diskBytes }, equals: usage.store.diskBytes)
-        expect(usage.retire == nil && usage.groups == nil)
+            usage.store.disk.parts.reduce(0) { $0 + $1.diskBytes.number },
+            equals: usage.store.diskBytes.number)
+        expect(usage.retire.isNull && usage.groups.isNull)
     }
 
     @Test func `du --retire tells what versions would free together, and frees nothing`() throws {
         let usage = try place.castree("du", "--retire", "1,2", "--json")
-            .document(UsageDocument.self)
+            .document(.usage)
         let retire = try require(usage.retire)
         expect(retire.versions, equals: ["2", "1"])
         expect(retire.bytes == 23 && retire.objects == 3 && retire.separateBytes == 6)
@@ -47,13 +48,14 @@ import Testing
         let current = try place.castree("du", "--retire", "2", "--retire", "3")
         expect(current.text.contains("Version 3 cannot go now: "))
         try expect(place.castree("du", "--retire", "1,nine").status, equals: 3)
-        try expect(place.castree("gc", "--json").document(CollectDocument.self).bytes, equals: 0)
+        try expect(place.castree("gc", "--json").document(.collected).bytes, equals: 0)
     }
 
     @Test func `du compares sizes on disk, and says what comes back as it does come back`() throws {
-        let usage = try place.castree("du", "--json").document(UsageDocument.self)
+        let usage = try place.castree("du", "--json").document(.usage)
         expect(
-            usage.store.plainDiskBytes, equals: usage.versions.reduce(0) { $0 + $1.plainDiskBytes })
+            usage.store.plainDiskBytes,
+            equals: usage.versions.reduce(0) { $0 + $1.plainDiskBytes.number })
         expect(usage.growth.last?.plainDiskBytes, equals: usage.store.plainDiskBytes)
         expect(usage.versions.allSatisfy { !$0.plainIsEstimated && $0.uniqueDiskBytes > 0 })
         expect(usage.store.unreferencedDiskBytes, equals: 0)
@@ -61,7 +63,7 @@ import Testing
         for version in ["1", "2"] {
             let told = try shell("du -s -B1 -l .castree/versions/\(version) | cut -f1").text
             expect(
-                usage.versions.first { $0.version == version }?.plainDiskBytes,
+                usage.versions.first { $0.version == version }?.plainDiskBytes.number,
                 equals: Int(told.filter(\.isNumber)))
         }
         // Words: two columns, the reserve by its name, and one kind in the table of versions.
@@ -74,24 +76,24 @@ import Testing
         let sizes = "cd .castree; du -s -c -B1 objects versions manifests | tail -1 | cut -f1"
         func taken() throws -> Int { try require(Int(shell(sizes).text.filter(\.isNumber))) }
         let promised = try place.castree("du", "--retire", "1", "--json")
-            .document(UsageDocument.self)
+            .document(.usage)
         let before = try taken()
         let policy = ["gc", "--keep", "1", "--json"]
         let planned = try place.run(.castree, policy + ["--dry-run"])
-            .document(RetentionDocument.self)
+            .document(.retention)
         expect(planned.retired.map(\.version), equals: ["1"])
-        expect(planned.diskBytes, equals: promised.retire?.diskBytes)
+        expect(planned.diskBytes, equals: promised.retire.diskBytes)
         expect(planned.retired.first?.diskBytes, equals: planned.diskBytes)
-        let done = try place.run(.castree, policy).document(RetentionDocument.self)
+        let done = try place.run(.castree, policy).document(.retention)
         expect(done.diskBytes, equals: planned.diskBytes)
-        try expect(before - taken(), equals: done.diskBytes)
+        try expect(before - taken(), equals: done.diskBytes.number)
     }
 
     @Test func `du --by directory and --by type look into one version`() throws {
         let usage = try place.castree("du", "2", "--by", "directory", "--json")
-            .document(UsageDocument.self)
-        let group = try require(usage.groups?.first)
-        expect(usage.by == "directory" && group.version == "2" && group.count == 2)
+            .document(.usage)
+        let group = try require(usage.groups.first)
+        expect(usage.by == "directory" && group.version == "2" && group["count"] == 2)
         expect(group.largest.map(\.name), equals: ["", "js"])
         expect(group.largest.map(\.uniqueBytes), equals: [3, 0])
         expect(group.largest.map(\.sharedBytes), equals: [17, 17])
@@ -108,7 +110,7 @@ import Testing
         let versions = try place.castree("du", "--by", "version", "--top", "1").text
         expect(versions.contains("3 ") && versions.contains("2 versions left out"))
         let objects = try place.castree("du", "--by", "object", "--top", "1", "--json")
-            .document(UsageDocument.self).largest
+            .document(.usage).largest
         expect(objects.map(\.bytes), equals: [17])
         expect(objects[0].paths, equals: ["2:js/app.js", "1:js/app.js"])
         expect(objects[0].references, equals: 2)
@@ -150,8 +152,8 @@ import Testing
 
     @Test func `castree-fsck du has the figures and leaves the page to castree`() throws {
         let usage = try place.checker("du", "--retire", "1,2", "--json", ".castree")
-            .document(UsageDocument.self)
-        expect(usage.retire?.bytes, equals: 23)
+            .document(.usage)
+        expect(usage.retire.bytes, equals: 23)
         try expect(place.checker("du", "--html", "page.html", ".castree").status, equals: 2)
     }
 }

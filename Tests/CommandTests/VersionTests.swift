@@ -15,7 +15,7 @@ import Testing
     @Test func `versions lists the newest first, with every field`() throws {
         let listed = try place.castree("versions", "--json")
         expect(listed.status, equals: 0)
-        let versions = try listed.document([ListedVersion].self)
+        let versions = try listed.document(.listed)
         expect(versions.map(\.version), equals: ["2", "1"])
         expect(versions.map(\.current), equals: [false, true])
         expect(versions.map(\.state), equals: ["materialized", "materialized"])
@@ -40,13 +40,13 @@ import Testing
     }
 
     @Test func `show lists the entries by path`() throws {
-        let shown = try place.castree("show", "1", "--json").document(ShownVersion.self)
+        let shown = try place.castree("show", "1", "--json").document(.shown)
         expect(shown.version, equals: "1")
-        expect(shown.manifest.count, equals: 64)
+        expect(shown.manifest.text.count, equals: 64)
         expect(shown.entries.map(\.path), equals: Release.first.keys.sorted())
         for entry in shown.entries {
-            expect(entry.address.count, equals: 64)
-            expect(entry.bytes, equals: Release.first[entry.path]?.utf8.count)
+            expect(entry.address.text.count, equals: 64)
+            expect(entry.bytes, equals: Release.first[entry.path.text]?.utf8.count)
         }
     }
 
@@ -71,17 +71,17 @@ import Testing
             let changed = text.replacing(
                 /"createdAt":\d+/, with: "\"createdAt\":\(seconds)")
             try Data(changed.utf8).write(to: place.directory.appending(path: manifest))
-            let shown = try place.castree("show", "1", "--json").document(ShownVersion.self)
+            let shown = try place.castree("show", "1", "--json").document(.shown)
             expect(shown.createdAt, equals: expected)
         }
     }
 
     @Test func `diff tells what was added, removed, changed and moved`() throws {
-        let diff = try place.castree("diff", "1", "2", "--json").document(DiffDocument.self)
+        let diff = try place.castree("diff", "1", "2", "--json").document(.difference)
         expect(diff.added, equals: ["js/more.js"])
         expect(diff.removed, equals: ["empty"])
         expect(diff.changed, equals: ["index.html"])
-        expect(diff.moved, equals: [.init(from: "old/name.txt", to: "new/name.txt")])
+        expect(diff.moved, equals: [["from": "old/name.txt", "to": "new/name.txt"]])
         expect(diff.newBytes, equals: "<h1>two</h1>more()".utf8.count)
     }
 
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func `diff of a version with itself is empty`() throws {
-        let diff = try place.castree("diff", "1", "1", "--json").document(DiffDocument.self)
+        let diff = try place.castree("diff", "1", "1", "--json").document(.difference)
         expect(diff.added.isEmpty && diff.removed.isEmpty && diff.changed.isEmpty)
         expect(diff.moved.isEmpty && diff.newBytes == 0)
     }
@@ -104,7 +104,7 @@ import Testing
     @Test func `retire forgets a version and counts what it referenced`() throws {
         let retired = try place.castree("retire", "2", "--json")
         expect(retired.status, equals: 0)
-        let document = try retired.document(RetireDocument.self)
+        let document = try retired.document(.retired)
         expect(document.version, equals: "2")
         expect(document.references, equals: Release.second.count)
         try expect(place.castree("show", "2").status, equals: 3)

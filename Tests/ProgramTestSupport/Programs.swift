@@ -1,4 +1,4 @@
-import Expectations
+package import Expectations
 package import Foundation
 import Testing
 
@@ -39,33 +39,22 @@ package struct Finished: Sendable, CustomTestStringConvertible {
 
     package var testDescription: String { "status \(status), output \(text), errors \(errors)" }
 
-    /// The document on standard output, which must be one.
-    package func document<Document: Decodable>(_ type: Document.Type = Document.self) throws
-        -> Document
-    {
-        try JSONDecoder().decode(type, from: output)
+    /// The document on standard output, which must be one, and have a shape.
+    package func document(_ shape: JSON) throws -> JSON {
+        let document = try JSON(output)
+        expect(document.differences(from: shape), equals: [], "\(document)")
+        return document
     }
 
     /// The names of the document's members.
-    package func members() throws -> Set<String> {
-        let object = try JSONSerialization.jsonObject(with: output) as? [String: Any]
-        return Set(try require(object).keys)
-    }
+    package func members() throws -> Set<String> { Set(try JSON(output).members.keys) }
 
-    /// The error on standard error, which must be its only content.
-    package func error() throws -> ErrorDocument.Reason {
-        try JSONDecoder().decode(ErrorDocument.self, from: Data(errors.utf8)).error
+    /// The error on standard error, which must be its only content: `{"error":{"code":"…","message":"…"}}`.
+    package func error() throws -> (code: String, message: String) {
+        let document = try JSON(errors)
+        expect(document.differences(from: ["error": ["code message": "text"]]), equals: [])
+        return (document.error.code.text, document.error.message.text)
     }
-}
-
-/// `{"error":{"code":"…","message":"…"}}`.
-package struct ErrorDocument: Decodable {
-    package struct Reason: Decodable {
-        package let code: String
-        package let message: String
-    }
-
-    package let error: Reason
 }
 
 /// A program that was started and may still run.

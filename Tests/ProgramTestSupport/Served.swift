@@ -190,11 +190,3 @@ package final class Served {
         return (status, head, String(answer[end.upperBound...]))
     }
 }
-
-/// The ready line of `castree serve --json`.
-package struct ServeDocument: Decodable {
-    package let url: String
-    package let port: Int
-    package let version: String?
-    package let dashboard: String?
-}

@@ -181,9 +181,9 @@ final class RealStarts {
         case .time(let number): try step(number, "look")
         case .reboot: try reboot()
         case .boot:
-            let begun = try castree(["boot", "--json"]).document(BootDocument.self)
+            let begun = try castree(["boot", "--json"]).document(["version token": "text"])
             earlier = app
-            app = (begun.version, begun.token)
+            app = (begun.version.text, begun.token.text)
         case .bootConfirm, .earlierConfirm:
             let app = try require(event == .bootConfirm ? app : earlier)
             let done = try place.run(.castree, ["confirm", app.version, "--token", app.token])
@@ -192,11 +192,6 @@ final class RealStarts {
         case .rollback: try castree(["rollback"])
         case .pull(let version): try castree(["activate", version, "--at-next-boot"])
         }
-    }
-
-    private struct BootDocument: Decodable {
-        let version: String
-        let token: String
     }
 
     @discardableResult

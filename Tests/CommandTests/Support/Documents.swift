@@ -1,296 +1,178 @@
-// The documents of the command line, as its contract lists them. Every member is required but those
-// that the contract allows to be null.
-
+import Expectations
 import ProgramTestSupport
 
-struct InitDocument: Decodable {
-    let store: String
-    let format: Int
-}
-
-struct AddDocument: Decodable {
-    let version: String
-    let files: Int
-    let bytes: Int
-    let newObjects: Int
-    let newBytes: Int
-}
-
-struct ListedVersion: Decodable {
-    let version: String
-    let state: String
-    let files: Int
-    let bytes: Int
-    let uniqueBytes: Int
-    let missingObjects: Int
-    let createdAt: String
-    let current: Bool
-    let pending: Bool
-    let knownGood: Bool
-    let bad: Bool
-    let embedded: Bool
-}
-
-struct ShownVersion: Decodable {
-    struct Entry: Decodable {
-        let path: String
-        let routes: [String]
-        let address: String
-        let bytes: Int
-    }
-
-    let version: String
-    let manifest: String
-    let createdAt: String
-    let entries: [Entry]
-}
-
-struct DiffDocument: Decodable {
-    struct Move: Decodable, Equatable {
-        let from: String
-        let to: String
-    }
-
-    let added: [String]
-    let removed: [String]
-    let changed: [String]
-    let moved: [Move]
-    let newBytes: Int
-}
-
-struct MissingDocument: Decodable {
-    struct Object: Decodable {
-        let address: String
-        let label: String?
-        let bytes: Int
-        let sizeKnown: Bool
-        let paths: [String]
-    }
-
-    let version: String
-    let objects: [Object]
-    let bytes: Int
-    let isLowerBound: Bool
-}
-
-struct CheckoutDocument: Decodable {
-    let version: String
-    let target: String
-    let mode: String
-    let files: Int
-    let linked: Int
-    let copied: Int
-    let reflinked: Int
-}
-
-struct ActivateDocument: Decodable {
-    let current: String
-    let previous: String?
-}
-
-struct LifecycleDocument: Decodable {
-    struct Ban: Decodable {
-        let version: String
-        let reason: String
-        let count: Int
-        let at: String
-    }
-
-    struct Boot: Decodable {
-        let version: String
-        let token: String
-        let startedAt: String
-    }
-
-    let current: String?
-    let pending: String?
-    let knownGood: [String]
-    let embedded: String?
-    let bad: [Ban]
-    let boot: Boot?
-}
-
-struct BootDocument: Decodable {
-    let version: String
-    let token: String
-    let rolledBackFrom: String?
-    let mandatory: Bool
-}
-
-struct RollbackDocument: Decodable {
-    let current: String
-    let rolledBackFrom: String
-}
-
-struct RetireDocument: Decodable {
-    let version: String
-    let references: Int
-    let unusedObjects: Int
-    let unusedBytes: Int
-}
-
-struct CollectDocument: Decodable {
-    struct Packing: Decodable, Equatable {
-        let places: Int
-        let bytes: Int
-        let diskBytes: Int
-    }
-    let objects: Int
-    let bytes: Int
-    let diskBytes: Int
-    let packing: Packing
-    let dryRun: Bool
-}
-
-struct RetentionDocument: Decodable {
-    struct Verdict: Decodable {
-        let version: String
-        let reason: String
-        let bytes: Int?
-        let diskBytes: Int?
-    }
-    let objects: Int
-    let bytes: Int
-    let diskBytes: Int
-    let retired: [Verdict]
-    let kept: [Verdict]
-    let maxBytes: Int?
-    let bytesLeft: Int?
-}
-
-struct CheckDocument: Decodable {
-    struct Finding: Decodable {
-        let kind: String
-        let object: String?
-        let version: String?
-        let path: String?
-        let message: String
-        let repaired: Bool
-    }
-
-    let checkedObjects: Int
-    let checkedBytes: Int
-    let checkedTrees: Int
-    let findings: [Finding]
-    let problems: Int
-}
-
-struct UsageDocument: Decodable {
-    struct Store: Decodable {
-        let objects: Int
-        let objectBytes: Int
-        let diskBytes: Int
-        let stagedBytes: Int
-        let unreferencedBytes: Int
-        let apparentBytes: Int
-        let unreferencedDiskBytes: Int
-        let plainDiskBytes: Int
-        let ratio: Double
-        let disk: Disk
-    }
-
-    struct Disk: Decodable {
-        let files: Int
-        let apparentBytes: Int
-        let diskBytes: Int
-        let parts: [Part]
-    }
-
-    struct Part: Decodable {
-        let part: String
-        let diskBytes: Int
-    }
-
-    struct Growth: Decodable {
-        let version: String
-        let newBytes: Int
-        let apparentBytes: Int
-        let objectBytes: Int
-        let newDiskBytes: Int
-        let diskBytes: Int
-        let uniqueDiskBytes: Int
-        let plainDiskBytes: Int
-    }
-
-    struct Sharing: Decodable {
-        let versions: [String]
-        let bytes: [[Int]]
-    }
-
-    struct Retire: Decodable {
-        let versions: [String]
-        let objects: Int
-        let bytes: Int
-        let separateBytes: Int
-        let diskBytes: Int
-        let separateDiskBytes: Int
-        let refused: [Refusal]
-    }
-
-    struct Refusal: Decodable {
-        let version: String
-        let reason: String
-    }
-
-    struct Group: Decodable {
-        struct Usage: Decodable {
-            let name: String
-            let files: Int
-            let apparentBytes: Int
-            let uniqueBytes: Int
-            let sharedBytes: Int
-        }
-
-        let version: String
-        let count: Int
-        let largest: [Usage]
-    }
-
-    struct Version: Decodable {
-        let version: String
-        let files: Int
-        let apparentBytes: Int
-        let uniqueBytes: Int
-        let sharedBytes: Int
-        let plainDiskBytes: Int
-        let uniqueDiskBytes: Int
-        let sharedDiskBytes: Int
-        let plainIsEstimated: Bool
-    }
-
-    struct Large: Decodable {
-        let address: String
-        let bytes: Int
-        let diskBytes: Int
-        let references: Int
-        let paths: [String]
-    }
-
-    let store: Store
-    let versions: [Version]
-    let largest: [Large]
-    let growth: [Growth]
-    let sharing: Sharing
-    let retire: Retire?
-    let by: String?
-    let groups: [Group]?
-}
-
-struct ReportDocument: Decodable {
-    struct Event: Decodable {
-        let sequence: Int
-        let at: String
-        let event: String
-        let sentence: String
-    }
-
-    let events: [Event]
+/// The documents of the command line, as its contract lists them.
+extension JSON {
+    static let initialized: JSON = ["store": "text", "format": "number"]
+    static let added: JSON = ["version": "text", "files bytes newObjects newBytes": "number"]
+    private static let version: JSON = [
+        "version state createdAt": "text", "files bytes uniqueBytes missingObjects": "number",
+        "current pending knownGood bad embedded protected": "flag",
+    ]
+    static let listed: JSON = [version]
+    private static let entry: JSON = [
+        "path address": "text", "routes": ["text"], "bytes": "number",
+    ]
+    static let shown: JSON = ["version manifest createdAt": "text", "entries": [entry]]
+    static let difference: JSON = [
+        "added removed changed": ["text"], "moved": [["from to": "text"]], "newBytes": "number",
+    ]
+    private static let missingObject: JSON = [
+        "address label?": "text", "bytes": "number", "sizeKnown": "flag", "paths": ["text"],
+    ]
+    static let missing: JSON = [
+        "version": "text", "bytes": "number", "isLowerBound": "flag", "objects": [missingObject],
+    ]
+    static let checkedOut: JSON = [
+        "version target mode": "text", "files linked copied reflinked": "number",
+    ]
+    static let activated: JSON = ["current previous?": "text"]
+    static let lifecycle: JSON = [
+        "current? pending? embedded?": "text", "knownGood protected": ["text"],
+        "bad": [["version reason at": "text", "count": "number"]],
+        "boot?": ["version token startedAt": "text"],
+    ]
+    static let boot: JSON = ["version token rolledBackFrom?": "text", "mandatory": "flag"]
+    static let rolledBack: JSON = ["current rolledBackFrom": "text"]
+    static let retired: JSON = [
+        "version": "text", "references unusedObjects unusedBytes": "number",
+    ]
+    static let adopted: JSON = ["version reason": "text", "isNew becameCurrent": "flag"]
+    static let leftOut: JSON = ["leftOut unwanted": ["text"]]
+    static let collected: JSON = [
+        "objects bytes diskBytes": "number", "dryRun": "flag",
+        "packing": ["places bytes diskBytes": "number"],
+    ]
+    private static let verdict: JSON = ["version reason": "text", "bytes? diskBytes?": "number"]
+    static let retention: JSON = [
+        "objects bytes diskBytes maxBytes? bytesLeft?": "number", "retired kept": [verdict],
+    ]
+    private static let finding: JSON = [
+        "kind object? version? path? message": "text", "repaired": "flag",
+    ]
+    static let checked: JSON = [
+        "checkedObjects checkedBytes checkedTrees problems": "number", "findings": [finding],
+    ]
+    private static let originFinding: JSON = ["kind path?": "text", "repaired": "flag"]
+    static let checkedOrigin: JSON = [
+        "channels releases files": "number", "findings": [originFinding],
+    ]
+    private static let steps: JSON = [["action object? version? path?": "text"]]
+    static let repaired: JSON = [
+        "checkedObjects skippedObjects skippedBytes": "number", "since?": "text", "plan?": steps,
+        "sample?": ["percent seed": "number"], "dryRun": "flag", "findings": [finding],
+    ]
+    static let repairLine: JSON = ["finding?": finding, "plan?": steps, "report?": repaired]
+    private static let use: JSON = [
+        "use version?": "text", "process?": "number", "stopped": "flag",
+    ]
+    private static let download: JSON = [
+        "version at?": "text", "stagedBytes": "number", "fetched": "flag",
+    ]
+    static let status: JSON = [
+        "store current? pending? wayBack?": "text", "well": "flag",
+        "versions availableBytes?": "number", "problems": [["code version? message": "text"]],
+        "uses": [use], "lastCheck?": ["findings repaired leftovers": "number"],
+        "downloads": [download],
+    ]
+    static let events: JSON = [["sequence": "number", "at event sentence": "text", "fields": [:]]]
+    static let report: JSON = ["events": events]
+    private static let diskUsage: JSON = [
+        "files apparentBytes diskBytes": "number",
+        "parts": [["part": "text", "diskBytes": "number"]],
+    ]
+    private static let storeUsage: JSON = [
+        "objects objectBytes diskBytes stagedBytes unreferencedBytes apparentBytes": "number",
+        "unreferencedDiskBytes plainDiskBytes ratio": "number", "disk": diskUsage,
+    ]
+    private static let versionUsage: JSON = [
+        "version": "text", "files apparentBytes uniqueBytes sharedBytes": "number",
+        "plainDiskBytes uniqueDiskBytes sharedDiskBytes": "number", "plainIsEstimated": "flag",
+    ]
+    private static let large: JSON = [
+        "address": "text", "bytes diskBytes references": "number", "paths": ["text"],
+    ]
+    private static let growth: JSON = [
+        "version": "text", "newBytes apparentBytes objectBytes newDiskBytes": "number",
+        "diskBytes uniqueDiskBytes plainDiskBytes": "number",
+    ]
+    private static let retirement: JSON = [
+        "versions": ["text"], "objects bytes separateBytes diskBytes separateDiskBytes": "number",
+        "refused": [["version reason": "text"]],
+    ]
+    private static let group: JSON = [
+        "name": "text", "files apparentBytes uniqueBytes sharedBytes": "number",
+    ]
+    static let usage: JSON = [
+        "store": storeUsage, "versions": [versionUsage], "largest": [large], "growth": [growth],
+        "sharing": ["versions": ["text"], "bytes": [["number"]]], "retire?": retirement,
+        "by?": "text", "groups?": [["version": "text", "count": "number", "largest": [group]]],
+    ]
+    private static let leg: JSON = [
+        "from? fromVersion?": "text", "packBytes bytes requests rawBytes rawRequests": "number",
+    ]
+    static let originUsage: JSON = [
+        "offered objects packs deliveries trust publisher": ["files bytes": "number"],
+        "channels": [["channel": "text", "releases": [["version": "text", "packs": [leg]]]]],
+        "releases": [["version": "text"]],
+    ]
+    static let published: JSON = [
+        "version origin channel manifest": "text", "changed dryRun": "flag",
+        "objects bytes reusedObjects reusedBytes sequence": "number",
+    ]
+    static let packed: JSON = [
+        "version": "text", "changed dryRun": "flag",
+        "packs": [["from? fromVersion?": "text", "objects content bytes?": "number"]],
+        "packBytes framesReused framesCompressed manifestBytes?": "number",
+    ]
+    static let withdrawn: JSON = [
+        "version origin channel offered?": "text", "sequence": "number", "embedded": "flag",
+    ]
+    static let pruned: JSON = [
+        "origin": "text", "entry epoch releases files bytes waiting waitingBytes": "number",
+        "refused unknown uploads requests": "number", "dryRun": "flag",
+    ]
+    static let copied: JSON = ["files found channels": "number"]
+    static let pulled: JSON = [
+        "version": "text", "files objects bytes reusedObjects reusedBytes": "number",
+        "resumedBytes requests": "number", "current pending": "flag",
+    ]
+    static let pullPlan: JSON = [
+        "version": "text", "files objects bytes": "number", "dryRun": "flag",
+    ]
+    static let nothingPulled: JSON = ["version?": "text", "reasons": ["text"]]
+    static let signatures: JSON = [
+        "signedBy": ["text"], "expiresAt?": "text", "trustVersion?": "number",
+    ]
+    static let key: JSON = ["key publicKey": "text"]
+    static let resigned: JSON = ["originId": "text", "channels": [signatures]]
+    static let rotated: JSON = [
+        "version threshold": "number", "keys": ["text"], "channels": [signatures],
+    ]
+    private static let trust: JSON = [
+        "places keys": ["text"], "origin?": "text", "threshold trustVersion?": "number",
+        "sequences": [:],
+    ]
+    static let trusted: JSON = ["origins": [trust]]
+    private static let offered: JSON = [
+        "version?": "text", "embedded mandatory reachesDevice?": "flag", "perMille": "number",
+    ]
+    static let channels: JSON = [["channel": "text", "releases": [offered]]]
+    static let served: JSON = ["url version? dashboard?": "text", "port": "number"]
+    static let servedOrigin: JSON = ["url": "text", "port": "number", "systems": ["text"]]
+    static let answer: JSON = [
+        "status bytes": "number", "fields": [["name value": "text"]], "body?": "text",
+    ]
 }
 
 extension Workplace {
+    func boot() throws -> JSON { try castree("boot", "--json").document(.boot) }
+    func lifecycle() throws -> JSON { try castree("lifecycle", "--json").document(.lifecycle) }
+    func listed() throws -> JSON { try castree("versions", "--json").document(.listed) }
+
     /// The address of a file of a version.
     func address(of path: String, in version: String) throws -> String {
-        let shown = try castree("show", version, "--json").document(ShownVersion.self)
-        return shown.entries.first { $0.path == path }?.address ?? ""
+        let shown = try castree("show", version, "--json").document(.shown)
+        return shown.entries.first { $0.path == path }?.address.text ?? ""
     }
 }

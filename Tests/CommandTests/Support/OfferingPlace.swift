@@ -33,8 +33,8 @@ extension Workplace {
     }
 
     /// Where things stand on that device.
-    func deviceLifecycle() throws -> LifecycleDocument {
-        try device("lifecycle", "--json").document()
+    func deviceLifecycle() throws -> JSON {
+        try device("lifecycle", "--json").document(.lifecycle)
     }
 
     /// Lets the device reject what it is offered: shows it, goes back and bans it.
@@ -58,40 +58,7 @@ extension Workplace {
     }
 
     /// What `du site` says.
-    func originUsage() throws -> OriginUsageDocument {
-        try castree("du", "site", "--json").document()
+    func originUsage() throws -> JSON {
+        try castree("du", "site", "--json").document(.originUsage)
     }
-}
-
-struct OriginUsageDocument: Decodable {
-    struct Figures: Decodable {
-        let files: Int
-        let bytes: Int
-    }
-
-    struct Leg: Decodable {
-        let from: String?
-        let fromVersion: String?
-        let packBytes: Int
-        let bytes: Int
-        let requests: Int
-        let rawBytes: Int
-        let rawRequests: Int
-    }
-
-    struct Channel: Decodable {
-        struct Release: Decodable {
-            let version: String
-            let packs: [Leg]
-        }
-
-        let channel: String
-        let releases: [Release]
-    }
-
-    struct Release: Decodable { let version: String }
-
-    let offered, objects, packs, deliveries, trust, publisher: Figures
-    let channels: [Channel]
-    let releases: [Release]
 }

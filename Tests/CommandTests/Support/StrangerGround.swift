@@ -50,12 +50,8 @@ final class StrangerGround {
             let finished = try castree(words)
             expect(finished.status, equals: 0, "\(words): \(finished)")
         }
-        struct Start: Decodable {
-            let version: String
-            let token: String
-        }
-        let start = try castree(["boot", "--json"]).document(Start.self)
-        let confirmation = ["confirm", start.version, "--token", start.token]
+        let start = try castree(["boot", "--json"]).document(.boot)
+        let confirmation = ["confirm", start.version.text, "--token", start.token.text]
         try expect(castree(confirmation).status, equals: 0)
         try place.write(
             [
@@ -164,12 +160,8 @@ final class StrangerGround {
 
     /// Whether a check has found more than that the store is a copy.
     private func finds(_ check: Finished) throws -> Bool {
-        struct Report: Decodable {
-            struct Finding: Decodable { let kind: String }
-            let findings: [Finding]
-        }
         guard !check.text.isEmpty else { return false }
-        return try check.document(Report.self).findings.contains { $0.kind != "damagedIndex" }
+        return try check.document(.checkedOrigin).findings.contains { $0.kind != "damagedIndex" }
     }
 
     // MARK: Running
