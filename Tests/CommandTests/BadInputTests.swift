@@ -2,6 +2,7 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import SocketTestSupport
+import StorageTestSupport
 import Testing
 
 // What goes wrong around a command: a clear sentence, the exit status of the contract, nothing half done.
@@ -166,15 +167,9 @@ import Testing
         "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
     ]
 
+    // Where that program is not there, it cannot be done either.
     private static func status(of command: [String]) -> Int32 {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = command
-        process.standardError = FileHandle.nullDevice
-        // Where that program is not there, it cannot be done either.
-        do { try process.run() } catch { return -1 }
-        process.waitUntilExit()
-        return process.terminationStatus
+        (try? OtherProgram(command).status) ?? -1
     }
 
     /// Runs castree as somebody who may not read everything.

@@ -1,6 +1,7 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
+import StorageTestSupport
 import Testing
 
 @Suite struct ServeTLSTests {
@@ -15,20 +16,14 @@ import Testing
     }
 
     static func makeCertificate(_ name: String, in place: Workplace) throws {
-        let openssl = Process()
-        openssl.executableURL = URL(filePath: "/usr/bin/env")
-        openssl.arguments =
+        let made = try OtherProgram(
             [
                 "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-            ]
-            + ["-nodes", "-days", "30", "-keyout", "\(name).key", "-out", "\(name).pem", "-subj"]
-            + ["/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-        openssl.currentDirectoryURL = place.directory
-        openssl.standardError = FileHandle.nullDevice
-        try openssl.run()
-        openssl.waitUntilExit()
-        try require(openssl.terminationStatus == 0, "openssl is needed for this test")
+                "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-keyout", "\(name).key",
+                "-out", "\(name).pem", "-subj", "/CN=localhost", "-addext",
+                "subjectAltName=DNS:localhost",
+            ], in: place.directory.path)
+        try require(made.status == 0, "openssl is needed for this test")
     }
 
     @Test func `the ready line has an https address, and one server reads another through it`()

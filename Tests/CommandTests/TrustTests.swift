@@ -1,6 +1,7 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
+import StorageTestSupport
 import Testing
 
 /// `castree trust`: docs/signing.md, "On the device".
@@ -30,14 +31,9 @@ import Testing
 
     /// OpenSSL's command line: what a publisher without castree may have.
     private static func openssl(_ arguments: [String], in place: Workplace) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["openssl"] + arguments
-        process.currentDirectoryURL = place.directory.appending(path: "keys")
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        try require(process.terminationStatus == 0, "openssl \(arguments)")
+        let done = try OtherProgram(
+            ["openssl"] + arguments, in: place.directory.appending(path: "keys").path)
+        try require(done.status == 0, "openssl \(arguments)")
     }
 
     private func device(_ arguments: String...) throws -> Finished {

@@ -145,18 +145,9 @@ import Testing
     }
 
     private func openssl(_ arguments: String...) throws -> Data {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["openssl"] + arguments
-        process.currentDirectoryURL = URL(filePath: directory.path)
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        try require(process.terminationStatus == 0, "openssl \(arguments)")
-        return output
+        let done = try OtherProgram(["openssl"] + arguments, in: directory.path)
+        try require(done.status == 0, "openssl \(arguments)")
+        return done.output
     }
 
     @Test func `and a signature go both ways between castree and OpenSSL's command line`() throws {

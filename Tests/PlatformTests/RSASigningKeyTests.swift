@@ -10,23 +10,8 @@ import Testing
 
     private func path(_ name: String) -> String { directory.appending(name) }
 
-    /// Runs OpenSSL's command line; the status, and what it printed.
-    private func openssl(_ arguments: String...) throws -> (status: Int32, output: [UInt8]) {
-        try openssl(arguments)
-    }
-
-    private func openssl(_ arguments: [String]) throws -> (status: Int32, output: [UInt8]) {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["openssl"] + arguments
-        process.currentDirectoryURL = URL(filePath: directory.path)
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return (process.terminationStatus, Array(output))
+    private func openssl(_ arguments: String..., more: [String] = []) throws -> OtherProgram {
+        try OtherProgram(["openssl"] + arguments + more, in: directory.path)
     }
 
     private func write(_ name: String, _ bytes: [UInt8], mode: Int = 0o600) {
@@ -47,13 +32,13 @@ import Testing
             .status, equals: 0)
         try expect(openssl("pkey", "-in", "k8", "-traditional", "-out", "k1").status, equals: 0)
         try expect(openssl("pkey", "-in", "k8", "-pubout", "-out", "public").status, equals: 0)
-        let spki = try openssl("pkey", "-in", "k8", "-pubout", "-outform", "der").output
+        let spki = Array(try openssl("pkey", "-in", "k8", "-pubout", "-outform", "der").output)
         for name in ["k8", "k1"] {
             let key = try RSASigningKey(file: path(name))
             expect("\(key)" == "RSA key of 2048 bits" && key.subjectPublicKeyInfo == spki)
             for message in [[], Array("{}".utf8), [UInt8](repeating: 0xff, count: 100_000)] {
                 write("message", message)
-                let theirs = try openssl("dgst", "-sha256", "-sign", "k8", "message").output
+                let theirs = Array(try openssl("dgst", "-sha256", "-sign", "k8", "message").output)
                 let ours = try key.sign(message)
                 // PKCS #1 v1.5 draws nothing: the same bytes everywhere and for ever.
                 expect(ours == theirs && ours.count == 256)
@@ -127,7 +112,7 @@ import Testing
             (["-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"], "none of RSA"),
             (["-algorithm", "rsa", "-pkeyopt", "rsa_keygen_bits:1024"], "1024 bits"),
         ] {
-            try expect(openssl(["genpkey", "-out", "other"] + arguments).status, equals: 0)
+            try expect(openssl("genpkey", "-out", "other", more: arguments).status, equals: 0)
             let error = refusal("other")
             expect(
                 error?.code == .badKey && error?.message.contains(words) == true, "\(arguments)")

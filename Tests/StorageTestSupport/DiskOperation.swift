@@ -43,6 +43,8 @@ extension FaultyFileSystem {
         package var verb: Verb
         /// The whole path as the kernel knew it; of two, the target.
         package var path: String
+        /// The path as it was asked for; empty where an open file was meant.
+        package var name: String
         /// How a file was to be opened.
         package var access: Access?
 

@@ -197,7 +197,8 @@ package final class FaultyFileSystem: FileSystemWrapper {
         _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
         let operation = Operation(
-            verb: verb, path: fullPath(directory, path), access: access)
+            verb: verb, path: fullPath(directory, path),
+            name: path.map { String(cString: $0) } ?? "", access: access)
         if let hook = hook.withLock({ $0 }) { hook(.before, operation) }
         if let error = refuse(operation) { throw error }
         switch judge(operation) {

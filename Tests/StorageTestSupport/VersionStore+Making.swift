@@ -26,3 +26,13 @@ extension VersionStore {
         VersionStore(store, observer: observer, limits: limits)
     }
 }
+
+extension TemporaryStore {
+    /// Opens the store again on another disk, by default with as much room kept as by ``init(isDurable:onDisk:notice:)``.
+    package func opened(
+        on disk: any FileSystem, isDurable: Bool = false, keeping reserve: Int64 = 1 << 20
+    ) throws(StoreError) -> VersionStore {
+        let options = StoreOptions(isDurable: isDurable, reservedByteCount: reserve)
+        return try VersionStore.open(path, options: options, fileSystem: disk)
+    }
+}

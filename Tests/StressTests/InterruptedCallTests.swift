@@ -66,16 +66,7 @@ import Testing
 
         private func removeAll() throws {
             // Trees are not writable.
-            _ = try shell("chmod -R u+w '\(place)'; rm -rf '\(place)'")
-        }
-
-        private func shell(_ command: String) throws -> Int32 {
-            let process = Process()
-            process.executableURL = URL(filePath: "/bin/sh")
-            process.arguments = ["-c", command]
-            try process.run()
-            process.waitUntilExit()
-            return process.terminationStatus
+            _ = try OtherProgram("sh", "-c", "chmod -R u+w '\(place)'; rm -rf '\(place)'")
         }
 
         /// Runs a command with a fault, or with none; at which positions it made such calls, and whether the

@@ -30,15 +30,8 @@ enum PageScript {
             """
         let file = directory.appending("script.js")
         try Data(whole.utf8).write(to: URL(filePath: file))
-        let process = Process()
-        process.executableURL = URL(filePath: try require(node))
-        process.arguments = [file, document] + words
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        let answer = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        expect(process.terminationStatus, equals: 0)
-        return try JSONDecoder().decode(Answer.self, from: answer)
+        let done = try OtherProgram([require(node), file, document] + words)
+        expect(done.status, equals: 0)
+        return try JSONDecoder().decode(Answer.self, from: done.output)
     }
 }

@@ -74,15 +74,8 @@ import Testing
         let directory = TemporaryDirectory()
         let file = directory.appending("bytes")
         try Data(bytes).write(to: URL(filePath: file))
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-c", "openssl dgst -sha256 -binary \"$0\" | base64", file]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        let answer = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return String(decoding: answer, as: UTF8.self).filter { !$0.isWhitespace }
+        let script = "openssl dgst -sha256 -binary \"$0\" | base64"
+        return try OtherProgram("sh", "-c", script, file).text.filter { !$0.isWhitespace }
     }
 
     @Test func `has nothing of names and paths that a browser would take for markup`() throws {

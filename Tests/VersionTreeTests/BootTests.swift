@@ -303,9 +303,7 @@ import Testing
             try temporary.versions.activate("B")
             _ = try temporary.versions.boot()
             let disk = FaultyFileSystem()
-            let versions = try VersionStore.open(
-                temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-                fileSystem: disk)
+            let versions = try temporary.opened(on: disk)
             disk.arm(.fail(EIO, at: position))
             // Refusing is right, and so is going back all the same.
             if let boot = try? versions.boot(strikes: 1) {

@@ -8,14 +8,6 @@ import Testing
 
 /// What a healthy writer, pinner or retirement looks like at one moment of a look that takes many.
 @Suite("A look") struct CheckRaceTests {
-    private func opened(
-        _ temporary: TemporaryStore, on disk: any FileSystem
-    ) throws -> VersionStore {
-        try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
-    }
-
     /// A writer with a lease, for as long as a test keeps it.
     private final class Writer: Sendable {
         let lease: Lease
@@ -29,7 +21,7 @@ import Testing
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "one"])
         let disk = FaultyFileSystem()
-        let looking = try opened(temporary, on: disk)
+        let looking = try temporary.opened(on: disk)
         let second = try temporary.reopened()
         let writer = Shared<Writer?>(nil)
         disk.on(.before, .list, path: "/versions") {
@@ -54,7 +46,7 @@ import Testing
         let left = temporary.path + "/\(place)/" + (place == "staging" ? name : ".2.\(name)")
         try writeTree(left, ["a": "two"])
         let disk = FaultyFileSystem()
-        let looking = try opened(temporary, on: disk)
+        let looking = try temporary.opened(on: disk)
         disk.on(.after, .list, path: "/" + place) {
             Damage.remove(left)
             writer.with { $0 = nil }
@@ -68,7 +60,7 @@ import Testing
         let hidden = temporary.tree(".1.0123456789abcdef")
         try writeTree(hidden, ["a": "one"])
         let disk = FaultyFileSystem()
-        let looking = try opened(temporary, on: disk)
+        let looking = try temporary.opened(on: disk)
         disk.on(.before, .lock, path: hidden) { Damage.remove(hidden) }
         try expect(looking.check().findings, equals: [])
         expect(!FileManager.default.fileExists(atPath: hidden))
@@ -82,9 +74,7 @@ import Testing
         try temporary.versions.register(makeManifest("1", ["a": "one"]))
         // A whole revision after the first look at the manifest, held up before it commits.
         let slow = FaultyFileSystem()
-        let second = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: true, reservedByteCount: 1 << 20),
-            fileSystem: slow)
+        let second = try temporary.opened(on: slow, isDurable: true)
         _ = try second.versions()
         let hasReplaced = DispatchSemaphore(value: 0)
         let mayCommit = DispatchSemaphore(value: 0)
@@ -102,7 +92,7 @@ import Testing
             mayCommit.wait()
         }
         let disk = FaultyFileSystem()
-        let looking = try opened(temporary, on: disk)
+        let looking = try temporary.opened(on: disk)
         _ = try looking.versions()
         let group = DispatchGroup()
         let failure = Shared<String?>(nil)
@@ -161,7 +151,7 @@ import Testing
             let group = DispatchGroup()
             let deed = Shared("")
             let disk = FaultyFileSystem()
-            let second = try opened(temporary, on: disk)
+            let second = try temporary.opened(on: disk)
             _ = try second.versions()
             disk.onEach { moment, operation in
                 guard moment == .before else { return }
@@ -205,7 +195,7 @@ import Testing
         try temporary.versions.retire("1")
         let twin = temporary.objectPath(try address(of: "#!one"), executable: true)
         let disk = FaultyFileSystem()
-        let looking = try opened(temporary, on: disk)
+        let looking = try temporary.opened(on: disk)
         let second = try temporary.reopened()
         disk.on(.before, .open, path: twin) {
             #expect(throws: Never.self) { _ = try second.store.collect() }
@@ -220,7 +210,7 @@ import Testing
         let temporary = try TemporaryStore()
         for name in ["1", "2"] { try temporary.add(name, ["a": name]) }
         let disk = FaultyFileSystem()
-        let pinning = try opened(temporary, on: disk)
+        let pinning = try temporary.opened(on: disk)
         let second = try temporary.reopened()
         disk.on(.before, .lock, path: "/leases/.pin-") {
             #expect(throws: Never.self) { _ = try second.retirement(of: ["1"]) }
@@ -236,7 +226,7 @@ import Testing
         for name in ["1", "2"] { try temporary.add(name, ["a": name]) }
         try writeFile(temporary.path + "/leases/.pin-0123456789abcdef-1", "")
         let disk = FaultyFileSystem()
-        let looking = try opened(temporary, on: disk)
+        let looking = try temporary.opened(on: disk)
         let second = try temporary.reopened()
         disk.on(.after, .lock, path: "/leases/.pin-") {
             #expect(throws: Never.self) { try second.retire("1") }

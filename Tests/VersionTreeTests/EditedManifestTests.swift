@@ -202,9 +202,7 @@ import VersionTree
     private func opened(
         _ temporary: TemporaryStore, before: @escaping @Sendable (String, String) -> Void
     ) throws -> VersionStore {
-        try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: InterposedFileSystem(before: before))
+        try temporary.opened(on: InterposedFileSystem(before: before))
     }
 
     @Test
@@ -284,9 +282,7 @@ import VersionTree
     /// An add that is killed when its manifest has taken the place of the one that was there.
     private func cutOff(_ temporary: TemporaryStore, _ source: String) throws {
         let disk = FaultyFileSystem()
-        let versions = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let versions = try temporary.opened(on: disk)
         disk.arm(.stop(after: 1, of: [.rename], path: "/manifests/1.json"))
         #expect(throws: StoreError.self) { try versions.add(directory: source, version: "1") }
         expect(disk.hasFired)

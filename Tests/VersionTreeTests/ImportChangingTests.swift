@@ -155,9 +155,7 @@ import VersionTree
             else { return }
             act(source + "/file")
         }
-        let versions = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let versions = try temporary.opened(on: disk)
         do {
             _ = try versions.add(directory: source, version: "1")
             let shown = try readBytes(temporary.tree("1") + "/file")
@@ -190,9 +188,7 @@ import VersionTree
             }
             act(source)
         }
-        let versions = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let versions = try temporary.opened(on: disk)
         do {
             _ = try versions.add(directory: source, version: "1")
             let shown = try readTree(temporary.tree("1"))

@@ -51,9 +51,7 @@ func interleave(
             thread.start()
             _ = isDone.wait(timeout: .now() + .milliseconds(40))
         }
-        let first = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let first = try temporary.opened(on: disk)
         _ = try first.versions()
         isArmed.with { $0 = true }
         do {
@@ -274,9 +272,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
                 }
             }
         }
-        let first = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let first = try temporary.opened(on: disk)
         try expect(first.check(CheckOptions(isDeep: true)).findings, equals: [])
         expect(stage.with { $0 } >= 2)
         try expect(first.versions().map(\.version), equals: ["1"])

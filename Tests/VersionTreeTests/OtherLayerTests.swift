@@ -92,9 +92,7 @@ private final class LayeredFileSystem: FileSystemWrapper {
     private func opened(
         _ store: TemporaryStore, stuck: String? = nil, life: Int = .max
     ) throws -> VersionStore {
-        try VersionStore.open(
-            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: try LayeredFileSystem(below: store.path, stuck: stuck, life: life))
+        try store.opened(on: try LayeredFileSystem(below: store.path, stuck: stuck, life: life))
     }
 
     private func prepared() throws -> TemporaryStore {
@@ -140,9 +138,7 @@ private final class LayeredFileSystem: FileSystemWrapper {
                 expect(chmod(tree + "/a/b", 0o755), equals: 0)
                 try FileManager.default.removeItem(atPath: tree + "/a/b/two")
                 let disk = FaultyFileSystem()
-                let versions = try VersionStore.open(
-                    store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-                    fileSystem: disk)
+                let versions = try store.opened(on: disk)
                 disk.arm(.fail(number, at: position, of: [.rename], path: "/versions"))
                 // Whether it fails depends on which rename it is; what stands there does not.
                 let isRefused = (try? versions.repair { _ in true }) == nil
@@ -216,9 +212,7 @@ private final class LayeredFileSystem: FileSystemWrapper {
         try FileManager.default.removeItem(atPath: store.path + "/manifests/2.json")
         try FileManager.default.removeItem(atPath: store.path + "/index.sqlite")
         let disk = FaultyFileSystem()
-        let versions = try VersionStore.open(
-            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let versions = try store.opened(on: disk)
         disk.arm(.fail(EBUSY, at: 1, of: [.renameNew], path: "/versions"))
         let error = expectRefusal(.index) { try versions.collect() }
         expect(error?.message.contains("versions/2 (old)") == true, "\(error?.message ?? "")")

@@ -171,9 +171,7 @@ import Testing
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "x", "d/b": "y"])
         let disk = FaultyFileSystem()
-        let versions = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let versions = try temporary.opened(on: disk)
         let deletions = Shared<[Bool]>([])
         disk.onEach { moment, operation in
             guard moment == .before, operation.verb == .remove,
@@ -197,10 +195,7 @@ import Testing
         try temporary.add("1", ["a": "x", "d/b": "y"])
         do {
             let disk = FaultyFileSystem()
-            let versions = try VersionStore.open(
-                temporary.path,
-                options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-                fileSystem: disk)
+            let versions = try temporary.opened(on: disk)
             disk.arm(.stop(after: 1, of: [.remove], path: "/versions/.1."))
             _ = try? versions.retire("1")
             expect(disk.hasFired)

@@ -27,9 +27,7 @@ import Testing
         let first = try manifest([entry("a", "alpha", as: "alpha")])
         try temporary.versions.register(first)
         let disk = FaultyFileSystem()
-        let adding = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let adding = try temporary.opened(on: disk)
         let other = try temporary.reopened()
         let revised = try manifest([entry("a", "alpha", as: "stand-in")])
         // The last moment at which there is no tree. The names are given under the lock of the index, so
@@ -180,9 +178,7 @@ import Testing
         let temporary = try TemporaryStore()
         let other = try temporary.reopened()
         let disk = FaultyFileSystem()
-        let versions = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let versions = try temporary.opened(on: disk)
         try versions.register(makeManifest("1", ["a": "alpha"]))
         // Between the look at the lifecycle and the transaction the last object comes.
         disk.on(.after, .open, path: "/leases/.lifecycle") {

@@ -124,9 +124,7 @@ import VersionTree
     }
 
     private func store(_ temporary: borrowing TemporaryStore, _ disk: Disk) throws -> VersionStore {
-        try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        try temporary.opened(on: disk)
     }
 
     @Test func `a file that has not changed for a while is taken, whoever has it open`() throws {
@@ -195,9 +193,7 @@ import VersionTree
             }
             if count == 4 { act(source) }
         }
-        let versions = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let versions = try temporary.opened(on: disk)
         var options = AddOptions()
         options.followsLinks = follows
         let error = #expect(throws: StoreError.self, "\(change)") {

@@ -78,10 +78,7 @@ import VersionTree
         mutating func reads(_ ground: Ground) throws -> Int {
             var ground = ground
             if ground.boot == nil { ground.boot = boot }
-            let versions = try VersionStore.open(
-                temporary.path,
-                options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-                fileSystem: ground)
+            let versions = try temporary.opened(on: ground)
             let total = Shared(0)
             var options = AddOptions()
             options.progress = { progress in total.with { $0 = progress.filesTotal } }

@@ -186,12 +186,7 @@ extension TemporaryStore {
 /// Runs a shell command; returns its exit code.
 @discardableResult
 func shell(_ command: String) -> Int32 {
-    let process = Process()
-    process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", command + " >/dev/null 2>&1"]
-    do { try process.run() } catch { return -1 }
-    process.waitUntilExit()
-    return process.terminationStatus
+    (try? OtherProgram("/bin/sh", "-c", command + " >/dev/null 2>&1").status) ?? -1
 }
 
 extension Tag {

@@ -9,14 +9,6 @@ import VersionTree
 @Suite("An add that cannot be recorded") struct TakingBackTests {
     private static let files = ["a": "one", "run": "#!x"]
 
-    private func opened(
-        _ temporary: TemporaryStore, on disk: any FileSystem
-    ) throws -> VersionStore {
-        try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: true, reservedByteCount: 1 << 20),
-            fileSystem: disk)
-    }
-
     /// A store, and an add whose last step is refused by the disk: manifest and tree have their names.
     private func fail(
         _ temporary: TemporaryStore, registers: Bool,
@@ -25,7 +17,7 @@ import VersionTree
         let source = temporary.directory.appending("mine")
         try writeTree(source, Self.files)
         let disk = FaultyFileSystem()
-        let first = try opened(temporary, on: disk)
+        let first = try temporary.opened(on: disk, isDurable: true)
         let second = try temporary.reopened()
         let isShown = Shared(false)
         let hasActed = Shared(false)

@@ -75,9 +75,7 @@ import Testing
     func `none of it is cloned, where a clone would not be read`(_ touch: Touch) throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", RepairTests.files)
-        let versions = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: CloningFileSystem())
+        let versions = try temporary.opened(on: CloningFileSystem())
         let sound = try versions.checkout(
             "1", to: temporary.directory.appending("sound"), mode: .reflink)
         expect(sound.reflinked, equals: RepairTests.files.count)

@@ -142,9 +142,7 @@ import VersionTree
             let lifecycle = try? temporary.versions.lifecycle()
             seen.with { $0 = lifecycle?.knownGood == ["2"] }
         }
-        let other = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let other = try temporary.opened(on: disk)
         try other.retire("1")
         expect(seen.with { $0 })
     }

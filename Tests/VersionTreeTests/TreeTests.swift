@@ -150,9 +150,7 @@ import Testing
             uniqueKeysWithValues: (0..<100).map { ("d\($0 % 7)/f\($0)", "same") })
         let source = temporary.directory.appending("source")
         try writeTree(source, files)
-        let versions = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: FewLinks())
+        let versions = try temporary.opened(on: FewLinks())
         try expect(versions.add(directory: source, version: "1").newObjects, equals: 1)
         let tree = try snapshot(temporary.tree("1"))
         try expect(readTree(temporary.tree("1")), equals: files)

@@ -148,9 +148,7 @@ import Testing
         try temporary.versions.activateAtNextBoot("2")
         try Self.dropTree(temporary.path, "2")
         let disk = FaultyFileSystem()
-        let full = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
-            fileSystem: disk)
+        let full = try temporary.opened(on: disk, keeping: 0)
         disk.arm(.fail(ENOSPC, at: 1, of: [.makeDirectory], path: "versions"))
         try expect(full.boot().version, equals: "1")
         try expect(full.lifecycle().pending, equals: "2")

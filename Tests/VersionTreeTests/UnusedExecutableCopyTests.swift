@@ -110,9 +110,8 @@ import VersionTree
         try add("1", executable: true, to: temporary)
         try temporary.versions.activate("1")
         let reads = Shared(0)
-        let versions = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: InterposedFileSystem { call, path in
+        let versions = try temporary.opened(
+            on: InterposedFileSystem { call, path in
                 if call == "open", path == "1.json" { reads.with { $0 += 1 } }
             })
         _ = try versions.versions()
@@ -141,9 +140,8 @@ import VersionTree
         let hasMissed = Shared(false)
         let elsewhere = temporary.directory.appending("elsewhere")
         // The first directory that is made is the tree's: the twins were looked at.
-        let versions = try VersionStore.open(
-            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: InterposedFileSystem { call, path in
+        let versions = try temporary.opened(
+            on: InterposedFileSystem { call, path in
                 let isTree = path.hasPrefix(".2.") || path.hasPrefix(".castree-")
                 if call == "link", path == "tool" {
                     hasMissed.with { $0 = retirements.with { $0 == 1 } && meanwhile }

@@ -260,14 +260,9 @@ import VersionTree
             try Data(text.utf8).write(to: URL(filePath: tree + "/" + path))
         }
         try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: tree + "/bin/run")
-        let process = Process()
-        process.executableURL = program
-        process.arguments = arguments
-        process.currentDirectoryURL = URL(filePath: tree)
-        process.environment = ["LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/local/bin"]
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
+        _ = try OtherProgram(
+            [program.path] + arguments, in: tree,
+            environment: ["LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/local/bin"])
         let zip = try Data(contentsOf: URL(filePath: tree + "/made.zip"))
         let found = try reader.files([UInt8](zip), "a.zip")
         // Java writes no modes.

@@ -1,6 +1,7 @@
 import Expectations
 import Foundation
 import HotPush
+import StorageTestSupport
 import Testing
 
 @testable import ClientSystems
@@ -73,18 +74,10 @@ import Testing
         """
 
     private static func verdicts() throws -> Verdicts {
-        let process = Process()
-        process.executableURL = URL(filePath: node)
-        process.arguments = ["-e", program, library]
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
         let table = Table(versions: versions, ranges: ranges, texts: texts)
-        try input.fileHandleForWriting.write(contentsOf: try JSONEncoder().encode(table))
-        try input.fileHandleForWriting.close()
-        let answer = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
+        let answer = try OtherProgram(
+            [node, "-e", program, library], input: JSONEncoder().encode(table)
+        ).output
         return try JSONDecoder().decode(Verdicts.self, from: answer)
     }
 

@@ -1,6 +1,7 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
+import StorageTestSupport
 import Testing
 
 #if os(Linux)
@@ -73,18 +74,10 @@ import Testing
 
         /// Whether the stat cache counts where the directories of these tests are.
         static let isCached: Bool = {
-            let process = Process()
-            process.executableURL = URL(filePath: "/usr/bin/env")
-            process.arguments = [
-                "stat", "-f", "-c", "%T", FileManager.default.temporaryDirectory.path,
-            ]
-            let pipe = Pipe()
-            process.standardOutput = pipe
-            guard (try? process.run()) != nil, let data = try? pipe.fileHandleForReading.readToEnd()
-            else { return false }
-            process.waitUntilExit()
+            let place = FileManager.default.temporaryDirectory.path
+            let kind = try? OtherProgram("stat", "-f", "-c", "%T", place).text
             return ["ext2/ext3", "xfs", "btrfs", "f2fs", "zfs"].contains(
-                String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines))
+                kind?.trimmingCharacters(in: .newlines))
         }()
 
         @Test(

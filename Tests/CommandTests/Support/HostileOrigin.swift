@@ -1,5 +1,6 @@
 import Expectations
 import Foundation
+import StorageTestSupport
 import Testing
 
 /// A server on a plain socket that does what no server should.
@@ -17,39 +18,20 @@ final class HostileOrigin {
     /// How many bytes its manifest has, unpacked and as it is sent.
     let manifestBytes: Int
     let packedBytes: Int
-    private let process = Process()
+    private let server: OtherServer
 
     /// Starts it; it ends with its last owner.
     init(_ deed: Deed) throws {
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
         let argument =
             switch deed {
             case .dripHints: "0"
             case .manifest(let entries): "\(entries)"
             }
-        process.arguments = ["python3", "-c", Self.script, argument]
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        try process.run()
-        var output = Data()
-        while output.last != 10 {
-            let more = pipe.fileHandleForReading.availableData
-            if more.isEmpty { break }
-            output += more
-        }
-        let numbers = String(decoding: output, as: UTF8.self).split(separator: " ")
-            .compactMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+        server = try OtherServer(python: Self.script, [argument])
+        let numbers = server.ready.compactMap(Int.init)
         try require(numbers.count == 3, "python3 is needed for this test")
         url = "http://127.0.0.1:\(numbers[0])"
         (manifestBytes, packedBytes) = (numbers[1], numbers[2])
-    }
-
-    deinit {
-        guard process.isRunning else { return }
-        // A child may have inherited a mask that blocks every other signal.
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
     }
 
     private static let script = """

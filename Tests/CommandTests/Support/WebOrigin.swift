@@ -1,5 +1,6 @@
 import Expectations
 import Foundation
+import StorageTestSupport
 import Testing
 
 /// A plain web server over a directory, with ranges, that notes what it is asked for; for those who ask as S3 has it, its
@@ -8,7 +9,7 @@ final class WebOrigin {
     /// Its root, without a slash behind it.
     let url: String
     private let log: URL
-    private let process = Process()
+    private let server: OtherServer
 
     /// Starts it; it ends with its last owner.
     ///
@@ -19,41 +20,25 @@ final class WebOrigin {
     init(_ directory: URL, environment: [String: String] = [:]) throws {
         log = directory.deletingLastPathComponent()
             .appending(path: ".requests-\(UUID().uuidString)")
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", Self.script, directory.path, log.path]
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        try process.run()
-        var output = Data()
-        while output.last != 10 {
-            let more = pipe.fileHandleForReading.availableData
-            if more.isEmpty { break }
-            output += more
-        }
-        let port = String(decoding: output, as: UTF8.self)
-            .trimmingCharacters(in: .whitespacesAndNewlines)
-        try require(Int(port) != nil, "python3 is needed for this test")
-        url = "http://127.0.0.1:\(port)"
+        server = try OtherServer(
+            python: Self.script, [directory.path, log.path], environment: environment)
+        url =
+            "http://127.0.0.1:\(try require(server.ready.first, "python3 is needed for this test"))"
     }
 
     deinit { stop() }
 
     /// Ends it: connections are refused from now on.
     func stop() {
-        guard process.isRunning else { return }
-        // A child may have inherited a mask that blocks every other signal.
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        server.stop()
         try? FileManager.default.removeItem(at: log)
     }
 
     /// Lets it answer nobody from now on, until it goes on.
-    func pause() { kill(process.processIdentifier, SIGSTOP) }
+    func pause() { server.signal(SIGSTOP) }
 
     /// Lets it go on.
-    func goOn() { kill(process.processIdentifier, SIGCONT) }
+    func goOn() { server.signal(SIGCONT) }
 
     /// The requests so far: path, and `Range` where there was one.
     func requests() throws -> [String] {

@@ -89,19 +89,12 @@ final class Nginx {
 
     private func makeCertificate() throws {
         guard let openssl = Self.openssl else { throw POSIXError(.ENOENT) }
-        let making = Process()
-        making.executableURL = URL(filePath: openssl)
-        making.arguments = [
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-days", "30", "-subj",
-            "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout",
-            directory.appending("key.pem"), "-out", certificate,
-        ]
-        making.standardError = FileHandle.nullDevice
-        making.standardOutput = FileHandle.nullDevice
-        try making.run()
-        making.waitUntilExit()
-        guard making.terminationStatus == 0 else { throw POSIXError(.EIO) }
+        let made = try OtherProgram(
+            openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj", "/CN=localhost",
+            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout",
+            directory.appending("key.pem"), "-out", certificate)
+        guard made.status == 0 else { throw POSIXError(.EIO) }
     }
 
     private func configuration(tls: Bool, _ served: String?) -> String {

@@ -56,15 +56,11 @@ extension Nginx {
     fileprivate func fetch(
         _ path: String, fields: [String] = []
     ) throws -> (head: String, body: [UInt8]) {
-        let curl = Process()
         let name = directory.appending(UUID().uuidString)
-        curl.executableURL = URL(filePath: "/usr/bin/env")
-        curl.arguments =
-            ["curl", "-sS", "--max-time", "300", "-D", name + ".head", "-o", name + ".body"]
-            + fields.flatMap { ["-H", $0] } + ["\(url)/\(path)"]
-        curl.standardError = FileHandle.nullDevice
-        try curl.run()
-        curl.waitUntilExit()
+        let words = [
+            "curl", "-sS", "--max-time", "300", "-D", name + ".head", "-o", name + ".body",
+        ]
+        _ = try OtherProgram(words + fields.flatMap { ["-H", $0] } + ["\(url)/\(path)"])
         let head = try Data(contentsOf: URL(filePath: name + ".head"))
         // Without a body curl makes no file.
         let body = (try? Data(contentsOf: URL(filePath: name + ".body"))) ?? Data()

@@ -81,9 +81,7 @@ import VersionTree
         let disk = SmallDisk(of: fixture.device.path, free: free)
         var options = PullingFixture.options
         options.keptGoodCount = 2
-        let small = try VersionStore.open(
-            fixture.device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
-            fileSystem: disk)
+        let small = try fixture.device.opened(on: disk, keeping: 0)
         let pull = Pull(into: small, over: try PullingFixture.transport(), options)
         expect(code { try pull.run(fixture.origin.url) }, equals: comes ? nil : .outOfSpace)
 
@@ -111,9 +109,8 @@ import VersionTree
         try expect(versions.fileSystem.lock(fetching.raw, exclusive: true))
         try fixture.place.store.add("offer", Self.files("offer", 200_000))
         try fixture.publish("offer")
-        let small = try VersionStore.open(
-            fixture.device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
-            fileSystem: SmallDisk(of: fixture.device.path, free: 120_000))
+        let small = try fixture.device.opened(
+            on: SmallDisk(of: fixture.device.path, free: 120_000), keeping: 0)
         let pull = Pull(
             into: small, over: try PullingFixture.transport(), PullingFixture.options)
         expect(code { try pull.run(fixture.origin.url) }, equals: nil)
@@ -136,9 +133,7 @@ import VersionTree
 
     @Test func `says before the first byte that the disk can hold no more files`() throws {
         try fixture.publish("2")
-        let full = try VersionStore.open(
-            fixture.device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
-            fileSystem: DiskWithoutInodes())
+        let full = try fixture.device.opened(on: DiskWithoutInodes(), keeping: 0)
         let pull = Pull(
             into: full, over: try PullingFixture.transport(), PullingFixture.options)
         let error = #expect(throws: StoreError.self) { try pull.run(fixture.origin.url) }
@@ -153,9 +148,8 @@ import VersionTree
         try fixture.publish("offer")
         var options = PullingFixture.options
         options.keptGoodCount = 1
-        let small = try VersionStore.open(
-            fixture.device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
-            fileSystem: SmallDisk(of: fixture.device.path, free: 0))
+        let small = try fixture.device.opened(
+            on: SmallDisk(of: fixture.device.path, free: 0), keeping: 0)
         let pull = Pull(into: small, over: try PullingFixture.transport(), options)
         expect(code { try pull.run(fixture.origin.url) }, equals: .outOfSpace)
         let versions = fixture.device.versions

@@ -29,9 +29,7 @@ import VersionTree
             position += 1
             let device = try TemporaryStore()
             let disk = FaultyFileSystem()
-            let versions = try VersionStore.open(
-                device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
-                fileSystem: disk)
+            let versions = try device.opened(on: disk, keeping: 0)
             var options = PullingFixture.options
             let journal = Journal(device.versions)
             options.journal = journal

@@ -55,16 +55,9 @@ struct BridgeScriptTests {
         let file = directory.appending("page.js")
         let text = "\(page)\n\(script)\n(async () => {\n\(steps)\nprocess.exit(0);\n})();\n"
         try Data(text.utf8).write(to: URL(filePath: file))
-        let process = Process()
-        process.executableURL = URL(filePath: try require(NodeProgram.path))
-        process.arguments = [file]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let bytes = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        expect(process.terminationStatus, equals: 0)
-        return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
+        let done = try OtherProgram(require(NodeProgram.path), file)
+        expect(done.status, equals: 0)
+        return done.text.trimmingCharacters(in: .newlines)
     }
 
     @Test func `loads a page again whose own version was left, once for each rollback`() throws {

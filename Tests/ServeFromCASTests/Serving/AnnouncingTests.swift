@@ -65,9 +65,7 @@ struct AnnouncingTests {
         let store = try store()
         try store.versions.activateAtNextBoot("2")
         let disk = FaultyFileSystem()
-        let versions = try VersionStore.open(
-            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let versions = try store.opened(on: disk)
         disk.arm(.refuseChanges)
         let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(2000) }
         for _ in 0..<3 {
@@ -81,9 +79,7 @@ struct AnnouncingTests {
     func `is not kept back for ever by a file that could not be looked at for a moment`() throws {
         let store = try store()
         let disk = FaultyFileSystem()
-        let versions = try VersionStore.open(
-            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let versions = try store.opened(on: disk)
         let notices = Sink<String>()
         let shelf = try SiteShelf(ServedStore(versions), SiteOptions(), shell: nil) {
             notices.add($0)

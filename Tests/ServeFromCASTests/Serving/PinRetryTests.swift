@@ -10,16 +10,10 @@ import VersionTree
 // docs/serving.md, "No mixed page": while a page has a version, no process can retire it.
 @Suite("A version that could not be pinned")
 struct PinRetryTests {
-    private func opened(_ store: TemporaryStore, _ disk: FaultyFileSystem) throws -> VersionStore {
-        try VersionStore.open(
-            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
-    }
-
     @Test func `is pinned later, and the operator was told once that it was not`() throws {
         let store = try TemporaryStore.app()
         let disk = FaultyFileSystem()
-        let versions = try opened(store, disk)
+        let versions = try store.opened(on: disk)
         // EACCES: the leases are another user's.
         disk.arm(.fail(13, at: 1, of: [.open], path: ".pin-"))
         let app = try TestApp(store, over: versions)
@@ -35,7 +29,7 @@ struct PinRetryTests {
     @Test func `on a read-only disk is pinned once that can be written`() throws {
         let store = try TemporaryStore.app()
         let disk = FaultyFileSystem()
-        let versions = try opened(store, disk)
+        let versions = try store.opened(on: disk)
         disk.arm(.refuseChanges)
         let app = try TestApp(store, over: versions)
         try expect(app.browser().navigate().text.contains("one"))
@@ -49,7 +43,7 @@ struct PinRetryTests {
     @Test func `on a full disk is pinned with the store's reserve`() throws {
         let store = try TemporaryStore.app()
         let disk = FaultyFileSystem()
-        let versions = try opened(store, disk)
+        let versions = try store.opened(on: disk)
         // ENOSPC.
         disk.arm(.fail(28, at: 1, of: [.open], path: ".pin-"))
         let app = try TestApp(store, over: versions)

@@ -260,9 +260,7 @@ struct SwitchingTests {
     func readOnly() throws {
         let store = try TemporaryStore.app()
         let disk = FaultyFileSystem()
-        let versions = try VersionStore.open(
-            store.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
-            fileSystem: disk)
+        let versions = try store.opened(on: disk)
         disk.arm(.refuseChanges)
         let app = try TestApp(store, over: versions) {
             $0.port = .app("castree-test-\(UInt32.random(in: 0 ... .max))")

@@ -1,5 +1,6 @@
 import Expectations
 import Foundation
+import StorageTestSupport
 import Synchronization
 import Testing
 
@@ -32,15 +33,8 @@ struct Certificates: Sendable {
         try FileManager.default.createDirectory(
             at: directory, withIntermediateDirectories: true)
         try Data(Self.script.utf8).write(to: directory.appending(path: "make.sh"))
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-e", "make.sh"]
-        process.currentDirectoryURL = directory
-        process.standardInput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        try require(process.terminationStatus == 0, "openssl is needed for this test")
+        let made = try OtherProgram(["sh", "-e", "make.sh"], in: directory.path)
+        try require(made.status == 0, "openssl is needed for this test")
     }
 
     private static let script = """

@@ -1,5 +1,6 @@
 import Expectations
 import Foundation
+import StorageTestSupport
 import Testing
 
 /// A client of Python's ssl that trusts the tests' authority and takes no ragged end.
@@ -9,19 +10,10 @@ enum TLSClient {
     /// - Returns: what they print, line by line.
     static func run(_ port: UInt16, _ lines: String) throws -> [String] {
         let files = try Certificates.shared.get()
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [
-            "python3", "-c", prelude + lines, String(port), files.path("ca.pem"),
-        ]
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        try process.run()
-        let output = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        expect(process.terminationStatus, equals: 0)
-        return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+        let done = try OtherProgram(
+            "python3", "-c", prelude + lines, String(port), files.path("ca.pem"))
+        expect(done.status, equals: 0)
+        return done.text.split(separator: "\n").map(String.init)
     }
 
     private static let prelude = """

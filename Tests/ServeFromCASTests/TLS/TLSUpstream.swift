@@ -1,5 +1,6 @@
 import Expectations
 import Foundation
+import StorageTestSupport
 import Testing
 
 /// An https server of Python's ssl, which does by the last part of the path what its script says.
@@ -7,7 +8,7 @@ final class TLSUpstream {
     let port: UInt16
     /// The proxies before it; they run as long as it does.
     var servers: [TestServer] = []
-    private let process = Process()
+    private let server: OtherServer
 
     enum Manner: String {
         case usual
@@ -24,30 +25,11 @@ final class TLSUpstream {
     /// - Parameter certificate: its name among ``Certificates``.
     init(_ certificate: String = "good", _ manner: Manner = .usual) throws {
         let files = try Certificates.shared.get()
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [
-            "python3", "-c", Self.script, files.path("\(certificate).pem"),
-            files.path("\(certificate).key"), manner.rawValue,
-        ]
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        try process.run()
-        var output = Data()
-        while output.last != 10 {
-            let more = pipe.fileHandleForReading.availableData
-            if more.isEmpty { break }
-            output += more
-        }
-        let text = String(decoding: output, as: UTF8.self)
+        server = try OtherServer(
+            python: Self.script,
+            [files.path("\(certificate).pem"), files.path("\(certificate).key"), manner.rawValue])
         port = try require(
-            UInt16(text.trimmingCharacters(in: .whitespacesAndNewlines)),
-            "python3 is needed for this test")
-    }
-
-    deinit {
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+            server.ready.first.flatMap(UInt16.init), "python3 is needed for this test")
     }
 
     private static let script = """

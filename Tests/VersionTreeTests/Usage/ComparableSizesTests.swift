@@ -12,16 +12,9 @@ import VersionTree
 @Suite("Sizes that compare") struct ComparableSizesTests {
     /// The standard output of a program.
     private func run(_ program: String, _ arguments: [String]) throws -> String {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [program] + arguments
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        expect(process.terminationStatus, equals: 0, "\(program) \(arguments)")
-        return text
+        let done = try OtherProgram([program] + arguments)
+        expect(done.status, equals: 0, "\(program) \(arguments)")
+        return done.text
     }
 
     /// `du -s -B1` of some directories together.

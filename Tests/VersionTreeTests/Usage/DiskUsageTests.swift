@@ -9,14 +9,7 @@ import VersionTree
 @Suite("Usage on disk") struct DiskUsageTests {
     /// What `du` prints for a directory, in bytes.
     func du(_ arguments: String..., of path: String) throws -> Int64 {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/du")
-        process.arguments = ["-s", "-B1"] + arguments + [path]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
+        let text = try OtherProgram(["du", "-s", "-B1"] + arguments + [path]).text
         return try require(Int64(text.prefix { $0.isNumber }))
     }
 
