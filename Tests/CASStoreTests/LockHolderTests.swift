@@ -64,10 +64,9 @@ import Testing
             waitLimit: .milliseconds(2100), notice: { text in notices.withLock { $0.append(text) } }
         )
         let file = try system.openLock(leases.raw, ".writer")
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.locked) {
             try system.waitForLock(file.raw, exclusive: true, options)
         }
-        expect(error?.code, equals: .locked)
         expect(notices.withLock { $0 }, equals: ["waiting for another part of this process"])
     }
 

@@ -232,7 +232,7 @@ import Testing
             let expected = history.code.map { [$0] } ?? []
             expect(status.problems.map(\.code), equals: expected, "\(history.name)")
             expect(
-                status.problems.allSatisfy { $0.message.contains("https://a.example") },
+                status.problems.allSatisfy { $0.message.text.contains("https://a.example") },
                 "\(history.name)")
         }
     }

@@ -37,7 +37,7 @@ import Testing
 
     @Test func `publish packs everything, and what the version before lacks`() throws {
         let first = try run("publish", "1", "site")
-        expect(first.packs.map(\.fromVersion) == [nil] && first.packs[0].objects == 3)
+        expect(first.packs.map(\.fromVersion) == [.null] && first.packs[0].objects == 3)
         expect(first.manifestBytes > 0)
         let planned = try run("publish", "2", "site", "--dry-run")
         let second = try run("publish", "2", "site")
@@ -61,7 +61,7 @@ import Testing
         let planned = try run("pack", "2", "site", "--dry-run", "--level", "3")
         expect(planned.packs.count, equals: 2)
         let packed = try run("pack", "2", "site", "--level", "3", "--pack-base", "3")
-        expect(packed.packs.map(\.fromVersion) == [nil, "1", "3"] && packed.changed.isTrue)
+        expect(packed.packs.map(\.fromVersion) == [.null, "1", "3"] && packed.changed.isTrue)
         try expect(place.release()["delivery"] is String)
         let again = try run("pack", "2", "site")
         expect(again.packs.isEmpty && !again.changed)

@@ -36,7 +36,7 @@ import Testing
         while try status().well.isTrue { try require(ContinuousClock.now < end, "never said") }
         let problem = try require(status().problems.first)
         expect(problem.code == "stalePage" && problem.version == "2")
-        expect(problem.message.contains("showed version 1 in place of version 2"))
+        expect(problem.message.text.contains("showed version 1 in place of version 2"))
         try expect(served.confirm(), equals: 204)
         try expect(status().well.isTrue)
     }

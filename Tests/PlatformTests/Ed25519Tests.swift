@@ -1,4 +1,5 @@
 import Expectations
+import StorageTestSupport
 import Testing
 
 @testable import Platform
@@ -102,8 +103,7 @@ import Testing
             for sign: UInt8 in [0, 0x80] {
                 var key = spelling
                 key[31] |= sign
-                let error = #expect(throws: StoreError.self) { try VerificationKey(raw: key) }
-                expect(error?.code, equals: .badKey, "\(Hex.string(key))")
+                expectRefusal(.badKey, "\(Hex.string(key))") { try VerificationKey(raw: key) }
             }
         }
     }

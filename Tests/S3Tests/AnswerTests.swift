@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Expectations
 import Platform
+import StorageTestSupport
 import Testing
 
 @testable import S3
@@ -64,8 +65,7 @@ import Testing
             try BucketLocation(parsing: "s3://updates/app"),
             at: try BucketEndpoint(bucket: "updates", endpoint: "http://store:9000", region: nil),
             keys: FixedKeys(nil), carrier: SlowCarrier(script: script), options)
-        let error = #expect(throws: StoreError.self) { try bucket.text("o") }
-        expect(error?.code, equals: .network)
+        expectRefusal(.network) { try bucket.text("o") }
         expect(script.requests.count, equals: 3)
     }
 
@@ -107,10 +107,9 @@ import Testing
 
     @Test func `an answer without a length is read up to its limit`() throws {
         let script = try ScriptedBucket([.answer(200, Self.head, "0123456789")])
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.tooLarge) {
             try script.bucket.bytes("o", ReadRequest(byteCountMax: 9))
         }
-        expect(error?.code, equals: .tooLarge)
         let fits = try ScriptedBucket([.answer(200, Self.head, "0123456789")])
         let read = try fits.bucket.bytes("o", ReadRequest(byteCountMax: 10))
         guard case .found(let file) = read.outcome else { return }
@@ -171,20 +170,18 @@ import Testing
     ])
     func `what is no listing is refused`(_ step: Step) throws {
         let script = try ScriptedBucket([step])
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.bucketAnswer) {
             try script.bucket.list(ListRequest(prefix: ""))
         }
-        expect(error?.code, equals: .bucketAnswer)
     }
 
     @Test func `a listing larger than any is cut off`() throws {
         let script = try ScriptedBucket([
             Self.listing(String(repeating: " ", count: 9 << 20))
         ])
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.bucketAnswer) {
             try script.bucket.list(ListRequest(prefix: ""))
         }
-        expect(error?.code, equals: .bucketAnswer)
     }
 
     @Test(arguments: [
@@ -195,8 +192,7 @@ import Testing
     ])
     func `pages that do not lead on end the listing`(_ step: Step) throws {
         let script = try ScriptedBucket([], then: step)
-        let error = #expect(throws: StoreError.self) { try script.bucket.keys() }
-        expect(error?.code, equals: .bucketAnswer)
+        expectRefusal(.bucketAnswer) { try script.bucket.keys() }
         expect(script.carrier.requests.count, equals: 2)
     }
 
@@ -209,8 +205,7 @@ import Testing
     @Test func `pages without keys end the listing, whatever their tokens`() throws {
         let script = try ScriptedBucket(
             (0..<2_000).map { Self.empty($0 % 2 == 0 ? "A" : "B") })
-        let error = #expect(throws: StoreError.self) { try script.bucket.keys() }
-        expect(error?.code, equals: .bucketAnswer)
+        expectRefusal(.bucketAnswer) { try script.bucket.keys() }
         expect(script.carrier.requests.count, equals: 1_000)
     }
 

@@ -108,10 +108,9 @@ import Testing
     }
 
     @Test func `a machine that is no instance has no keys`() throws {
-        let error = #expect(throws: StoreError.self) {
+        let error = expectRefusal(.credentials) {
             try source([:], ScriptedCarrier([.fail(.notSent)])).keys(at: Self.now)
         }
-        expect(error?.code, equals: .credentials)
         expect(error?.message.contains("AWS_ACCESS_KEY_ID"), equals: true)
     }
 
@@ -159,8 +158,7 @@ import Testing
     ])
     func `an answer without keys is refused, and not shown`(_ step: Step) throws {
         let source = try source(Self.container, ScriptedCarrier([], then: step))
-        let error = #expect(throws: StoreError.self) { try source.keys(at: Self.now) }
-        expect(error?.code, equals: .credentials)
+        let error = expectRefusal(.credentials) { try source.keys(at: Self.now) }
         expect(error?.message.contains("s3cr3t"), equals: false)
     }
 }

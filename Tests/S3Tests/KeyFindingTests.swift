@@ -34,8 +34,7 @@ import Testing
     }
 
     private func refusal(_ settings: BucketSettings) throws -> String {
-        let error = #expect(throws: StoreError.self) { try keys(settings) }
-        expect(error?.code, equals: .credentials)
+        let error = expectRefusal(.credentials) { try keys(settings) }
         return error?.message ?? ""
     }
 

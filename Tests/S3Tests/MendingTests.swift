@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Expectations
 import Platform
+import StorageTestSupport
 import Synchronization
 import Testing
 
@@ -33,8 +34,7 @@ import Testing
         let late = Step.refusal(
             403, "RequestTimeTooSkewed", [("date", "Mon, 24 Nov 2025 17:00:00 GMT")])
         let script = try ScriptedBucket([], then: late)
-        let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
-        expect(error?.code, equals: .accessDenied)
+        expectRefusal(.accessDenied) { try script.bucket.head("a") }
         expect(script.carrier.requests.count, equals: 3)
     }
 
@@ -42,8 +42,7 @@ import Testing
     func `a server that is years off is not followed`(_ date: String) throws {
         let script = try ScriptedBucket(
             [.refusal(403, "RequestTimeTooSkewed", [("date", date)]), Self.ok])
-        let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
-        expect(error?.code, equals: .accessDenied)
+        expectRefusal(.accessDenied) { try script.bucket.head("a") }
         _ = try script.bucket.head("a")
         expect(script.fields("x-amz-date").allSatisfy { $0?.hasPrefix("20251124T16") == true })
         expect(script.notes.all.isEmpty)
@@ -117,8 +116,7 @@ import Testing
         _ step: Step
     ) throws {
         let script = try ScriptedBucket([], then: step)
-        let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
-        expect(error?.code, equals: .bucketAnswer)
+        let error = expectRefusal(.bucketAnswer) { try script.bucket.head("a") }
         for word in ["updates.s3-eu-west-1.example", "eu-west-1", "--endpoint", "--region"] {
             expect(error?.message.contains(word), equals: true, "\(error?.message ?? "")")
         }
@@ -130,8 +128,7 @@ import Testing
     {
         let script = try ScriptedBucket(
             [], then: .fail(.untrusted))
-        let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
-        expect(error?.code, equals: .network)
+        let error = expectRefusal(.network) { try script.bucket.head("a") }
         expect(error?.message.contains("AWS_CA_BUNDLE"), equals: true)
         expect(script.carrier.requests.count, equals: 1)
     }
@@ -154,8 +151,7 @@ import Testing
         _ = try mended.bucket.head("a")
         expect(mended.fields("authorization").map { $0?.contains("key1/") }, equals: [false, true])
         let hopeless = try ScriptedBucket([], then: ended, keys: EndingKeys())
-        let error = #expect(throws: StoreError.self) { try hopeless.bucket.head("a") }
-        expect(error?.code, equals: .accessDenied)
+        expectRefusal(.accessDenied) { try hopeless.bucket.head("a") }
         expect(hopeless.carrier.requests.count, equals: 2)
     }
 

@@ -102,8 +102,7 @@ import Testing
         try script.bucket.abort(upload)
         try script.bucket.abort(upload)
         try expect(script.bucket.openUploads() == nil)
-        let error = #expect(throws: StoreError.self) { try script.bucket.openUploads() }
-        expect(error?.code, equals: .accessDenied)
+        let error = expectRefusal(.accessDenied) { try script.bucket.openUploads() }
         expect(error?.message.contains("s3:ListBucketMultipartUploads"), equals: true)
         expect(
             script.targets[..<2],
@@ -126,10 +125,9 @@ import Testing
     func `what is interrupted is aborted, by one short request`(_ count: Int) throws {
         let good = [Self.begun, Self.part, Self.part, Self.part, .answer(503)].prefix(count)
         let script = try script(Array(good), then: .answer(204), stoppedAfter: count)
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.interrupted) {
             try script.bucket.put("o", try require(content), .object)
         }
-        expect(error?.code, equals: .interrupted)
         expect(script.carrier.requests.count, equals: count + 1)
         expect(script.targets.last, equals: "DELETE /updates/app/o?uploadId=u%2B1")
         let longest = try require(script.carrier.requests.last?.totalMilliseconds)
@@ -140,10 +138,9 @@ import Testing
         let script = try script(
             [Self.begun, Self.part, .refusal(403, "AccessDenied"), .answer(503)],
             then: .answer(204), stoppedAfter: 4)
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.accessDenied) {
             try script.bucket.put("o", try require(content), .object)
         }
-        expect(error?.code, equals: .accessDenied)
         expect(
             script.targets.suffix(2).allSatisfy { $0 == "DELETE /updates/app/o?uploadId=u%2B1" })
         expect(script.carrier.requests.count, equals: 5)

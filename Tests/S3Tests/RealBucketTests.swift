@@ -32,8 +32,7 @@ import Testing
             { _ = try bucket.put("o", body("a"), .object) }, { _ = try bucket.keys() },
             { _ = try bucket.text("o") }, { _ = try bucket.delete(["o"]) },
         ] {
-            let error = #expect(throws: StoreError.self) { try attempt() }
-            expect(error?.code, equals: .noBucket)
+            expectRefusal(.noBucket) { try attempt() }
         }
     }
 
@@ -61,8 +60,7 @@ import Testing
         let bucket = try store().bucket()
         try bucket.write("o", "a")
         let anonymous = try store().bucket(bucket.location, keys: nil)
-        let read = #expect(throws: StoreError.self) { try anonymous.text("o") }
-        expect(read?.code, equals: .accessDenied)
+        let read = expectRefusal(.accessDenied) { try anonymous.text("o") }
         expect(read?.message.contains("s3:GetObject on arn:aws:s3:::"), equals: true)
         expect(read?.message.contains("anonymous"), equals: true)
         let listed = #expect(throws: StoreError.self) { try anonymous.keys() }
@@ -83,12 +81,10 @@ import Testing
         expect([200, 204].contains(answer.status))
         let anonymous = try store().bucket(bucket.location, keys: nil)
         try expect(anonymous.text("o"), equals: "a")
-        let missing = #expect(throws: StoreError.self) { try anonymous.text("missing") }
-        expect(missing?.code, equals: .accessDenied)
+        let missing = expectRefusal(.accessDenied) { try anonymous.text("missing") }
         expect(missing?.message.contains("s3:ListBucket on arn:aws:s3:::\(name):"), equals: true)
         try expect(anonymous.head("o") != nil)
-        let written = #expect(throws: StoreError.self) { try anonymous.write("o", "b") }
-        expect(written?.code, equals: .accessDenied)
+        expectRefusal(.accessDenied) { try anonymous.write("o", "b") }
         // The rights may reach a second gateway late; a deletion is refused key by key.
         let deletion = try? anonymous.delete(["o"])
         expect(deletion == nil || deletion?.refused.map(\.key) == ["o"])
@@ -151,8 +147,7 @@ import Testing
         let bucket = try store().bucket(options)
         begun.bucket.withLock { $0 = bucket }
         let large = try StorageBody(SeededRandom.content(11 << 20))
-        let error = #expect(throws: StoreError.self) { try bucket.put("big", large, .object) }
-        expect(error?.code, equals: .interrupted)
+        expectRefusal(.interrupted) { try bucket.put("big", large, .object) }
         // The beginning, two parts, the abort.
         expect(bucket.figures.requestCount, equals: 4)
         let answer = try store().ask(

@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Expectations
 import Platform
+import StorageTestSupport
 import Testing
 
 @testable import S3
@@ -224,8 +225,7 @@ import Testing
 
     @Test func `after a lost answer, a refused read is refused`() throws {
         let script = try ScriptedBucket([.fail(.noAnswer), .refusal(403, "AccessDenied")])
-        let error = #expect(throws: StoreError.self) { try script.bucket.text("o") }
-        expect(error?.code, equals: .accessDenied)
+        expectRefusal(.accessDenied) { try script.bucket.text("o") }
     }
 
     @Test func `altered bytes are sent once more, then the file is looked at`() throws {
@@ -233,10 +233,9 @@ import Testing
         let mended = try ScriptedBucket([mismatch, Self.stored])
         try expect(mended.bucket.put("o", body("a"), .object).isStored)
         let onTheWay = try ScriptedBucket([mismatch, mismatch])
-        let way = #expect(throws: StoreError.self) {
+        expectRefusal(.bucketAnswer) {
             try onTheWay.bucket.put("o", body("a"), .object)
         }
-        expect(way?.code, equals: .bucketAnswer)
         let damaged = try ScriptedBucket([mismatch, mismatch])
         let wrong = StorageBody(Array("b".utf8), address: try body("a").address)
         let file = #expect(throws: StoreError.self) { try damaged.bucket.put("o", wrong, .object) }
@@ -266,8 +265,7 @@ import Testing
 
     @Test func `nothing is sent once everything is stopped`() throws {
         let script = try ScriptedBucket([]) { $0.isStopped = { true } }
-        let error = #expect(throws: StoreError.self) { try script.bucket.head("o") }
-        expect(error?.code, equals: .interrupted)
+        expectRefusal(.interrupted) { try script.bucket.head("o") }
         expect(script.carrier.requests.isEmpty)
     }
 }

@@ -2,6 +2,7 @@ import BucketTestSupport
 import Expectations
 import Platform
 import Storage
+import StorageTestSupport
 import Testing
 
 /// Listings of a store that means harm.
@@ -16,10 +17,9 @@ import Testing
     private func refuses(_ list: @escaping @Sendable (ListRequest) -> ListPage) {
         var bucket = LyingStorage(ModelStorage(ModelStore()))
         bucket.listing = list
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.bucketAnswer) {
             try bucket.listAll("", pageCountMax: 500) { (_) throws(StoreError) in true }
         }
-        expect(error?.code, equals: .bucketAnswer)
     }
 
     @Test func `a token that repeats ends a listing`() {

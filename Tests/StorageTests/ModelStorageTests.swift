@@ -2,6 +2,7 @@ import BucketTestSupport
 import Expectations
 import Platform
 import Storage
+import StorageTestSupport
 import Synchronization
 import Testing
 
@@ -118,7 +119,6 @@ import Testing
         dialect.byteCountMax = 3
         let one = ModelStorage(ModelStore(dialect))
         _ = try one.put("a", body("abc"), .object)
-        let error = #expect(throws: StoreError.self) { try one.put("b", body("d"), .object) }
-        expect(error?.code, equals: .outOfSpace)
+        expectRefusal(.outOfSpace) { try one.put("b", body("d"), .object) }
     }
 }

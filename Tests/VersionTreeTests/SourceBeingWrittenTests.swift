@@ -58,10 +58,9 @@ import VersionTree
             isDurable: false, reservedByteCount: 1 << 20, waitLimit: .milliseconds(100))
         let impatient = try VersionStore.open(temporary.path, options: options)
         try writer.hold(source + "/d/page.html") {
-            let error = #expect(throws: StoreError.self) {
+            let error = expectRefusal(.changedWhileRead) {
                 _ = try impatient.add(directory: source, version: "1")
             }
-            expect(error?.code, equals: .changedWhileRead)
             expect(error?.message.contains("\"d/page.html\""), equals: true)
             expect(error?.message.contains("open for writing"), equals: true)
             expect(error?.message.contains("repeat the command"), equals: true)

@@ -7,25 +7,6 @@ import VersionTree
 
 // What the tests of trees share: exact files, exact looks at them, refusals by code.
 
-/// Expects that `body` throws a `StoreError` with a code; returns it, to look at its message.
-@discardableResult
-func expectRefusal<R>(
-    _ code: StoreError.Code, _ comment: @autoclosure () -> Comment? = nil,
-    sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> R
-) -> StoreError? {
-    do {
-        let result = try body()
-        Issue.record(
-            "\(comment() ?? "") expected \(code), got \(result)", sourceLocation: sourceLocation)
-    } catch let error as StoreError {
-        #expect(error.code == code, comment() ?? "\(error)", sourceLocation: sourceLocation)
-        return error
-    } catch {
-        Issue.record("\(comment() ?? "") \(error)", sourceLocation: sourceLocation)
-    }
-    return nil
-}
-
 /// What stands at one path of a directory.
 struct Seen: Hashable {
     var content: [UInt8]

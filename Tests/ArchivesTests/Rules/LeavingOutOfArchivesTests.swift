@@ -103,8 +103,7 @@ import VersionTree
         ] {
             for directory in ["", "sub/", "sub/deep/"] {
                 let entries = [("a", "1"), (directory + mark, start), (directory + "x", "2")]
-                let refused = #expect(throws: StoreError.self) { try files(entries) }
-                expect(refused?.code, equals: .unsupportedFile)
+                let refused = expectRefusal(.unsupportedFile) { try files(entries) }
                 let place = directory.isEmpty ? "." : String(directory.dropLast())
                 expect(
                     refused?.message.contains(what) == true

@@ -244,10 +244,9 @@ import VersionTree
             try expectAnswers(reader, 2, "before \(what)")
             try change()
             for reader in [reader, try self.reader(baseURL)] {
-                let refused = #expect(throws: StoreError.self, "\(what): \(system)") {
+                let refused = expectRefusal(.untrusted, "\(what): \(system)") {
                     try reader.channel(.stable, for: system, mayRead: true)
                 }
-                expect(refused?.code, equals: .untrusted, "\(what)")
                 expect(
                     refused?.message.contains("for/\(system.rawValue)/stable.json"), equals: true)
                 // The others are answered.

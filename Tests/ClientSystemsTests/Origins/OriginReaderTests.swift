@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import StorageTestSupport
 import Synchronization
 import Testing
 import VersionTree
@@ -255,8 +256,7 @@ import VersionTree
         pointer.trustVersion = 2
         let signed = try place.signed(pointer)
         try place.write(OriginLayout.pointer(.stable), signed.serialized())
-        let error = #expect(throws: StoreError.self) { try answers.text("/model/KEY/check") }
-        expect(error?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try answers.text("/model/KEY/check") }
         var trust = TrustFile(
             origin: try require(signed.origin), version: 2,
             trusted: try TrustedKeys([other.verificationKey], threshold: 1), createdAt: 1)

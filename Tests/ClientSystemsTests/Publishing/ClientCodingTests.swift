@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import StorageTestSupport
 import Testing
 import VersionTree
 
@@ -74,13 +75,12 @@ import VersionTree
             refused.append(text.replacing(part, with: other, maxReplacements: 1))
         }
         for text in refused {
-            let error = #expect(throws: StoreError.self, "\(text)") { try configuration(text) }
-            expect(error?.code, equals: .badClients, "\(text)")
+            let error = expectRefusal(.badClients, "\(text)") { try configuration(text) }
             expect(error?.message.contains("for/codepush/config.json"), equals: true)
             expect(error?.message.contains("castree origin enable"), equals: true)
         }
         let newer = text.replacing("castreeClients\":1", with: "castreeClients\":2")
-        expect(thrownCode { try configuration(newer) }, equals: .unsupportedFormat)
+        expect(code { try configuration(newer) }, equals: .unsupportedFormat)
     }
 
     @Test func `as a history is refused in any other spelling as well`() throws {
@@ -102,12 +102,11 @@ import VersionTree
             refused.append(text.replacing(part, with: other, maxReplacements: 1))
         }
         for text in refused {
-            let error = #expect(throws: StoreError.self, "\(text)") { try history(text) }
-            expect(error?.code, equals: .badClients, "\(text)")
+            let error = expectRefusal(.badClients, "\(text)") { try history(text) }
             expect(error?.message.contains("for/codepush/stable.json"), equals: true)
         }
         let newer = text.replacing("castreeHistory\":1", with: "castreeHistory\":2")
-        expect(thrownCode { try history(newer) }, equals: .unsupportedFormat)
+        expect(code { try history(newer) }, equals: .unsupportedFormat)
     }
 
     @Test("of a pointer that never came is dropped, and what went back in time is offered again")

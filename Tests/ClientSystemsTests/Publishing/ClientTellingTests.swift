@@ -230,10 +230,10 @@ import VersionTree
         expect(place.notices.all.count { $0.contains("refused.txt") }, equals: 1)
         try expect(place.channel(.codePush).live.count, equals: 2)
         let only = place.telling([.codePush])
-        expect(thrownCode { try place.publish("refused", only) }, equals: .notExpressible)
+        expect(code { try place.publish("refused", only) }, equals: .notExpressible)
         // What no server would send is not told.
         let timed = place.telling([.expo])
-        expect(thrownCode { try place.publish("long", timed) }, equals: .notExpressible)
+        expect(code { try place.publish("long", timed) }, equals: .notExpressible)
         try expect(place.offered(), equals: ["lossy", "refused", "1"])
         // Who is left out hears of it later.
         try place.publish("3", place.telling([.codePush]))
@@ -247,7 +247,7 @@ import VersionTree
         expect(place.notices.all.count { $0.contains("refused.txt") }, equals: 1)
         let told = try place.clients()
         expect(
-            thrownCode { try place.telling([.chcp]).check(.stable, in: told) },
+            code { try place.telling([.chcp]).check(.stable, in: told) },
             equals: .notOffered)
     }
 
@@ -259,7 +259,7 @@ import VersionTree
         try place.publish("1")
         try place.enable(.codePush)
         try place.publish("2", place.telling(nil, [.codePush: Signer()]))
-        expect(thrownCode { try place.publish("3") }, equals: .signingFailed)
+        expect(code { try place.publish("3") }, equals: .signingFailed)
         try expect(place.offered(), equals: ["2", "1"])
         // What is offered already is withdrawn without the key.
         _ = try place.publisher().withdraw(VersionName("2"))
@@ -269,7 +269,7 @@ import VersionTree
         let signed = place.publisher(place.telling(nil, [.codePush: Signer()]))
         _ = try signed.withdraw(VersionName("3"), toEmbedded: true)
         try expect(place.channel(.codePush).live[0].offer.isSigned, equals: false)
-        expect(thrownCode { try place.publish("1") }, equals: .signingFailed)
+        expect(code { try place.publish("1") }, equals: .signingFailed)
     }
 
     @Test func `tells again what says something else since the operator has set it anew`() throws {

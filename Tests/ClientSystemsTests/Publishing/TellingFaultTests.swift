@@ -63,7 +63,7 @@ import VersionTree
         defer { Damage.remove(place.origin) }
         let disk = FaultyFileSystem()
         disk.arm(fault)
-        let failure = thrownCode { try verb.run(place, place.publisher(on: disk)) }
+        let failure = code { try verb.run(place, place.publisher(on: disk)) }
         let comment: Comment =
             "\(verb.testDescription) met \(fault) at \(disk.firedAt?.description ?? "the end")"
         let found = try place.offered()
@@ -145,10 +145,9 @@ import VersionTree
         let files = try place.told()
         let disk = FaultyFileSystem()
         disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "/twin-"))
-        let error = #expect(throws: StoreError.self) {
+        let error = expectRefusal(.outOfSpace) {
             try place.publisher(on: disk).publish("2", of: place.versions)
         }
-        expect(error?.code, equals: .outOfSpace)
         expect(error?.message.contains("channel stable offers what it did before"), equals: true)
         try expect(place.told(), equals: files)
     }

@@ -278,19 +278,6 @@ extension ClientContent {
     }
 }
 
-/// The code of the `StoreError` that `body` throws; `nil` if it throws none.
-func thrownCode<R>(_ body: () throws -> R) -> StoreError.Code? {
-    do {
-        _ = try body()
-        return nil
-    } catch let error as StoreError {
-        return error.code
-    } catch {
-        Issue.record("\(error)")
-        return nil
-    }
-}
-
 extension ClientTelling {
     @discardableResult
     func enable(

@@ -109,7 +109,7 @@ import VersionTree
             // Whoever reads the pointer that could not be replaced finds all that it leads to.
             let disk = FaultyFileSystem()
             disk.arm(.fail(EIO, at: 1, of: [.rename], path: "channels/"))
-            expect(thrownCode { try place.publisher(on: disk).collect(retention) } != nil)
+            expect(code { try place.publisher(on: disk).collect(retention) } != nil)
             expect(disk.hasFired)
             let kept = Set(try place.published().keys)
             expect(kept.isSuperset(of: [facts, twin]))
@@ -133,7 +133,7 @@ import VersionTree
         let pruner = other
         let refusal = Mutex<StoreError.Code?>(nil)
         disk.on(.before, .link, path: "/log/") {
-            let found = thrownCode {
+            let found = code {
                 try pruner.collect(OriginRetention(releaseCount: 9, graceSeconds: 0))
             }
             refusal.withLock { $0 = found }
@@ -155,7 +155,7 @@ import VersionTree
         publisher.options.isInterrupted = {
             steps.withLock { $0.contains { $0.step == .deflating } }
         }
-        expect(thrownCode { try publisher.publish("2", of: place.versions) }, equals: .interrupted)
+        expect(code { try publisher.publish("2", of: place.versions) }, equals: .interrupted)
         try expect(place.told(), equals: files)
         expect(!Damage.names(place.origin).contains { $0.hasPrefix(".publish/work-") })
         publisher.options.isInterrupted = { false }

@@ -161,7 +161,9 @@ final class StrangerGround {
     /// Whether a check has found more than that the store is a copy.
     private func finds(_ check: Finished) throws -> Bool {
         guard !check.text.isEmpty else { return false }
-        return try check.document(.checkedOrigin).findings.contains { $0.kind != "damagedIndex" }
+        return try check.document(["findings": [["kind": "text"]]]).findings.contains {
+            $0.kind != "damagedIndex"
+        }
     }
 
     // MARK: Running

@@ -102,9 +102,8 @@ import Testing
         for epoch in 0..<KeyTable.epochCountMax {
             try table.add(OriginKey(.object, address, in: Int64(epoch)), 1)
         }
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.damagedOrigin) {
             try table.add(OriginKey(.object, address, in: Int64(KeyTable.epochCountMax)), 1)
         }
-        expect(error?.code, equals: .damagedOrigin)
     }
 }

@@ -76,8 +76,7 @@ import VersionTree
             ("du", { _ = try OriginUsage(of: ModelStorage(store)) }),
         ]
         for (name, run) in verbs {
-            let error = #expect(throws: StoreError.self) { try run() }
-            expect(error?.code, equals: .damagedOrigin, "\(name)")
+            let error = expectRefusal(.damagedOrigin, "\(name)") { try run() }
             let message = error?.message ?? ""
             expect(
                 message.contains("castree publish --take-over"), equals: left.mayBeTakenOver,

@@ -170,8 +170,7 @@ import VersionTree
         let told = text.replacing("\"manifest\":", with: facts, maxReplacements: 1)
         try Damage.overwriteOrCreate(path, with: Array(told.utf8))
         let world = try BucketWorld()
-        let error = #expect(throws: StoreError.self) { try copy(fixture, to: world) }
-        expect(error?.code, equals: .damagedOrigin)
+        let error = expectRefusal(.damagedOrigin) { try copy(fixture, to: world) }
         expect(error?.message.contains(String(repeating: "ab", count: 32)), equals: true)
         expect(world.store.files.keys.filter { !$0.hasPrefix("probe/") }, equals: [])
     }

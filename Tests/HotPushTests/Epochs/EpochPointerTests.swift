@@ -97,8 +97,7 @@ import VersionTree
 
     @Test(arguments: hostile)
     func `is refused when it breaks a rule, by one code and in words`(_ text: String) throws {
-        let error = #expect(throws: StoreError.self) { try parse(text) }
-        expect(error?.code, equals: .badPointer, "\(text)")
+        let error = expectRefusal(.badPointer, "\(text)") { try parse(text) }
         expect(error?.message.hasPrefix("the pointer of channel stable is refused: "), equals: true)
     }
 

@@ -212,15 +212,13 @@ import VersionTree
         fixture.origin.always(.status(403))
         var options = PullingFixture.options
         options.format = format
-        let error = #expect(throws: StoreError.self) { try fixture.run(options) }
-        expect(error?.code, equals: .notFound)
+        let error = expectRefusal(.notFound) { try fixture.run(options) }
         expect(error?.message.contains("403"), equals: true)
         expect(error?.message.contains("it is private"), equals: true)
-        let listing = #expect(throws: StoreError.self) {
+        let listing = expectRefusal(.notFound) {
             try OriginAccess(over: try PullingFixture.transport())
                 .pointers(of: fixture.origin.url)
         }
-        expect(listing?.code, equals: .notFound)
         expect(listing?.message.contains("it is private"), equals: true)
     }
 

@@ -92,8 +92,7 @@ import VersionTree
 
     @Test(arguments: hostile)
     func `are refused when they break a rule, by one code and in words`(_ text: String) throws {
-        let error = #expect(throws: StoreError.self) { try Self.read(text) }
-        expect(error?.code, equals: .damagedOrigin, "\(text)")
+        let error = expectRefusal(.damagedOrigin, "\(text)") { try Self.read(text) }
         expect(
             error?.message.hasPrefix("the places of the objects of version 1 are refused: "),
             equals: true

@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import StorageTestSupport
 import StrictJSON
 import Testing
 import VersionTree
@@ -83,10 +84,9 @@ import VersionTree
     }
 
     @Test func `refuses what is no manifest, with the place`() {
-        let error = #expect(throws: StoreError.self) {
+        let error = expectRefusal(.badManifest) {
             try CastreeFormat().read(Array("{\"castree\":2}".utf8), ReleaseContext())
         }
-        expect(error?.code, equals: .badManifest)
         expect(error?.message.contains("at byte "), equals: true)
     }
 }
@@ -130,11 +130,10 @@ import VersionTree
 
     @Test func `is none while a file is missing that is not optional`() throws {
         let release = try MeteorFormat().read(MeteorFixture(1).bytes, ReleaseContext())
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.missingObject) {
             try release.manifest(ordinal: 1, createdAt: 1) {
                 (position) throws(StoreError) in position == 0 ? nil : hello
             }
         }
-        expect(error?.code, equals: .missingObject)
     }
 }

@@ -1,6 +1,7 @@
 import CASStore
 import Expectations
 import HotPush
+import StorageTestSupport
 import StrictJSON
 import Testing
 import VersionTree
@@ -76,8 +77,7 @@ import VersionTree
         "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T10:00:00+2:00\",\"files\":[]}",
     ])
     func `is refused with the place`(_ text: String) {
-        let error = #expect(throws: StoreError.self) { try read(text) }
-        expect(error?.code, equals: .badRelease)
+        let error = expectRefusal(.badRelease) { try read(text) }
         expect(error?.message.contains(" at byte "), equals: true, "\(error?.message ?? "")")
     }
 
@@ -87,9 +87,8 @@ import VersionTree
         "{\"path\":\"a\",\"route\":\"r\"}", "{\"path\":\"a\",\"size\":-1}",
     ])
     func `is refused if its files do not make a tree, or two share a route`(_ files: String) {
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.badRelease) {
             try read("{\"commit\":\"c\",\"files\":[\(files)]}")
         }
-        expect(error?.code, equals: .badRelease)
     }
 }

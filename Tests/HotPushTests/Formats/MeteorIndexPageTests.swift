@@ -1,6 +1,7 @@
 import CASStore
 import Expectations
 import HotPush
+import StorageTestSupport
 import Testing
 import VersionTree
 
@@ -29,10 +30,9 @@ import VersionTree
     func message(
         _ configuration: String, version: String = "version2", _ context: ReleaseContext? = nil
     ) -> String? {
-        let error = #expect(throws: StoreError.self) {
+        let error = expectRefusal(.unsuitableRelease) {
             try inspect(configuration, version: version, context)
         }
-        expect(error?.code, equals: .unsuitableRelease)
         return error?.message
     }
 
@@ -157,10 +157,9 @@ import VersionTree
         ])
     func unreadable(_ page: String) throws {
         let release = try format.read(MeteorFixture.manifest(""), ReleaseContext())
-        let error = #expect(throws: StoreError.self) {
+        let error = expectRefusal(.badRelease) {
             try format.inspect(release.files[0], Array(page.utf8), of: release, context)
         }
-        expect(error?.code, equals: .badRelease)
         expect(
             error?.message.hasPrefix("Couldn't load runtime config from index file"), equals: true)
     }
@@ -190,8 +189,7 @@ import VersionTree
         let more =
             ",\"meteorRuntimeConfig\":\"{\\\"appId\\\":\\\"x\\\",\\\"ROOT_URL\\\":\\\"http://h/\\\"}\""
         let bytes = MeteorFixture.manifest("", more: more)
-        let error = #expect(throws: StoreError.self) { try format.read(bytes, self.context) }
-        expect(error?.code, equals: .unsuitableRelease)
+        let error = expectRefusal(.unsuitableRelease) { try format.read(bytes, self.context) }
         expect(error?.message, equals: MeteorMessages.wrongAppID("http://h/"))
         // ROOT_URL and versions of the manifest are not those of the page: they decide nothing.
         let elsewhere = """

@@ -141,10 +141,9 @@ import VersionTree
             ReleaseFile(path: try TreePath("index.html"), address: try address(of: "a"))
         ]
         change(&release)
-        let error = #expect(throws: StoreError.self, "\(name)") {
+        let error = expectRefusal(.badRelease, "\(name)") {
             try release.validate(origin: nil)
         }
-        expect(error?.code, equals: .badRelease)
         expect(error?.message.contains(words), equals: true, "\(error?.message ?? "")")
     }
 

@@ -72,10 +72,9 @@ import VersionTree
     }
 
     @Test func `of a newer format is refused with the advice to use a newer castree`() throws {
-        let error = #expect(throws: StoreError.self) {
+        let error = expectRefusal(.unsupportedFormat) {
             try parse(#"{"castreeChannel":2,"everything":"different"}"#)
         }
-        expect(error?.code, equals: .unsupportedFormat)
         expect(error?.message.contains("use a newer one"), equals: true)
     }
 
@@ -127,8 +126,7 @@ import VersionTree
 
     @Test(arguments: hostile)
     func `is refused when it breaks a rule, by one code and in words`(_ text: String) throws {
-        let error = #expect(throws: StoreError.self) { try parse(text) }
-        expect(error?.code, equals: .badPointer, "\(text.prefix(200))")
+        let error = expectRefusal(.badPointer, "\(text.prefix(200))") { try parse(text) }
         expect(error?.message.hasPrefix("the pointer of channel stable is refused: "), equals: true)
     }
 

@@ -1,6 +1,7 @@
 import CASStore
 import Expectations
 import HotPush
+import StorageTestSupport
 import Testing
 
 @Suite("The name of an origin") struct OriginLocationTests {

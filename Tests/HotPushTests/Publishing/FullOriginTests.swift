@@ -63,10 +63,9 @@ import VersionTree
 
     @Test func `is what a withdrawal advises that finds no room`() throws {
         let disk = stuffed(frees: { _ in false })
-        let error = #expect(throws: StoreError.self) {
+        let error = expectRefusal(.outOfSpace) {
             try place.publisher(on: disk).withdraw(try VersionName("13"))
         }
-        expect(error?.code, equals: .outOfSpace)
         expect(error?.message.contains("castree prune"), equals: true)
         expect(error?.message.contains("castree gc"), equals: false)
         try release("13")

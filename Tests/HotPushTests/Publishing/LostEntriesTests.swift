@@ -75,8 +75,7 @@ import VersionTree
         lose(from: number, through: 6, in: place)
         let before = try place.published()
         for _ in 0..<2 {
-            let error = #expect(throws: StoreError.self) { try verb.run(place) }
-            expect(error?.code, equals: .damagedOrigin)
+            let error = expectRefusal(.damagedOrigin) { try verb.run(place) }
             expect(
                 error?.message.contains("names entry"), equals: true, "\(String(describing: error))"
             )

@@ -177,10 +177,9 @@ import VersionTree
     @Test func `to begin where the disk has no room, and says how much is needed`() throws {
         let place = try PublishingPlace()
         let disk = FullFileSystem()
-        let error = #expect(throws: StoreError.self) {
+        let error = expectRefusal(.outOfSpace) {
             try place.publisher(on: disk).publish("2", of: place.versions)
         }
-        expect(error?.code, equals: .outOfSpace)
         expect(error?.message.contains(" are needed"), equals: true)
         try expect(DirectoryOrigin(place.origin).pointer(.stable) == nil)
         try expect(place.published().keys.sorted(), equals: ["log/0000000001.json", "origin.json"])

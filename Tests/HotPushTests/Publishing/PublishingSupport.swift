@@ -234,19 +234,6 @@ func address(of text: String) throws -> ObjectID {
     return Array(text.utf8).withUnsafeBytes { hasher.hash($0).address }
 }
 
-/// The code of the `StoreError` that `body` throws; `nil` if it throws none.
-func code<R>(_ body: () throws -> R) -> StoreError.Code? {
-    do {
-        _ = try body()
-        return nil
-    } catch let error as StoreError {
-        return error.code
-    } catch {
-        Issue.record("\(error)")
-        return nil
-    }
-}
-
 extension ObjectStorage {
     /// A publisher that makes no packs, unless that is changed.
     func publisher(_ change: (inout PublisherOptions) -> Void = { _ in }) -> OriginPublisher {

@@ -45,8 +45,7 @@ import VersionTree
 
     @Test func `is refused, with what there is, if the channel does not offer it`() throws {
         let fixture = try fixture()
-        let error = #expect(throws: StoreError.self) { try fixture.run(choosing("3")) }
-        expect(error?.code, equals: .notOffered)
+        let error = expectRefusal(.notOffered) { try fixture.run(choosing("3")) }
         expect(error?.message.contains("it offers 2, 1"), equals: true)
         expect(fixture.origin.requests.count, equals: 1)
     }

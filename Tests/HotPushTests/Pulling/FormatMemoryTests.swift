@@ -95,8 +95,7 @@ import VersionTree
         let fixture = try PullingFixture()
         var options = PullingFixture.options
         set(&options)
-        let error = #expect(throws: StoreError.self) { try fixture.pull(options).ask(origin) }
-        expect(error?.code, equals: .notFound)
+        let error = expectRefusal(.notFound) { try fixture.pull(options).ask(origin) }
         return error?.message ?? ""
     }
 

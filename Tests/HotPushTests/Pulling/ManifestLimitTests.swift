@@ -97,10 +97,9 @@ import VersionTree
         expect(release.directoryCount >= 25_200, "\(release.directoryCount)")
         let needed = release.files.count + release.directoryCount
         try release.refuseBeyond(DeviceLimits(entryCount: needed))
-        let error = #expect(throws: StoreError.self) {
+        let error = expectRefusal(.tooLarge) {
             try release.refuseBeyond(DeviceLimits(entryCount: needed - 1))
         }
-        expect(error?.code, equals: .tooLarge)
         expect(error?.message.contains("--max-entries allows more") == true)
         guard one.format is CastreeFormat else { return }
         // castree's own is refused while it is read.
@@ -153,8 +152,7 @@ import VersionTree
             Content(pointer.serialized(), type: "application/json"), at: "/" + path)
         fixture.origin.forgetRequests()
         let pull = try fixture.pull()
-        let error = #expect(throws: StoreError.self) { try pull.run(fixture.origin.url) }
-        expect(error?.code, equals: .tooLarge)
+        let error = expectRefusal(.tooLarge) { try pull.run(fixture.origin.url) }
         expect(error?.message.contains("--max-entries allows more"), equals: true)
         expect(fixture.origin.requests.map(\.path), equals: ["/" + path])
     }
@@ -171,10 +169,9 @@ import VersionTree
         fixture.origin.always(.gzip, on: path)
         var options = PullingFixture.options
         options.entryCountMax = 1000
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(.tooLarge) {
             try fixture.pull(options).run(fixture.origin.url)
         }
-        expect(error?.code, equals: .tooLarge, "\(String(describing: error))")
         try expect(fixture.device.reopened().versions().isEmpty)
     }
 }

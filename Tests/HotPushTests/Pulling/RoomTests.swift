@@ -136,8 +136,7 @@ import VersionTree
         let full = try fixture.device.opened(on: DiskWithoutInodes(), keeping: 0)
         let pull = Pull(
             into: full, over: try PullingFixture.transport(), PullingFixture.options)
-        let error = #expect(throws: StoreError.self) { try pull.run(fixture.origin.url) }
-        expect(error?.code, equals: .outOfSpace)
+        let error = expectRefusal(.outOfSpace) { try pull.run(fixture.origin.url) }
         expect(error?.message.contains("df -i"), equals: true)
         expect(fixture.origin.requests.allSatisfy { !$0.path.hasPrefix("/objects/") })
     }

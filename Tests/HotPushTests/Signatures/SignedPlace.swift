@@ -126,13 +126,3 @@ struct SignedPlace {
         expect(pointer.signatures.count, equals: keys.count)
     }
 }
-
-/// The error that `body` throws.
-func refusal<R>(_ body: () throws -> R) -> StoreError? {
-    do {
-        _ = try body()
-        return nil
-    } catch {
-        return error as? StoreError
-    }
-}

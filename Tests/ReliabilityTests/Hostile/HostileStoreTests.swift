@@ -15,8 +15,7 @@ import VersionTree
         try Damage.overwriteOrCreate(victim.path("manifests/huge.json"), with: [])
         try require(truncate(victim.path("manifests/huge.json"), 2 << 30) == 0)
         let versions = try victim.place.open()
-        let error = #expect(throws: StoreError.self) { _ = try versions.manifest(of: "huge") }
-        expect(error?.code, equals: .tooLarge)
+        expectRefusal(.tooLarge) { _ = try versions.manifest(of: "huge") }
         try expect(versions.versions().map(\.version).sorted(), equals: ["0", "1", "2"])
         #expect(throws: StoreError.self) { try versions.store.collect() }
     }

@@ -1,5 +1,6 @@
 import Expectations
 import Platform
+import StorageTestSupport
 import Testing
 import WebTestSupport
 
@@ -79,8 +80,7 @@ struct ProxyPatternTests {
     @Test(
         arguments: ["/a=http://u/$1", "/a/*=http://u/$2", "/a/**/*=http://u/$1/$2/$3"])
     func `names only stars that it has`(_ text: String) throws {
-        let error = #expect(throws: StoreError.self) { try route(text) }
-        expect(error?.code, equals: .malformedRoute)
+        let error = expectRefusal(.malformedRoute) { try route(text) }
         expect(error?.message.contains("a star that the prefix does not have"), equals: true)
     }
 

@@ -1,5 +1,6 @@
 import Expectations
 import Platform
+import StorageTestSupport
 import Testing
 import WebTestSupport
 
@@ -74,8 +75,7 @@ struct ProxyRouteTests {
         ("/***=http://u", "whole segment"), ("/a/../*=http://u", "dot"),
     ])
     func `is refused with a sentence when it means nothing`(_ text: String, _ word: String) {
-        let error = #expect(throws: StoreError.self) { try ProxyRoute(text) }
-        expect(error?.code, equals: .malformedRoute)
+        let error = expectRefusal(.malformedRoute) { try ProxyRoute(text) }
         expect(error?.message.contains(word), equals: true, "\(error?.message ?? "")")
     }
 

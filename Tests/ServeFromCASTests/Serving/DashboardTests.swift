@@ -234,8 +234,7 @@ struct DashboardTests {
             { (options: inout AppServerOptions) in options.hosts = ["kiosk.example"] },
             { $0.dashboard?.token = "short" }, { $0.dashboard?.token = "with blanks and ; more" },
         ] as [(inout AppServerOptions) -> Void] {
-            let error = #expect(throws: StoreError.self) { try app(Source(), change) }
-            expect(error?.code, equals: .badOption)
+            expectRefusal(.badOption) { try app(Source(), change) }
         }
     }
 }

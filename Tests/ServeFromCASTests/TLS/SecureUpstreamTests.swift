@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import StorageTestSupport
 import Testing
 
 @testable import ServeFromCAS
@@ -160,10 +161,9 @@ struct SecureUpstreamTests {
     func authorities(_ file: String, _ words: String) throws {
         var options = ProxyOptions()
         options.authorities = files.path(file)
-        let error = #expect(throws: StoreError.self) {
+        let error = expectRefusal(.badCertificate) {
             _ = try ProxyTable([ProxyRoute("/api=https://localhost:1")], options: options)
         }
-        expect(error?.code, equals: .badCertificate)
         expect(error?.message.contains(words), equals: true, "\(error?.message ?? "")")
     }
 }
