@@ -128,21 +128,15 @@ import VersionTree
     }
 
     @Test func `fulfils the schema of pointers, which refuses what the reader refuses`() throws {
-        var root = URL(filePath: #filePath)
-        for _ in 0..<4 { root.deleteLastPathComponent() }
-        let text = try Data(contentsOf: root.appending(path: "docs/schema/channel.schema.json"))
-        let schema = JSONSchema(root: try JSONValue.parse(Array(text)))
-        func problems(_ text: String) throws -> [String] {
-            schema.problems(of: try JSONValue.parse(Array(text.utf8)))
-        }
+        let schema = try JSONSchema("channel.schema")
         for more in [
             "", ",\"epoch\":3", ",\"epoch\":3,\"places\":\"\(Self.digits)\"",
             ",\"delivery\":\"\(Self.digits)\",\"deliveryBytes\":7,\"deliveryEpoch\":8",
-        ] { try expect(problems(Self.text(more)), equals: []) }
+        ] { try expect(schema.problems(of: Self.text(more).utf8), equals: []) }
         for more in [
             ",\"epoch\":-1", ",\"epoch\":\"3\"", ",\"epoch\":3,\"places\":7",
             ",\"places\":\"\(Self.digits)\"",
-        ] { try expect(!problems(Self.text(more)).isEmpty, "\(more)") }
-        try expect(!problems(Self.text("", log: ",\"log\":0")).isEmpty)
+        ] { try expect(!schema.problems(of: Self.text(more).utf8).isEmpty, "\(more)") }
+        try expect(!schema.problems(of: Self.text("", log: ",\"log\":0").utf8).isEmpty)
     }
 }

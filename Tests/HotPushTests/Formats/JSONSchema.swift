@@ -1,13 +1,24 @@
+import Foundation
 import StrictJSON
 
 /// The part of JSON Schema (draft 2020-12) that castree's schemas use.
 ///
 /// A keyword that is not known here is a failure of its own: nothing is silently unchecked.
 struct JSONSchema {
-    let root: JSONValue
+    private let root: JSONValue
 
-    /// What is wrong with a value; empty if nothing.
-    func problems(of value: JSONValue) -> [String] { check(value, root, "") }
+    /// - Parameter name: its file in docs/schema.
+    init(_ name: String) throws {
+        var path = URL(filePath: #filePath)
+        for _ in 0..<4 { path.deleteLastPathComponent() }
+        let bytes = try Data(contentsOf: path.appending(path: "docs/schema/\(name).json"))
+        root = try JSONValue.parse(Array(bytes))
+    }
+
+    /// What is wrong with a document; empty if nothing.
+    func problems(of document: some Sequence<UInt8>) throws -> [String] {
+        check(try JSONValue.parse(Array(document)), root, "")
+    }
 
     private func check(_ value: JSONValue, _ schema: JSONValue, _ place: String) -> [String] {
         var problems: [String] = []

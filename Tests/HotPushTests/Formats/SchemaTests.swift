@@ -10,12 +10,7 @@ import VersionTree
 @Suite("The schema of castree's manifests") struct SchemaTests {
     let schema: JSONSchema
 
-    init() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-        let text = try Data(contentsOf: root.appending(path: "docs/schema/manifest.json"))
-        schema = JSONSchema(root: try JSONValue.parse(Array(text)))
-    }
+    init() throws { schema = try JSONSchema("manifest") }
 
     @Test func `is fulfilled by manifests that castree writes`() throws {
         var manifests = [
@@ -29,8 +24,7 @@ import VersionTree
                 ArrivedContent(address: hello, byteCount: 5)
             })
         for manifest in manifests {
-            let value = try JSONValue.parse(manifest.serialized())
-            expect(schema.problems(of: value), equals: [])
+            try expect(schema.problems(of: manifest.serialized()), equals: [])
         }
     }
 
@@ -62,7 +56,7 @@ import VersionTree
     ])
     func `refuses what the reader refuses`(_ text: String) throws {
         #expect(throws: StoreError.self) { try Manifest(parsing: Array(text.utf8)) }
-        expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
+        try expect(!schema.problems(of: text.utf8).isEmpty)
     }
 
     @Test(arguments: [
@@ -71,6 +65,6 @@ import VersionTree
     ])
     func `takes what the reader takes`(_ text: String) throws {
         try expect(Manifest(parsing: Array(text.utf8)).count, equals: 1)
-        expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))), equals: [])
+        try expect(schema.problems(of: text.utf8), equals: [])
     }
 }

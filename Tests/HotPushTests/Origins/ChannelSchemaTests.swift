@@ -10,20 +10,14 @@ import VersionTree
 @Suite("The schema of castree's channel pointers") struct ChannelSchemaTests {
     let schema: JSONSchema
 
-    init() throws {
-        var root = URL(filePath: #filePath)
-        for _ in 0..<4 { root.deleteLastPathComponent() }
-        let text = try Data(contentsOf: root.appending(path: "docs/schema/channel.schema.json"))
-        schema = JSONSchema(root: try JSONValue.parse(Array(text)))
-    }
+    init() throws { schema = try JSONSchema("channel.schema") }
 
     @Test("is fulfilled by every pointer that publishing, withdrawing and collecting write")
     func written() throws {
         let place = try PublishingPlace()
         let path = place.origin + "/channels/stable.json"
         func expectValid() throws {
-            let value = try JSONValue.parse(try Damage.contents(path))
-            expect(schema.problems(of: value), equals: [])
+            try expect(schema.problems(of: Damage.contents(path)), equals: [])
         }
         try place.publish("1")
         try expectValid()
@@ -69,7 +63,7 @@ import VersionTree
     ])
     func `takes what the reader takes`(_ text: String) throws {
         _ = try ChannelPointer(parsing: Array(text.utf8), of: .stable)
-        expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))), equals: [])
+        try expect(schema.problems(of: text.utf8), equals: [])
     }
 
     @Test(arguments: [
@@ -92,6 +86,6 @@ import VersionTree
         #expect(throws: StoreError.self) {
             try ChannelPointer(parsing: Array(text.utf8), of: .stable)
         }
-        expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
+        try expect(!schema.problems(of: text.utf8).isEmpty)
     }
 }

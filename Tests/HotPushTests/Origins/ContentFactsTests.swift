@@ -43,11 +43,8 @@ import VersionTree
         expect(String(decoding: facts.serialized(), as: UTF8.self), equals: Self.text())
         try expect(parse(Self.text()), equals: facts)
         try expect(parse(Self.text("")).objects.isEmpty)
-        var root = URL(filePath: #filePath)
-        for _ in 0..<4 { root.deleteLastPathComponent() }
-        let file = try Data(contentsOf: root.appending(path: "docs/schema/facts.schema.json"))
-        let schema = JSONSchema(root: try JSONValue.parse(Array(file)))
-        expect(schema.problems(of: try JSONValue.parse(facts.serialized())), equals: [])
+        let schema = try JSONSchema("facts.schema")
+        try expect(schema.problems(of: facts.serialized()), equals: [])
         expect(facts[try address(Self.second)]?.crc32, equals: .max)
         expect(facts[try address(Self.twin)] == nil && ContentFacts([])[.zero] == nil)
         let bytes = facts.serialized()

@@ -11,12 +11,7 @@ import VersionTree
 @Suite("The schema of castree's deliveries") struct DeliverySchemaTests {
     let schema: JSONSchema
 
-    init() throws {
-        var root = URL(filePath: #filePath)
-        for _ in 0..<4 { root.deleteLastPathComponent() }
-        let text = try Data(contentsOf: root.appending(path: "docs/schema/delivery.schema.json"))
-        schema = JSONSchema(root: try JSONValue.parse(Array(text)))
-    }
+    init() throws { schema = try JSONSchema("delivery.schema") }
 
     @Test("is fulfilled by every delivery that publishing writes, and its pointers fulfil theirs")
     func written() throws {
@@ -26,7 +21,7 @@ import VersionTree
             let address = try require(try fixture.pointer().releases.first?.delivery?.address)
             let bytes = try Damage.contents(
                 "\(fixture.place.origin)/\(OriginLayout.delivery(address))")
-            expect(schema.problems(of: try JSONValue.parse(bytes)), equals: [])
+            try expect(schema.problems(of: bytes), equals: [])
         }
     }
 
@@ -55,7 +50,7 @@ import VersionTree
     ])
     func `takes what the reader takes`(_ text: String) throws {
         _ = try Self.read(text)
-        expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))), equals: [])
+        try expect(schema.problems(of: text.utf8), equals: [])
     }
 
     @Test(arguments: [
@@ -70,6 +65,6 @@ import VersionTree
     ])
     func `refuses what the reader refuses`(_ text: String) throws {
         #expect(throws: StoreError.self) { try Self.read(text) }
-        expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
+        try expect(!schema.problems(of: text.utf8).isEmpty)
     }
 }
