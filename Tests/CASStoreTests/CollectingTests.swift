@@ -7,8 +7,7 @@ import VersionTree
 /// Collecting: the plan, the deed, and what is never touched.
 @Suite struct CollectingTests {
     @Test func `collects what the plan says, and a second time nothing`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "only in one", "b": "shared"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "only in one", "b": "shared"])
         try temporary.add("2", ["b": "shared", "c": "only in two"])
         let loose = try temporary.put("named by nothing")
         try temporary.versions.retire("1")
@@ -31,8 +30,7 @@ import VersionTree
     }
 
     @Test func `says of each object why it goes, as long as that is known`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "only in one", "b": "in both"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "only in one", "b": "in both"])
         try temporary.add("2", ["b": "in both", "c": "only in two"])
         let loose = try temporary.put("named by nothing")
         try temporary.versions.retire("1")
@@ -76,8 +74,7 @@ import VersionTree
         throws
     {
         let temporary = try TemporaryStore()
-        let source = try TemporaryStore()
-        try source.add("1", ["a": "wanted content"])
+        let source = try TemporaryStore(adding: "1", ["a": "wanted content"])
         try temporary.versions.register(source.versions.manifest(of: "1"))
         for text in ["wanted content", "unwanted content"] {
             let arrivals = try Arrivals(temporary.store)
@@ -121,8 +118,7 @@ import VersionTree
 
     @Test(arguments: ["", "{", "{\"castree\":1}", "\0\0\0\0"])
     func `refuses while a manifest cannot be read`(text: String) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         try temporary.add("2", ["a": "two"])
         let loose = try temporary.put("garbage")
         try Damage.overwrite(temporary.path + "/manifests/1.json", with: bytes(text))
@@ -137,8 +133,7 @@ import VersionTree
     }
 
     @Test func `refuses while all manifests are gone`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         Damage.remove(temporary.path + "/manifests")
         _ = code { _ = try temporary.reopened().store.collect() }
         let held = try temporary.store.contains(address(of: "one"))
@@ -147,15 +142,13 @@ import VersionTree
 
     @Test func `a count that is too low never deletes what a version names`() throws {
         let damage = "UPDATE object SET refs = 0, keepers = 0"
-        let scribbled = try TemporaryStore()
-        try scribbled.add("1", ["a": "one", "b": "two"])
+        let scribbled = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         try scribbled.change(damage)
         _ = code { _ = try scribbled.reopened().store.collect() }
         try expect(scribbled.store.contains(address(of: "one")))
 
         // Nor when nothing on the file tells: the index is a hint (bit-rot, a mistake of ours).
-        let rotten = try TemporaryStore()
-        try rotten.add("1", ["a": "one", "b": "two"])
+        let rotten = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         try rotten.changeUnnoticed(damage)
         _ = code { _ = try rotten.reopened().store.collect() }
         let held = try rotten.store.contains(address(of: "one"))
@@ -184,8 +177,7 @@ import VersionTree
     }
 
     @Test func `references that rotted are not counted down`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one", "b": "two"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         try temporary.add("2", ["b": "two"])
         // The second version seems to name both objects.
         try temporary.changeUnnoticed("UPDATE version SET edges = x'0102' WHERE name = '2'")
@@ -228,8 +220,7 @@ import VersionTree
 
     @Test func `a version that names an announced and deleted object waits for it`() throws {
         let temporary = try TemporaryStore()
-        let source = try TemporaryStore()
-        try source.add("1", ["a": "to come"])
+        let source = try TemporaryStore(adding: "1", ["a": "to come"])
         let address = try temporary.put("to come")
         try temporary.changeUnnoticed("UPDATE object SET state = 2")
         Damage.remove(temporary.objectPath(address))

@@ -107,8 +107,7 @@ import VersionTree
     }
 
     @Test func `the same content under two names keeps nothing alone`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "same", "b": "same"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "same", "b": "same"])
         try expect(temporary.versions.versions()[0].uniqueBytes, equals: 4)
         try temporary.add("2", ["c": "same"])
         try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [0, 0])
@@ -118,8 +117,7 @@ import VersionTree
 
     @Test func `what a version lacks, its retiring does not free`() throws {
         let temporary = try TemporaryStore()
-        let source = try TemporaryStore()
-        try source.add("1", ["a": "never came"])
+        let source = try TemporaryStore(adding: "1", ["a": "never came"])
         try temporary.versions.register(source.versions.manifest(of: "1"))
         let unique = try temporary.versions.versions()[0].uniqueBytes
         try temporary.versions.retire("1")
@@ -130,8 +128,7 @@ import VersionTree
 
     @Test func `what comes later is kept by whoever names it then`() throws {
         let temporary = try TemporaryStore()
-        let source = try TemporaryStore()
-        try source.add("1", ["a": "comes later"])
+        let source = try TemporaryStore(adding: "1", ["a": "comes later"])
         try temporary.versions.register(source.versions.manifest(of: "1"))
         try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [0])
         try temporary.add("2", ["b": "comes later"])
@@ -145,8 +142,7 @@ import VersionTree
     }
 
     @Test func `usage is the sum of what is there`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "12345", "b": "12345", "c": "678"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "12345", "b": "12345", "c": "678"])
         _ = try temporary.put("loose")
         let usage = try temporary.store.usage()
         expect(usage.objects, equals: 3)

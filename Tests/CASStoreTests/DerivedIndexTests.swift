@@ -21,8 +21,7 @@ import VersionTree
         try versions.confirm("1", token: versions.boot().token)
         try versions.activate("2")
         _ = try versions.rollback(reason: "a test")
-        let source = try TemporaryStore()
-        try source.add("4", ["x": "not here", "y": "one"])
+        let source = try TemporaryStore(adding: "4", ["x": "not here", "y": "one"])
         try versions.register(source.versions.manifest(of: "4"))
         var arrival = try Arrivals(temporary.store).begin(address(of: "not here"), byteCount: 8)
         try arrival.append(bytes("not").span.bytes)
@@ -224,8 +223,7 @@ import VersionTree
         case "collect": _ = try temporary.store.collect()
         case "put": _ = try temporary.put("new content")
         case "register":
-            let source = try TemporaryStore()
-            try source.add("6", ["x": "not here either"])
+            let source = try TemporaryStore(adding: "6", ["x": "not here either"])
             try temporary.versions.register(source.versions.manifest(of: "6"))
         default: try temporary.versions.activate("3")
         }
@@ -304,8 +302,7 @@ import VersionTree
     @Test func `an index that grows while another process opens it is not taken for a cut one`()
         throws
     {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         let disk = FaultyFileSystem()
         let notices = Notices()
         let other = try temporary.reopened(on: disk, notice: notices.sink)

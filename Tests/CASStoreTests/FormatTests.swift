@@ -88,8 +88,7 @@ import VersionTree
     }
 
     @Test func `making a store twice opens it, with all it holds`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         let (versions, isNew) = try VersionStore.create(at: temporary.path)
         expect(!isNew)
         try expect(versions.versions().map(\.version), equals: ["1"])
@@ -142,8 +141,7 @@ import VersionTree
     }
 
     @Test func `a store that has lost its objects has them again from its trees`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         Damage.remove(temporary.path + "/objects")
         let found = try temporary.reopened().check().findings
         expect(found.map(\.kind), equals: [.missingObject])
@@ -156,8 +154,7 @@ import VersionTree
         `a store that has lost its manifests is refused until there is an empty directory for them`()
         throws
     {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         Damage.remove(temporary.path + "/manifests")
         expect(open(temporary.path), equals: .noStore)
         mkdir(temporary.path + "/manifests", 0o755)

@@ -56,8 +56,7 @@ import VersionTree
     // Who cleans up looks whether a stray file is the last copy of something: not by reading what no version can name.
     @Test(.timeLimit(.minutes(1)), arguments: ["x", "serve-1", "1.json"])
     func `a huge file among the leases keeps nobody from cleaning up`(_ name: String) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("0", ["index.html": "zero"])
+        let temporary = try TemporaryStore(adding: "0", ["index.html": "zero"])
         let path = temporary.path + "/leases/" + name
         try Damage.replace(path, by: .emptyFile)
         expect(truncate(path, 300 << 30), equals: 0)
@@ -162,8 +161,7 @@ import VersionTree
         let temporary = try TemporaryStore()
         try killedWriter(temporary)
         // One of the two is needed by a version that only its manifest tells of.
-        let source = try TemporaryStore()
-        try source.add("2", ["a": "published"])
+        let source = try TemporaryStore(adding: "2", ["a": "published"])
         let manifest = try Damage.contents(source.path + "/manifests/2.json")
         try Damage.overwriteOrCreate(temporary.path + "/manifests/2.json", with: manifest)
         let before = try temporary.store.usage().objects
@@ -223,8 +221,7 @@ import VersionTree
 
     // A version names it by now, and nothing else has its bytes.
     @Test func `an executable copy outlives the object that a power cut has torn`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["run.sh": "#!kept"])
+        let temporary = try TemporaryStore(adding: "1", ["run.sh": "#!kept"])
         let torn = try address(of: "#!kept")
         let path = temporary.objectPath(torn)
         Damage.remove(temporary.path + "/versions/1")

@@ -45,8 +45,7 @@ import VersionTree
     @Test(arguments: Verb.allCases, ["needed", "#!run"])
     func `nothing is written or deleted behind it by`(_ verb: Verb, _ content: String) throws {
         for (stranger, isGone) in [("file", false), ("directory", false), ("file", true)] {
-            let temporary = try TemporaryStore()
-            try temporary.add("1", ["page": "other"])
+            let temporary = try TemporaryStore(adding: "1", ["page": "other"])
             try temporary.add("2", ["page": "needed", "run": "#!run"])
             try temporary.versions.activate("1")
             let object = temporary.objectPath(try address(of: content))
@@ -88,8 +87,7 @@ import VersionTree
 
     @Test(arguments: stamps.keys.sorted())
     func `a store opens whose stamp is`(_ stamp: String) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["page": "needed"])
+        let temporary = try TemporaryStore(adding: "1", ["page": "needed"])
         let damage = try require(Self.stamps[stamp])
         try damage(temporary.path + "/stamp")
         for _ in 0..<2 {
@@ -108,8 +106,7 @@ import VersionTree
 
     @Test(arguments: parts, ["a file", "a link"])
     func `it is said what stands in place of the directory`(_ name: String, _ kind: String) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["page": "needed"])
+        let temporary = try TemporaryStore(adding: "1", ["page": "needed"])
         let path = temporary.path + "/" + name
         let elsewhere = temporary.directory.appending("elsewhere")
         try FileManager.default.moveItem(atPath: path, toPath: elsewhere)

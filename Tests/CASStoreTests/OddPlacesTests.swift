@@ -8,8 +8,7 @@ import VersionTree
 /// Damage in places where a check must not give up: twins, shards, strangers beside the shards.
 @Suite struct OddPlacesTests {
     func makeStore() throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["run": "#!executable", "a": "plain"])
+        let temporary = try TemporaryStore(adding: "1", ["run": "#!executable", "a": "plain"])
         try expect(temporary.versions.check().findings, equals: [])
         return temporary
     }

@@ -29,8 +29,7 @@ import VersionTree
     ]
 
     private func makeStore() throws -> (TemporaryStore, path: String) {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": Self.text, "b": "other"])
+        let temporary = try TemporaryStore(adding: "1", ["a": Self.text, "b": "other"])
         return (temporary, temporary.objectPath(try address(of: Self.text)))
     }
 

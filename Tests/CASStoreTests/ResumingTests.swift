@@ -69,8 +69,7 @@ import VersionTree
 
     @Test func `what arrives completes the version that waits for the object`() throws {
         let temporary = try TemporaryStore()
-        let source = try TemporaryStore()
-        try source.add("1", ["a": "one", "b": "two"])
+        let source = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         let manifest = try source.versions.manifest(of: "1")
         try expect(temporary.versions.register(manifest), equals: false)
         try expect(temporary.versions.versions().map(\.state), equals: [.incomplete])

@@ -69,8 +69,7 @@ import VersionTree
     }
 
     @Test func `a damaged twin keeps its object from being left out`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["run": "#! /bin/sh"])
+        let temporary = try TemporaryStore(adding: "1", ["run": "#! /bin/sh"])
         let twin = temporary.objectPath(try address(of: "#! /bin/sh")) + ".x"
         try Damage.flip(twin, at: 3)
         for options in [CheckOptions(), CheckOptions(since: Self.longAgo)] {

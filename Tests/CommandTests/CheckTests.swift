@@ -9,8 +9,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = Workplace()
-        try place.add("1", Release.first, "--activate")
+        place = try Workplace(adding: "1", Release.first, "--activate")
     }
 
     private func damage() throws -> String {

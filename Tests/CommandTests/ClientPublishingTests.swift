@@ -8,8 +8,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = Workplace()
-        try place.add("1.0.0", ["index.html": "one", "index.ios.bundle": "ios"])
+        place = try Workplace(adding: "1.0.0", ["index.html": "one", "index.ios.bundle": "ios"])
         try place.add("2.0.0", ["index.html": "two", "index.ios.bundle": "ios 2"])
     }
 

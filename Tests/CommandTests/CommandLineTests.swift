@@ -91,8 +91,7 @@ import Testing
     func `a synonym does what its command does`(_ words: [String], _ meant: [String]) throws {
         var answers: [Finished] = []
         for command in [words, meant] {
-            let place = Workplace()
-            try place.add("1", ["a": "a"])
+            let place = try Workplace(adding: "1", ["a": "a"])
             try place.add("2", ["a": "b"])
             answers.append(try place.run(.castree, command + ["--json"]))
         }

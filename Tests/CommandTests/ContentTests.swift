@@ -7,8 +7,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = Workplace()
-        try place.add("1", Release.first, "--activate")
+        place = try Workplace(adding: "1", Release.first, "--activate")
     }
 
     @Test func `cat prints the bytes of a file and of an object`() throws {

@@ -9,8 +9,7 @@ import Testing
     private let files = FileManager.default
 
     init() throws {
-        place = Workplace()
-        try place.add("1", Release.first, "--activate")
+        place = try Workplace(adding: "1", Release.first, "--activate")
         try place.add("2", Release.second)
         for version in ["1", "2"] {
             let published = try place.run(.castree, ["publish", version, "site", "--no-sync"])

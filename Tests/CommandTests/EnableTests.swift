@@ -8,8 +8,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = Workplace()
-        try place.add("1", Release.first)
+        place = try Workplace(adding: "1", Release.first)
         let answer = try place.run(
             .castree, ["publish", "1", "site", "--no-packs", "--no-sync", "--json"])
         expect(answer.status, equals: 0, "\(answer)")

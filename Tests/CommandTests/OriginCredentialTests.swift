@@ -13,8 +13,7 @@ import Testing
     private static let basic = "Basic \(Data(login.utf8).base64EncodedString())"
 
     init() throws {
-        place = Workplace()
-        try place.add("1", Release.first)
+        place = try Workplace(adding: "1", Release.first)
         try place.castree("publish", "1", "origin", "--no-sync", "--no-packs")
         web = try WebOrigin(
             place.directory, environment: ["AUTHORIZATION": Self.basic + "|Bearer \(Self.secret)"])

@@ -8,8 +8,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = Workplace()
-        try place.add("1", Release.first, "--activate")
+        place = try Workplace(adding: "1", Release.first, "--activate")
         let published = try place.run(
             .castree, ["publish", "1", "site", "--no-sync", "--no-packs"])
         expect(published.status, equals: 0, "\(published)")

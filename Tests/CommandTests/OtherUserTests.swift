@@ -28,8 +28,7 @@ import Testing
     }
 
     private func prepared() throws -> Workplace {
-        let place = Workplace()
-        try place.add("1", ["index.html": "one", "shared": "shared"])
+        let place = try Workplace(adding: "1", ["index.html": "one", "shared": "shared"])
         try place.add("2", ["index.html": "two", "shared": "shared"])
         try place.castree("activate", "1")
         chmod(place.directory.path, 0o755)

@@ -7,8 +7,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = Workplace()
-        try place.add("1", Release.first)
+        place = try Workplace(adding: "1", Release.first)
         try place.add("2", Release.second)
     }
 

@@ -9,8 +9,7 @@ import Testing
     static let large = String(repeating: "0123456789abcdef", count: 100_000)
 
     init() throws {
-        place = Workplace()
-        try place.add("1", Release.first)
+        place = try Workplace(adding: "1", Release.first)
         try place.add("2", Release.second)
     }
 

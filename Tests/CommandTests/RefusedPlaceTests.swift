@@ -6,8 +6,7 @@ import Testing
 
 @Suite("What is asked for in the wrong place or words") struct RefusedPlaceTests {
     private func prepared() throws -> Workplace {
-        let place = Workplace()
-        try place.add("1", ["index.html": "one"], "--activate")
+        let place = try Workplace(adding: "1", ["index.html": "one"], "--activate")
         return place
     }
 

@@ -111,8 +111,7 @@ import Testing
         ["--confirm-within", "1441m"], ["--strikes", "0"], ["--workers", "65"], ["--index", "a/b"],
     ])
     func `what both exclude is refused`(arguments: [String]) throws {
-        let place = Workplace()
-        try place.add("1", Release.first, "--activate")
+        let place = try Workplace(adding: "1", Release.first, "--activate")
         let refused = try place.run(.castree, ["serve"] + arguments)
         expect(refused.status, equals: 2, "\(refused)")
     }

@@ -87,8 +87,7 @@ import Testing
 
     @Test func `a store where nothing is current is served, and what is activated appears`() throws
     {
-        let fresh = Workplace()
-        try fresh.add("1", Release.first)
+        let fresh = try Workplace(adding: "1", Release.first)
         let served = try Served(fresh)
         expect(served.ready.contains("no version is current yet (castree activate)"))
         try expect(served.get().status, equals: 503)

@@ -11,8 +11,7 @@ import Testing
 
     /// Version 1 is known good, and 2 is pending.
     init() throws {
-        place = Workplace()
-        try place.add("1", Release.first)
+        place = try Workplace(adding: "1", Release.first)
         try place.add("2", Release.second)
         try place.castree("activate", "1")
         let boot = try place.boot()
@@ -193,8 +192,7 @@ import Testing
     }
 
     @Test func `the first day has a way back, which nothing retires`() throws {
-        let place = Workplace()
-        try place.add("1", Release.first)
+        let place = try Workplace(adding: "1", Release.first)
         try place.add("2", Release.second)
         try place.castree("activate", "1")
         let served = try Served(place, ["--confirm-within", "1ms"])

@@ -8,8 +8,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = Workplace()
-        try place.add("1", Release.first)
+        place = try Workplace(adding: "1", Release.first)
         try place.castree("activate", "1")
     }
 

@@ -7,8 +7,7 @@ import Testing
     let place: Workplace
 
     init() throws {
-        place = Workplace()
-        try place.add("1", ["index.html": "one", "js/app.js": "shared by 1 and 2"])
+        place = try Workplace(adding: "1", ["index.html": "one", "js/app.js": "shared by 1 and 2"])
         try place.add("2", ["index.html": "two", "js/app.js": "shared by 1 and 2"])
         try place.add("3", ["index.html": "three", "img/a.png": "png of 3"], "--activate")
     }

@@ -11,6 +11,14 @@ package final class Workplace {
         owner = inMemory ? TemporaryDirectory(inMemory: true) : TemporaryDirectory()
     }
 
+    /// A directory with a release that is added.
+    package convenience init(
+        adding version: String, _ files: [String: String], _ more: String...
+    ) throws {
+        self.init()
+        try add(version, files, more)
+    }
+
     /// Runs castree here.
     @discardableResult
     package func castree(_ arguments: String..., environment: [String: String] = [:]) throws
@@ -52,6 +60,13 @@ package final class Workplace {
     package func add(_ version: String, _ files: [String: String], _ more: String...) throws
         -> Finished
     {
+        try add(version, files, more)
+    }
+
+    @discardableResult
+    private func add(
+        _ version: String, _ files: [String: String], _ more: [String]
+    ) throws -> Finished {
         let source = "release-\(version)"
         try write(files, to: source)
         return try run(.castree, ["add", source, "--version", version, "--no-sync"] + more)

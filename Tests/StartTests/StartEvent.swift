@@ -125,8 +125,7 @@ struct StartModel {
     init(bug: PlantedBug? = nil, defersPending: Bool = false) throws {
         self.bug = bug
         self.defersPending = defersPending
-        let store = try TemporaryStore()
-        try store.add("1", ["index.html": "one"])
+        let store = try TemporaryStore(adding: "1", ["index.html": "one"])
         let site = Site(try store.versions.registeredManifest(of: "1"), options: SiteOptions())
         var starting: Set<StartVisit> = []
         for visit in StartVisit.allCases

@@ -115,6 +115,12 @@ public struct TemporaryStore: Sendable {
         ).versions
     }
 
+    /// Makes a store with a version.
+    public init(adding version: String, _ files: [String: String]) throws {
+        try self.init()
+        try add(version, files)
+    }
+
     /// The store's path.
     public var path: String { directory.appending("store") }
 

@@ -11,8 +11,7 @@ import Testing
     static let hostile = "</script><script>alert(1)</script>"
 
     func survey(_ files: [String: String]) throws -> UsageSurvey {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", files)
+        let temporary = try TemporaryStore(adding: "1", files)
         var options = SurveyOptions()
         options.mapFilesMax = 1000
         return try temporary.versions.survey(options)

@@ -214,8 +214,7 @@ import Testing
     }
 
     @Test func `believes every token of a version that nothing stands behind`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("A", ["f": "A"])
+        let temporary = try TemporaryStore(adding: "A", ["f": "A"])
         let versions = temporary.versions
         try versions.activate("A")
         let boots = try (0..<4).map { _ in try versions.boot() }
@@ -231,8 +230,7 @@ import Testing
     }
 
     @Test func `tries a version again that has nothing to go back to`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("A", ["f": "A"])
+        let temporary = try TemporaryStore(adding: "A", ["f": "A"])
         expectRefusal(.noVersion) { try temporary.versions.boot() }
         try temporary.versions.activate("A")
         for _ in 0..<3 {
@@ -370,8 +368,7 @@ import Testing
     }
 
     @Test func `says what is wrong with the manifest of the only version there is`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("B", ["index.html": "B"])
+        let temporary = try TemporaryStore(adding: "B", ["index.html": "B"])
         try temporary.versions.activate("B")
         try spoil("B", of: temporary)
         let error = expectRefusal(.badManifest) { try temporary.reopened().boot() }

@@ -18,8 +18,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func `leaves the hidden tree of a writer alone that has just begun`(repairs: Bool) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         let disk = FaultyFileSystem()
         let looking = try temporary.opened(on: disk)
         let second = try temporary.reopened()
@@ -190,8 +189,7 @@ import Testing
     }
 
     @Test func `finds nothing of a twin that is collected while it is looked at`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["run": "#!one"])
+        let temporary = try TemporaryStore(adding: "1", ["run": "#!one"])
         try temporary.versions.retire("1")
         let twin = temporary.objectPath(try address(of: "#!one"), executable: true)
         let disk = FaultyFileSystem()

@@ -11,8 +11,7 @@ import VersionTree
     private let files = ["a": "one", "d/b": "two", "d/run": "#!x", "empty": ""]
 
     private func make() throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", files)
+        let temporary = try TemporaryStore(adding: "1", files)
         return temporary
     }
 
@@ -150,8 +149,7 @@ import VersionTree
     func `writes nothing outside when a directory is swapped for a link`(
         _ moment: (verb: String, path: String)
     ) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a/b/c": "inside", "a/x": "inside"])
+        let temporary = try TemporaryStore(adding: "1", ["a/b/c": "inside", "a/x": "inside"])
         let outside = temporary.directory.appending("outside")
         mkdir(outside, 0o700)
         if moment.verb == "open" { mkdir(outside + "/b", 0o700) }

@@ -28,8 +28,7 @@ import VersionTree
     func `a needed version's hidden tree is the version where its manifest is lost`(
         _ hidden: String, collectsFirst: Bool
     ) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["index.html": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["index.html": "one"])
         try temporary.add("3", ["index.html": "three", "js/app.js": "app"])
         try temporary.versions.activate("3")
         let trees = temporary.path + "/versions/"
@@ -98,8 +97,7 @@ import VersionTree
     }
 
     @Test func `mends an object whose executable twin is sound`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["run": "#!only here"])
+        let temporary = try TemporaryStore(adding: "1", ["run": "#!only here"])
         let address = try address(of: "#!only here")
         try flipByte(temporary.objectPath(address))
         _ = try temporary.reopened().check(repairing: true)

@@ -35,8 +35,7 @@ import VersionTree
     func edited(
         _ edit: (String) throws -> String, _ way: Way
     ) throws -> (temporary: TemporaryStore, before: [UInt8]) {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one", "b": "two"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         try temporary.add("2", ["a": "six"])
         try temporary.versions.activate("1")
         let path = manifest(temporary)
@@ -170,8 +169,7 @@ import VersionTree
         "is none where a version is retired and added again while an add shows it anew",
         arguments: [false, true])
     func race(isDamaged: Bool) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("0", ["a": "zero"])
+        let temporary = try TemporaryStore(adding: "0", ["a": "zero"])
         try temporary.add("1", ["a": "one", "b": "two"])
         let source = temporary.directory.appending("source-1")
         let other = try temporary.reopened()
@@ -242,8 +240,7 @@ import VersionTree
     }
 
     @Test func `does not keep a repair from fetching what the version lacks`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one", "b": "two"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         try temporary.add("2", ["a": "one"])
         let one = try require(ObjectID(Self.address("one")))
         try Damage.flip(temporary.objectPath(one), at: 0)
@@ -265,8 +262,7 @@ import VersionTree
         "because an add was killed that replaced a damaged one goes with the next add of that content"
     )
     func killed() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one", "b": "two"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         let source = temporary.directory.appending("source-1")
         try writeFile(manifest(temporary), "{")
         try cutOff(temporary, source)

@@ -264,8 +264,7 @@ private let refused: [(name: String, text: String, reason: String)] = [
         ",\"type\":\"symlink\",\"target\":\"/etc/passwd\"",
     ])
     func `makes regular files whatever foreign fields ask for`(_ fields: String) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("0", ["f": "content"])
+        let temporary = try TemporaryStore(adding: "0", ["f": "content"])
         let address = try address(of: "content").description
         let bytes = Array(
             manifest(

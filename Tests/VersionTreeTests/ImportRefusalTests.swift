@@ -135,8 +135,7 @@ import VersionTree
     }
 
     @Test func `refuses a source that holds the store or lies inside it`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "a", "d/b": "b"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "a", "d/b": "b"])
         let inside = [
             temporary.path, temporary.tree("1"), temporary.tree("1") + "/d",
             temporary.path + "/objects",

@@ -29,8 +29,7 @@ import VersionTree
     }
 
     @Test func `gives both right when two files swap contents`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one", "b": "two"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         let report = try temporary.add("2", ["a": "two", "b": "one"])
         expect(report.newObjects, equals: 0)
         try expect(readTree(temporary.tree("1")), equals: ["a": "one", "b": "two"])
@@ -103,8 +102,7 @@ import VersionTree
     }
 
     @Test func `refuses the name for other content and leaves nothing of it`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         let objects = try snapshot(temporary.path + "/objects")
         let error = expectRefusal(.versionExists) {
             try temporary.add("1", ["a": "one", "b": "two"])
@@ -127,8 +125,7 @@ import VersionTree
     }
 
     @Test func `refuses a name that differs from another in case only`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("Beta", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "Beta", ["a": "one"])
         expectRefusal(.versionExists) { try temporary.add("beta", ["a": "one"]) }
         expectRefusal(.versionExists) { try temporary.add("BETA", ["a": "two"]) }
         try expect(temporary.versions.versions().map(\.version), equals: ["Beta"])
@@ -159,8 +156,7 @@ import VersionTree
     }
 
     @Test func `brings back a manifest that was damaged`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         try writeFile(temporary.path + "/manifests/1.json", "{\"castree\":1")
         expectRefusal(.badManifest) { try temporary.versions.manifest(of: "1") }
         try temporary.add("1", ["a": "one"])

@@ -17,8 +17,7 @@ import Testing
     ]
 
     private func make(_ tree: String) throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one", "d/b": "two"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one", "d/b": "two"])
         try temporary.add("2", ["a": "second", "d/b": "two"])
         try temporary.versions.activate("1")
         let root = "\(temporary.path)/versions/\(tree)"

@@ -159,14 +159,12 @@ import Testing
 /// How far a version is: by what the store holds, whoever brings it.
 @Suite("The progress of an incomplete version") struct VersionProgressTests {
     @Test func `is nothing where every version is complete`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "alpha"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "alpha"])
         try expect(temporary.versions.progress(), equals: [])
     }
 
     @Test func `counts each object once, and what is staged of those that are missing`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "alpha"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "alpha"])
         let large = String(repeating: "large ", count: 100_000)
         try temporary.versions.register(
             makeManifest("2", ["a": "alpha", "b": large, "copy of b": large, "c": "gamma"]))

@@ -129,8 +129,7 @@ import Testing
     }
 
     @Test func `is waited for by a version that is still coming`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("0", Self.files)
+        let temporary = try TemporaryStore(adding: "0", Self.files)
         var manifest = try makeManifest("1", Self.files, ordinal: 0, createdAt: 0)
         manifest.received = .init(
             format: "meteor/1", address: try sentAddress(), byteCount: Int64(Self.sent.count))

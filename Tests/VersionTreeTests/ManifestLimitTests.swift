@@ -15,8 +15,7 @@ import VersionTree
 
     /// The file of version 1 with zeros behind it: as long as a limit, and nothing to write.
     private func lengthened(to byteCount: Int) throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["f": "1"])
+        let temporary = try TemporaryStore(adding: "1", ["f": "1"])
         let path = temporary.path + "/manifests/1.json"
         chmod(path, 0o644)
         expect(truncate(path, off_t(byteCount)), equals: 0)

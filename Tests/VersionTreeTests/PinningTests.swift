@@ -6,8 +6,7 @@ import VersionTree
 
 @Suite struct PinningTests {
     private func store() throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         try temporary.add("2", ["a": "two"])
         try temporary.versions.activate("2")
         return temporary

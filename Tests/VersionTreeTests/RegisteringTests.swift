@@ -96,8 +96,7 @@ import VersionTree
 
     // A size that contradicts the object is found before the version is, not by every later check.
     @Test func `refuses a manifest whose size of a present object is wrong`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "alpha"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "alpha"])
         let wrong = try Manifest(
             version: VersionName("2"), ordinal: 2, createdAt: 1,
             entries: [.init(path: TreePath("a"), address: address(of: "alpha"), byteCount: 6)])

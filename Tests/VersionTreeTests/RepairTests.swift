@@ -11,8 +11,7 @@ import Testing
     static let files = ["a": "first content", "b": "second content", "run": "#! /bin/sh"]
 
     func makeStore() throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", Self.files)
+        let temporary = try TemporaryStore(adding: "1", Self.files)
         try temporary.add("2", ["a": "second content", "c": "third content"])
         try temporary.versions.activate("1")
         return temporary

@@ -10,8 +10,7 @@ import Testing
 
 @Suite struct RetiringTests {
     @Test func `forgets a version and keeps what others need`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "shared", "b": "own", "run": "#!x"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "shared", "b": "own", "run": "#!x"])
         try temporary.add("2", ["a": "shared"])
         try expect(temporary.versions.retire("1"), equals: 3)
         try expect(status(temporary.tree("1")) == nil)
@@ -159,8 +158,7 @@ import Testing
     }
 
     @Test func `takes the same name again for other content`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "x"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "x"])
         try temporary.versions.retire("1")
         try temporary.add("1", ["a": "y"])
         try expect(readTree(temporary.tree("1")), equals: ["a": "y"])
@@ -168,8 +166,7 @@ import Testing
     }
 
     @Test func `nobody waits for the lifecycle while a retired tree is deleted`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "x", "d/b": "y"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "x", "d/b": "y"])
         let disk = FaultyFileSystem()
         let versions = try temporary.opened(on: disk)
         let deletions = Shared<[Bool]>([])
@@ -191,8 +188,7 @@ import Testing
     }
 
     @Test func `the next writer deletes what a killed retirement has left of a tree`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "x", "d/b": "y"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "x", "d/b": "y"])
         do {
             let disk = FaultyFileSystem()
             let versions = try temporary.opened(on: disk)

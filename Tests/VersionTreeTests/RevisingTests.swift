@@ -163,8 +163,7 @@ import Testing
     }
 
     @Test func `a wrong size of a present object leaves the old manifest`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("0", ["a": "alpha"])
+        let temporary = try TemporaryStore(adding: "0", ["a": "alpha"])
         try temporary.versions.register(makeManifest("1", ["a": "to come"]))
         expectRefusal(.mismatch) {
             try temporary.versions.revise(manifest([entry("a", "alpha!", as: "alpha")]))

@@ -38,8 +38,7 @@ import Testing
 
     /// A store whose current version has lost a file of its tree, with the garbage of two versions.
     private func makeStore(_ place: Place) throws -> (TemporaryStore, path: String) {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", Self.kept)
+        let temporary = try TemporaryStore(adding: "1", Self.kept)
         try temporary.add("2", ["a": "second"])
         for name in ["3", "4"] {
             try temporary.add(name, ["x": "x \(name)", "y": "y \(name)", "z": "z \(name)"])

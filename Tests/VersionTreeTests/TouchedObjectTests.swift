@@ -36,8 +36,7 @@ import Testing
     ]
 
     private func makeStore() throws -> (TemporaryStore, path: String) {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", RepairTests.files)
+        let temporary = try TemporaryStore(adding: "1", RepairTests.files)
         return (temporary, try RepairTests.path(temporary, "first content"))
     }
 
@@ -73,8 +72,7 @@ import Testing
 
     @Test(arguments: touches)
     func `none of it is cloned, where a clone would not be read`(_ touch: Touch) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", RepairTests.files)
+        let temporary = try TemporaryStore(adding: "1", RepairTests.files)
         let versions = try temporary.opened(on: CloningFileSystem())
         let sound = try versions.checkout(
             "1", to: temporary.directory.appending("sound"), mode: .reflink)

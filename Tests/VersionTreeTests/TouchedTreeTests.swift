@@ -26,8 +26,7 @@ import Testing
     private static let right = "first content"
     /// Versions 1 and 2 share what is touched; 2 is current.
     private func makeStore() throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", RepairTests.files)
+        let temporary = try TemporaryStore(adding: "1", RepairTests.files)
         try temporary.add("2", ["js/a": Self.right, "c": "third content"])
         try temporary.add("3", ["c": "third content"])
         for name in ["1", "2"] {

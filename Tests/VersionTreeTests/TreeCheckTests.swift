@@ -15,8 +15,7 @@ import VersionTree
         _ kind: Finding.Kind, at path: String?, version: String? = "1",
         sourceLocation: SourceLocation = #_sourceLocation, _ damage: (TemporaryStore) throws -> Void
     ) throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", files)
+        let temporary = try TemporaryStore(adding: "1", files)
         try temporary.versions.activate("1")
         try damage(temporary)
         let found = try temporary.reopened().check().findings
@@ -109,8 +108,7 @@ import VersionTree
 
     @Test func `names the mode of an object that was changed through its tree`() throws {
         for path in ["a", "d/run"] {
-            let temporary = try TemporaryStore()
-            try temporary.add("1", files)
+            let temporary = try TemporaryStore(adding: "1", files)
             chmod(temporary.tree("1") + "/" + path, 0o644)
             let found = try temporary.reopened().check().findings
             expect(found.map(\.kind), equals: [.wrongMode])
@@ -143,15 +141,13 @@ import VersionTree
 
     @Test func `names a tree that a needed version lacks, and no other`() throws {
         try expectFinding(.missingTree, at: "versions/1") { shell("rm -rf \($0.tree("1"))") }
-        let temporary = try TemporaryStore()
-        try temporary.add("1", files)
+        let temporary = try TemporaryStore(adding: "1", files)
         shell("rm -rf \(temporary.tree("1"))")
         try temporary.expectClean()
     }
 
     @Test func `names a file in place of a needed tree`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", files)
+        let temporary = try TemporaryStore(adding: "1", files)
         try temporary.versions.activate("1")
         shell("rm -rf \(temporary.tree("1"))")
         try writeFile(temporary.tree("1"), "not a tree")
@@ -175,8 +171,7 @@ import VersionTree
 
     @Test func `makes a version of a tree that shows what no version names, and never more`() throws
     {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", files)
+        let temporary = try TemporaryStore(adding: "1", files)
         try writeFile(temporary.tree("ghost") + "/x", "x")
         try expect(temporary.reopened().check().findings.map(\.kind), equals: [.missingManifest])
         // A collection does so as well, before it takes for garbage what the tree shows.
@@ -193,8 +188,7 @@ import VersionTree
     }
 
     @Test func `makes a manifest again that cannot be read`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", files)
+        let temporary = try TemporaryStore(adding: "1", files)
         let before = try temporary.versions.manifest(of: "1").serialized()
         try flipByte(temporary.path + "/manifests/1.json", at: 3)
         let repaired = try temporary.reopened().check(repairing: true).findings
@@ -204,8 +198,7 @@ import VersionTree
     }
 
     @Test func `names a manifest that cannot be read, and is clean when it is retired`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", files)
+        let temporary = try TemporaryStore(adding: "1", files)
         try temporary.add("2", ["a": "one"])
         try flipByte(temporary.path + "/manifests/1.json", at: 3)
         let found = try temporary.reopened().check().findings
@@ -222,8 +215,7 @@ import VersionTree
     }
 
     @Test func `takes no damaged manifest of a needed version for a reason to stop`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", files)
+        let temporary = try TemporaryStore(adding: "1", files)
         try temporary.versions.activate("1")
         try writeFile(temporary.path + "/manifests/1.json", "")
         shell("rm -rf \(temporary.tree("1"))")

@@ -41,8 +41,7 @@ import Testing
     }
 
     @Test func `materializes again after the tree was deleted`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "1", "d/b": "2", "run": "#!"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "1", "d/b": "2", "run": "#!"])
         let before = try snapshot(temporary.tree("1"))
         shell("rm -rf \(temporary.tree("1"))")
         try expect(temporary.versions.versions()[0].state, equals: .complete)
@@ -56,8 +55,7 @@ import Testing
     }
 
     @Test func `materializes what another process has materialized in between`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "1", "d/b": "2"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "1", "d/b": "2"])
         shell("rm -rf \(temporary.tree("1"))")
         let versions = try (0..<4).map { _ in try temporary.reopened() }
         try together(
@@ -76,8 +74,7 @@ import Testing
 
     // A file in place of a tree is no tree: nothing may pass for one.
     @Test func `never takes a file in place of a tree for one`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "1"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "1"])
         shell("rm -rf \(temporary.tree("1"))")
         try writeFile(temporary.tree("1"), "not a tree")
         do {

@@ -79,8 +79,7 @@ import VersionTree
     }
 
     @Test func `compares versions of a store by name`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "1"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "1"])
         try temporary.add("2", ["b": "1"])
         try expect(temporary.versions.diff(from: "1", to: "2").moved.map(\.to), equals: ["b"])
         expectRefusal(.noVersion) { try temporary.versions.diff(from: "1", to: "3") }

@@ -159,8 +159,7 @@ import VersionTree
         // Several are written at once: any of them may lack.
         world.store.set("log/0000000002.json", nil)
         let before = files(world)
-        let other = try ToldBucketWorld()
-        try other.publish("1", by: other.publisher())
+        let other = try ToldBucketWorld(offering: "1")
         // With a shorter log, with one as long, and with a longer one.
         for _ in 0..<3 {
             expect(refusal { _ = try copy(other, to: world) }?.code, equals: .badOrigin)
@@ -178,8 +177,7 @@ import VersionTree
         throws
     {
         let source = try source()
-        let other = try ToldBucketWorld()
-        try other.publish("1", by: other.publisher())
+        let other = try ToldBucketWorld(offering: "1")
         let before = other.store.files
         expect(refusal { _ = try copy(source, to: other) }?.code, equals: .badOrigin)
         expect(other.store.files, equals: before)

@@ -34,8 +34,7 @@ import VersionTree
 
     /// Two systems are enabled, releases are offered, and prunes have raised the epoch.
     private static let prepared = Result {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try ToldBucketWorld(offering: "1")
         try world.enable(.codePush, by: world.publisher())
         try world.publish("2", by: world.publisher())
         try world.prune()

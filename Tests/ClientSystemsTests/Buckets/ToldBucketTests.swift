@@ -14,8 +14,7 @@ import VersionTree
 /// Origins in buckets from which the clients of other systems update.
 @Suite struct ToldBucketTests {
     @Test func `the log alone makes every history and configuration again`() throws {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try ToldBucketWorld(offering: "1")
         for system in [ClientSystem.codePush, .expo] {
             try world.enable(system, by: world.publisher()) { $0.historyCount = 2 }
         }
@@ -48,8 +47,7 @@ import VersionTree
     }
 
     @Test func `who is slower gets the next label, and a document of its own`() throws {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try ToldBucketWorld(offering: "1")
         for system in [ClientSystem.codePush, .expo] {
             try world.enable(system, by: world.publisher())
         }
@@ -74,8 +72,7 @@ import VersionTree
 
     @Test func `what no release and no history needs goes with a prune, and all else stays`() throws
     {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try ToldBucketWorld(offering: "1")
         for system in [ClientSystem.codePush, .expo] {
             try world.enable(system, by: world.publisher()) { $0.historyCount = 1 }
         }
@@ -101,8 +98,7 @@ import VersionTree
     }
 
     @Test func `damaged facts keep all twins, and no prune from deleting them in the end`() throws {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try ToldBucketWorld(offering: "1")
         try world.enable(.codePush, by: world.publisher())
         let facts = try require(world.store.files.keys.first { $0.contains("facts/") })
         for version in ["2", "3", "4"] { try world.publish(version, by: world.publisher()) }
@@ -223,8 +219,7 @@ import VersionTree
         for (isWithdrawnFirst, isMade) in [
             (false, false), (true, false), (false, true), (true, true),
         ] {
-            let world = try ToldBucketWorld()
-            try world.publish("1", by: world.publisher())
+            let world = try ToldBucketWorld(offering: "1")
             try world.enable(.codePush, by: world.publisher())
             try world.publish("2", by: world.publisher())
             try appendRows(to: world, isMade: isMade)

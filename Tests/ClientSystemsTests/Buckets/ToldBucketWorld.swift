@@ -39,10 +39,14 @@ final class ToldBucketWorld: Sendable {
         store = ModelStore(dialect)
     }
 
+    convenience init(offering version: String) throws {
+        try self.init()
+        try publish(version, by: publisher())
+    }
+
     /// An origin that has told clients of two systems, and was pruned: its files stand in two epochs.
     static func pruned() throws -> ToldBucketWorld {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try ToldBucketWorld(offering: "1")
         for system in [ClientSystem.codePush, .expo] {
             try world.enable(system, by: world.publisher())
         }

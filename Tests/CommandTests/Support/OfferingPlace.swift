@@ -6,8 +6,7 @@ import Testing
 extension Workplace {
     /// A place with the versions 1 and 2, of which the origin `site` offers the first.
     static func offeringFirst() throws -> Workplace {
-        let place = Workplace()
-        try place.add("1", Release.first)
+        let place = try Workplace(adding: "1", Release.first)
         try place.add("2", Release.second)
         try place.publish("1")
         return place

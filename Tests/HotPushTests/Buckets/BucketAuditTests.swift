@@ -202,8 +202,7 @@ import VersionTree
     }
 
     @Test func `counts a release once, with whatever packs it is and was offered`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(offering: "1")
         _ = try world.publisher().pack("1", of: world.versions)
         try world.publish("1", to: "beta", by: world.publisher())
         let log = OriginLog(ModelStorage(world.store))
@@ -285,8 +284,7 @@ import VersionTree
     }
 
     @Test func `knows packs and deliveries of what was copied there`() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         _ = try place.publisher(packs: .before).publish("2", of: place.versions)
         let store = ModelStore()
         for (path, bytes) in try place.published() { store.set(path, bytes) }

@@ -12,8 +12,7 @@ import VersionTree
 @Suite struct BucketFoundationTests {
     /// The files of a directory's origin with one release.
     private func copied() throws -> (PublishingPlace, [String: [UInt8]]) {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         try Damage.forgetLog(of: place.origin)
         return (place, try place.published())
     }
@@ -58,8 +57,7 @@ import VersionTree
     }
 
     @Test func `where a log has lost its first entry no second log is begun`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(offering: "1")
         let store = ModelStore()
         for (key, file) in world.store.files where key != "log/0000000001.json" {
             store.set(key, file.bytes)

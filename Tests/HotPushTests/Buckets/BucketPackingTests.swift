@@ -157,8 +157,7 @@ import VersionTree
     }
 
     @Test func `contents that the store lacks are fetched only if that is asked for`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(offering: "1")
         let shelf = try BucketWorld.Shelf(only: ["2"])
         let notices = Mutex<[String]>([])
         let publisher = world.publisher(
@@ -217,8 +216,7 @@ import VersionTree
     }
 
     @Test func `an upload that has fallen two epochs behind goes on under the newest`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(offering: "1")
         try world.publish("2", by: world.publisher())
         let sent = Mutex<[String]>([])
         let publisher = world.publisher(schedule: { request in

@@ -11,8 +11,7 @@ import VersionTree
 /// Publishing to a bucket and pruning it, with nothing in the way: docs/buckets.md.
 @Suite struct BucketPublishingTests {
     @Test func `what a channel has itself is found, however many others are newer`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(offering: "1")
         _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         // Four newer releases, which have nothing of it, are as many as are looked at.
         let others = try TemporaryStore()

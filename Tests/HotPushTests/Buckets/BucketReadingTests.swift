@@ -93,8 +93,7 @@ import VersionTree
     }
 
     @Test func `counts as garbage what a prune deletes, scratch among it`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(offering: "1")
         world.store.set("probe/\(String(repeating: "a", count: 32))", [1, 2, 3])
         let usage = try OriginUsage(of: ModelStorage(world.store))
         let garbage = usage.garbage.values.reduce(usage.scratch, +)

@@ -51,8 +51,7 @@ import VersionTree
     func `who interrupts a command is told whether devices may see a change`(
         isCommitting: Bool
     ) throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(offering: "1")
         let error = expectRefusal(.interrupted) {
             try world.publish(
                 "4",

@@ -51,6 +51,11 @@ final class BucketWorld: Sendable {
         store = ModelStore(dialect)
     }
 
+    convenience init(offering version: String) throws {
+        try self.init()
+        try publish(version, by: publisher())
+    }
+
     /// A world of its own in which all has happened that happened in another one.
     init(copying other: BucketWorld) {
         shelf = other.shelf

@@ -27,8 +27,7 @@ import VersionTree
         /// - Returns: the bucket, and a store with its versions.
         func make() throws -> (store: ModelStore, versions: VersionStore, shelf: Any) {
             if self == .copied {
-                let place = try PublishingPlace()
-                try place.publish("1")
+                let place = try PublishingPlace(offering: "1")
                 try Damage.forgetLog(of: place.origin)
                 let store = ModelStore()
                 for (path, bytes) in try place.published() { store.set(path, bytes) }

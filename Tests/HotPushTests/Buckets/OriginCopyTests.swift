@@ -199,8 +199,7 @@ import VersionTree
         throws
     {
         let fixture = try directory()
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(offering: "1")
         let before = world.store.files
         expect(code { _ = try copy(fixture, to: world) }, equals: .badOrigin)
         expect(world.store.files, equals: before)

@@ -200,8 +200,7 @@ import VersionTree
     }
 
     @Test func `is written by the verbs of a store that records, and only by those`() throws {
-        let store = try TemporaryStore()
-        try store.add("0", ["f": "0"])
+        let store = try TemporaryStore(adding: "0", ["f": "0"])
         try expect(Journal(store.versions).entries().isEmpty)
         let versions = store.versions.recordingEvents()
         for name in ["1", "2"] {
@@ -236,8 +235,7 @@ import VersionTree
 
     @Test("counts the findings of a check by their kind, and stays silent when there are none")
     func findings() throws {
-        let store = try TemporaryStore()
-        try store.add("1", ["f": "one", "g": "two"])
+        let store = try TemporaryStore(adding: "1", ["f": "one", "g": "two"])
         let versions = store.versions.recordingEvents()
         _ = try versions.check()
         try expect(Journal(versions).entries().isEmpty)

@@ -148,8 +148,7 @@ import VersionTree
             1_760_000_000 + 365 * 86_400 + 3600,
         ] as [Int64])
     func absurd(_ sequence: Int64) throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         try place.publish("2")
         _ = try overwrite(place, with: sequence)
         place.clock.advance(60)

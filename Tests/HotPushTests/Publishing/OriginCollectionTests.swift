@@ -176,8 +176,7 @@ import VersionTree
 
 @Suite("Withdrawing a version") struct WithdrawingTests {
     private func published(_ kind: OriginPlace) throws -> PublishingPlace {
-        let place = try PublishingPlace(kind)
-        try place.publish("1")
+        let place = try PublishingPlace(kind, offering: "1")
         try place.publish("2")
         return place
     }

@@ -36,8 +36,7 @@ import VersionTree
 
     // Fields that castree does not know are kept, so somebody else may leave no room.
     @Test func `to write a pointer that readers refuse for its size`() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         let path = place.origin + "/channels/stable.json"
         let text = try String(contentsOfFile: path, encoding: .utf8)
         let member = ",\"x\":\"\"}\n"
@@ -58,8 +57,7 @@ import VersionTree
     }
 
     @Test func `to offer an older release again when it only verifies it, and mends it`() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         try place.publish("2")
         let before = try place.published()["channels/stable.json"]
         let path = try place.objectPath("<h1>one</h1>")
@@ -91,8 +89,7 @@ import VersionTree
     }
 
     @Test func `to write through a link in the place of a directory of objects`() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         let before = try place.published()["channels/stable.json"]
         let shard = URL(filePath: try place.objectPath("<h1>two</h1>")).deletingLastPathComponent()
         let outside = place.store.directory.appending("outside")
@@ -110,12 +107,10 @@ import VersionTree
     func `another content under a name that some channel offers`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         try place.publish("1", to: "beta")
-        let other = try TemporaryStore()
-        try other.add("1", ["index.html": "other"])
+        let other = try TemporaryStore(adding: "1", ["index.html": "other"])
         expect(
             code { try place.publisher().publish("1", of: other.versions) }, equals: .versionExists)
-        let same = try TemporaryStore()
-        try same.add("1", PublishingPlace.first)
+        let same = try TemporaryStore(adding: "1", PublishingPlace.first)
         expect(code { try place.publisher().publish("1", of: same.versions) } == nil)
     }
 
@@ -134,8 +129,7 @@ import VersionTree
     }
 
     @Test func `to begin a log where a pointer is of a newer format`() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         try place.forgetLog()
         let pointer = place.origin + "/channels/stable.json"
         try Damage.overwrite(pointer, with: Array(#"{"castreeChannel":2,"x":1}"#.utf8))
@@ -187,8 +181,7 @@ import VersionTree
 
     @Test(arguments: places)
     func `to go on when it is asked to stop; the next one goes on`(_ kind: OriginPlace) throws {
-        let place = try PublishingPlace(kind)
-        try place.publish("1")
+        let place = try PublishingPlace(kind, offering: "1")
         let stopped = place.publisher { $0.isInterrupted = { true } }
         expect(code { try stopped.publish("2", of: place.versions) }, equals: .interrupted)
         try expect(place.read()?.version, equals: "1")

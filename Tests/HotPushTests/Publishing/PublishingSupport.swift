@@ -25,12 +25,13 @@ struct PublishingPlace {
         "large": String(repeating: "0123456789abcdef", count: 40_000),
     ]
 
-    init(_ kind: OriginPlace = .directory) throws {
+    init(_ kind: OriginPlace = .directory, offering version: String? = nil) throws {
         self.kind = kind
         buckets = try PlacedBuckets()
         store = try TemporaryStore()
         try store.add("1", Self.first)
         try store.add("2", Self.second)
+        if let version { try publish(version) }
     }
 
     /// The directory.

@@ -26,8 +26,7 @@ import VersionTree
 
     @Test(arguments: places)
     func `lays the origin out as docs/origin-format.md says`(_ kind: OriginPlace) throws {
-        let place = try PublishingPlace(kind)
-        try place.publish("1")
+        let place = try PublishingPlace(kind, offering: "1")
         let css = try address(of: "body {}").description
         let bytes = try place.versions.manifest(of: "1").serialized()
         let manifest = try address(of: String(decoding: bytes, as: UTF8.self)).description
@@ -54,8 +53,7 @@ import VersionTree
 
     @Test(arguments: places)
     func `writes nothing the second time`(_ kind: OriginPlace) throws {
-        let place = try PublishingPlace(kind)
-        try place.publish("1")
+        let place = try PublishingPlace(kind, offering: "1")
         let before = try place.published()
         place.clock.advance(100)
         let commit = try place.publisher().publish("1", of: place.versions)
@@ -69,8 +67,7 @@ import VersionTree
 
     @Test(arguments: places)
     func `writes of the next release only what the origin lacks`(_ kind: OriginPlace) throws {
-        let place = try PublishingPlace(kind)
-        try place.publish("1")
+        let place = try PublishingPlace(kind, offering: "1")
         let plan = try place.publish("2")
         let new = ["index.html", "large"].compactMap { PublishingPlace.second[$0] }
         expect(Set(plan.objects.map(\.address)), equals: Set(try new.map { try address(of: $0) }))
@@ -103,8 +100,7 @@ import VersionTree
 
     @Test(arguments: places)
     func `never falls back behind a pointer that was lost`(_ kind: OriginPlace) throws {
-        let place = try PublishingPlace(kind)
-        try place.publish("1")
+        let place = try PublishingPlace(kind, offering: "1")
         let last = try place.publish("2").pointer.sequence
         try place.restore([:])
         place.clock.advance(60)
@@ -113,8 +109,7 @@ import VersionTree
 
     @Test(arguments: places)
     func `keeps channels apart, and their objects together`(_ kind: OriginPlace) throws {
-        let place = try PublishingPlace(kind)
-        try place.publish("1")
+        let place = try PublishingPlace(kind, offering: "1")
         let plan = try place.publish("1", to: "beta")
         expect(plan.objects.isEmpty && !plan.writesManifest && plan.writesPointer)
         try place.publish("2", to: "beta")
@@ -188,8 +183,7 @@ import VersionTree
 
     @Test("shares no inode with the store: who rewrites the origin does not change the store")
     func noLinks() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         let object = try place.objectPath("body {}")
         try Damage.overwrite(object, with: Array("hacked!".utf8))
         try expect(place.versions.store.read(address(of: "body {}"), limit: 100) != nil)
@@ -197,8 +191,7 @@ import VersionTree
     }
 
     @Test func `trusts an object of the right size, and reads it when asked to verify`() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         let object = try place.objectPath("body {}")
         try Damage.overwrite(object, with: Array("hacked!".utf8))
         try expect(place.publish("1").objects.isEmpty)
@@ -212,8 +205,7 @@ import VersionTree
         Damage.Stranger.emptyFile, .symbolicLink("/etc/passwd"), .fifo, .socket, .nothing,
     ])
     func `replaces what has the wrong size or is no file`(_ stranger: Damage.Stranger) throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         try Damage.replace(try place.objectPath("run(1)"), by: stranger)
         try expect(place.publish("1").objects.count, equals: 1)
         try expect(place.read()?.files, equals: PublishingPlace.first)

@@ -85,8 +85,7 @@ import VersionTree
 
     @Test("never let a reader see less than a whole release, whatever it is in the middle of")
     func readers() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         let disk = FaultyFileSystem()
         let odd = Mutex<[String]>([])
         let looks = Mutex(0)

@@ -36,8 +36,7 @@ import VersionTree
             let others = signed.publisher(try signed.sealing(signed.bob))
             switch self {
             case .publishOther:
-                let other = try TemporaryStore()
-                try other.add("1", ["index.html": "another one"])
+                let other = try TemporaryStore(adding: "1", ["index.html": "another one"])
                 try publisher.publish("1", of: other.versions)
             case .withdraw: _ = try publisher.withdraw(VersionName("99"))
             case .withdrawElsewhere:

@@ -10,8 +10,7 @@ import VersionTree
 @Suite("A release whose documents cannot be read") struct UnreadableReleaseTests {
     @Test(arguments: ["manifest", "places", "delivery", "facts"])
     func `is named with its document, and how it goes`(_ kind: String) throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         let storage = try DirectoryStorage(place.origin, scratch: OriginLayout.work)
         let body = try StorageBody(Array("no document".utf8))
         let pointer = try require(try DirectoryOrigin(place.origin).pointer(.stable))

@@ -169,8 +169,7 @@ import VersionTree
 
     @Test(arguments: ["channels", "manifests"])
     func `a pull goes on where its pointer or manifest was cut`(_ folder: String) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let names = try fixture.place.published().keys.filter { $0.hasPrefix(folder + "/") }
         let path = "/" + (try require(names.first))
         for count in [0, 1, 100] {
@@ -189,8 +188,7 @@ import VersionTree
 
     @Test(arguments: 0..<11)
     func `a pull goes on where a small file was cut`(_ count: Int) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let path = try fixture.path(of: "<h1>two</h1>")
         fixture.origin.play([.cut(after: count)], on: path)
         try fixture.run()

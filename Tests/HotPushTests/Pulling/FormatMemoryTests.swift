@@ -100,8 +100,7 @@ import VersionTree
     }
 
     @Test func `says whether the place is wrong or the channel`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         let (directory, url) = (fixture.place.origin, fixture.origin.url)
         let empty = TemporaryDirectory()
         for format in [nil, "castree"] {

@@ -9,8 +9,7 @@ import Testing
 @Suite("Objects one by one") struct LatencyTests {
     @Test("are asked for so many at once as the transport carries: a far server costs little more")
     func latency() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let count = 3
         let asked = Mutex<Set<String>>([])
         let isOver = Mutex(false)

@@ -19,8 +19,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func `is there again after the next pull, which fetches no file`(isCurrent: Bool) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         try fixture.run()
         if isCurrent { try fixture.device.reopened().activate("2") }
         let before = try Manifest(parsing: manifest(fixture))
@@ -36,8 +35,7 @@ import Testing
 
     @Test(arguments: ["missing", "damaged"])
     func `keeps no device from the next release`(how: String) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run()
         try fixture.device.reopened().activate("1")
         if how == "missing" {
@@ -55,8 +53,7 @@ import Testing
         "is fetched by a repair, whatever is left of the version",
         arguments: ["tree", "a part of the tree", "nothing"], [true, false])
     func repaired(left: String, isDirectory: Bool) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         try fixture.run()
         try fixture.device.reopened().activate("2")
         let before = try Manifest(parsing: manifest(fixture))
@@ -93,8 +90,7 @@ import Testing
     }
 
     @Test func `is not taken from a release of that name that is another`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let pull = try fixture.pull()
         let other = LostManifest(version: "2", content: try address(of: "other content"))
         try expect(pull.fetch([other], from: fixture.origin.url), equals: [])
@@ -125,8 +121,7 @@ import Testing
     }
 
     @Test func `lets no release in that has what the version never had`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let pull = try fixture.pull()
         let some = try Set(PublishingPlace.second.values.map { try address(of: $0) })
         let known = LostManifest(version: "2", named: some.subtracting([try require(some.first)]))

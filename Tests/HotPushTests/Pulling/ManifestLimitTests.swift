@@ -109,8 +109,7 @@ import VersionTree
     }
 
     @Test func `is published exactly if a device of the same limits takes it`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         var taken: [Int] = []
         for limit in 1...40 {
             let publisher = fixture.place.withOrigin("other \(limit)").publisher {
@@ -140,8 +139,7 @@ import VersionTree
     }
 
     @Test func `of more bytes than its entries may need is not even fetched`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         let path = OriginLayout.pointer(.stable)
         let published = try fixture.place.published()
         var pointer = try ChannelPointer(parsing: try require(published[path]), of: .stable)

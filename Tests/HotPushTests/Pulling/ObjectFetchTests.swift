@@ -21,8 +21,7 @@ import Testing
     ]
 
     @Test func `objects come over the network and from a directory`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let wanted = try lost(Self.texts)
         let came = try fixture.pull().fetch(wanted, from: .web(fixture.origin.url))
         expect(came, equals: Set(wanted.map(\.address)))
@@ -37,8 +36,7 @@ import Testing
     }
 
     @Test func `what is absent, wrong or cut short is left out, and the rest comes`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let wanted = try lost(Self.texts + ["never published"])
         try Damage.flip(
             fixture.place.origin + "/" + OriginLayout.object(wanted[0].address), at: 2)

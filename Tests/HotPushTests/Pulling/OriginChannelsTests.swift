@@ -37,8 +37,7 @@ import VersionTree
     }
 
     @Test func `are found at an origin that has no list of them yet`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         fixture.origin.put(nil, at: "/channels.json")
         try expect(channels(fixture.origin.url).map(\.channel.description), equals: ["stable"])
     }

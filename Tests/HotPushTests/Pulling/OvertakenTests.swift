@@ -72,8 +72,7 @@ import VersionTree
         "fails as before where the pointer still offers what is gone",
         arguments: [Gone.manifest, .objects], [403, 404, 410])
     func lost(gone: Gone, status: Int) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         fixture.origin.always(.status(status), on: try path(gone, fixture))
         let pull = try fixture.pull()
         let failure = code {
@@ -166,8 +165,7 @@ import VersionTree
     }
 
     @Test func `ends where releases are overtaken for ever`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let place = fixture.place
         let pointer = "/" + OriginLayout.pointer(.stable)
         // Whichever release the pointer offers, its manifest is gone by the time it is asked for.

@@ -55,8 +55,7 @@ struct PullAnswerTests {
     }
 
     @Test func `a manifest that castree's origin cannot give now is not absent`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         let manifests = try fixture.place.published().keys.filter { $0.hasPrefix("manifests/") }
         let path = "/" + (try require(manifests.first))
         fixture.origin.always(.status(503), on: path)
@@ -71,8 +70,7 @@ struct PullAnswerTests {
 
     @Test("a version gets the name that was asked for, also if its content is here under another")
     func named() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run()
         var options = PullingFixture.options
         options.version = "app"
@@ -114,8 +112,7 @@ struct PullAnswerTests {
     }
 
     @Test func `an app that was shipped with nothing stays, and is told why`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         try fixture.run()
         _ = try fixture.place.publisher().withdraw(VersionName("2"), toEmbedded: true)
         try fixture.serve()

@@ -22,8 +22,7 @@ struct PullComplaintTests {
         "a truncated or missing file is never noticed: it is found, and only it is fetched again",
         arguments: [true, false])
     func damaged(_ isMissing: Bool) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         try fixture.run()
         let path = try objectPath(PullFaultTests.large, in: fixture)
         // Through its links as well: a tree that still had the bytes would give them back.
@@ -46,8 +45,7 @@ struct PullComplaintTests {
     }
 
     @Test func `a device that missed releases fetches them all: it fetches what it lacks`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run()
         for number in 3...9 {
             var files = PublishingPlace.first
@@ -91,8 +89,7 @@ struct PullComplaintTests {
 
     @Test("a version that failed once is banned for ever: its name with other content is free")
     func banned() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run()
         let versions = try fixture.device.reopened()
         let first = try versions.boot()

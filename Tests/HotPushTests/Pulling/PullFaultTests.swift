@@ -12,8 +12,7 @@ import VersionTree
     static var byteCount: Int { large.utf8.count }
 
     private func fixture() throws -> (PullingFixture, path: String) {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         return (fixture, try fixture.path(of: Self.large))
     }
 

@@ -34,8 +34,7 @@ import VersionTree
         [.announce(more: 50)], [.cut(after: 300_000), .shiftRange(by: -10)], [.gzip],
     ])
     func `is the release's bytes in the end, whatever went wrong`(_ faults: [Fault]) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         fixture.origin.play(faults, on: try fixture.path(of: PullFaultTests.large))
         let told = Told()
         var options = PullingFixture.options
@@ -47,8 +46,7 @@ import VersionTree
     }
 
     @Test func `takes back what an earlier pull had staged if it turns out wrong`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let path = try fixture.path(of: PullFaultTests.large)
         fixture.origin.play([.cut(after: 320_000), .status(404)], on: path)
         expect(code { try fixture.run(parallel: 1) }, equals: .notFound)

@@ -10,8 +10,7 @@ import VersionTree
 
 @Suite("A pull that must not go on") struct PullRefusalTests {
     @Test func `refuses a manifest with other content than the channel promises`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         let bytes = try Damage.contents(fixture.place.origin + "/channels/stable.json")
         let pointer = try ChannelPointer(parsing: bytes, of: .stable)
         let promised = try require(pointer.releases.first?.version?.content.description)
@@ -44,8 +43,7 @@ import VersionTree
     }
 
     @Test func `that only plans leaves no trace in the store`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         let before = Damage.names(fixture.device.path)
         var options = PullingFixture.options
         options.isDryRun = true

@@ -13,8 +13,7 @@ import VersionTree
     // MARK: Order
 
     @Test func `the index page comes first, then small files before large ones`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         try fixture.run(parallel: 1)
         let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
         let expected = try ["<h1>two</h1>", "run(1)", "body {}", PullFaultTests.large]
@@ -40,8 +39,7 @@ import VersionTree
 
     @Test("a full disk is seen before the first byte, with what is needed and what is free")
     func space() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let versions = try VersionStore.open(
             fixture.device.path, options: StoreOptions(), fileSystem: FullFileSystem())
         var options = PullingFixture.options
@@ -77,8 +75,7 @@ import VersionTree
     // MARK: The network
 
     @Test func `redirects in a circle end it, and no version is seen`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let path = try fixture.path(of: PullFaultTests.large)
         for target in [path, "/elsewhere"] {
             fixture.origin.always(.redirect(to: target), on: path)
@@ -98,8 +95,7 @@ import VersionTree
 
     @Test
     func `a file that drips is given up for another connection, and what has come stays`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let path = try fixture.path(of: PullFaultTests.large)
         fixture.origin.play([.drip(milliseconds: 20)], on: path)
         var options = PullingFixture.options
@@ -175,8 +171,7 @@ import VersionTree
         "killed half-way, at most one buffer of a file is fetched twice, and no whole file",
         arguments: [100_000, 320_000, 600_000])
     func killed(_ count: Int) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let path = try fixture.path(of: PullFaultTests.large)
         fixture.origin.always(.stall(after: count), on: path)
         try die(fixture, after: count)

@@ -10,8 +10,7 @@ import VersionTree
 
 @Suite("A pull") struct PullTests {
     @Test func `brings a version: the pointer, the manifest, every content once`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         let report = try fixture.run()
         let distinct = Set(PublishingPlace.first.values)
         expect(report.version, equals: "1")
@@ -26,8 +25,7 @@ import VersionTree
     }
 
     @Test func `asks once when nothing is new`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run()
         fixture.origin.forgetRequests()
         let report = try fixture.run()
@@ -36,8 +34,7 @@ import VersionTree
     }
 
     @Test func `fetches only what no version has`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run()
         try fixture.publish("2")
         fixture.origin.forgetRequests()
@@ -52,8 +49,7 @@ import VersionTree
     }
 
     @Test func `fetches nothing for files that moved or exchanged their contents`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run()
         var files = PublishingPlace.first
         files["index.html"] = PublishingPlace.first["js/app.js"]
@@ -68,8 +64,7 @@ import VersionTree
     }
 
     @Test func `makes a version current at once, or leaves it alone, when asked to`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         var options = PullingFixture.options
         options.destination = .kept
         try fixture.run(options)
@@ -91,8 +86,7 @@ import VersionTree
     }
 
     @Test func `does not wait for another pull that is writing the same manifest`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         let origin = try DirectoryOrigin(fixture.place.origin)
         let published = try require(try origin.pointer(.stable)?.releases.first?.version)
         let other = try fixture.device.reopened().store
@@ -106,8 +100,7 @@ import VersionTree
     }
 
     @Test func `says what it would cost before a byte of content is fetched`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run()
         try fixture.publish("2")
         fixture.origin.forgetRequests()
@@ -125,8 +118,7 @@ import VersionTree
     }
 
     @Test func `refuses content that is banned here before a byte of it is fetched`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run()
         let versions = try fixture.device.reopened()
         try versions.activate("1")
@@ -164,8 +156,7 @@ import VersionTree
 
 @Suite("A pull does not believe everything") struct PullDoubtTests {
     @Test func `an older copy of the pointer is no news, unless somebody insists`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         let older = try fixture.place.published()
         try fixture.run()
         try fixture.publish("2")
@@ -186,8 +177,7 @@ import VersionTree
 
     @Test(arguments: [500, 503, 429])
     func `trouble at the origin is not taken for its absence`(_ status: Int) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         fixture.origin.always(.status(status))
         expect(code { try fixture.run() }, equals: .network)
         expect(fixture.origin.requests.allSatisfy { $0.path == "/channels/stable.json" })
@@ -201,8 +191,7 @@ import VersionTree
             (206, .network, ["206"]), (404, .notFound, ["publish the version again"]),
         ]
         for (status, wanted, says) in cases {
-            let fixture = try PullingFixture()
-            try fixture.publish("1")
+            let fixture = try PullingFixture(offering: "1")
             let pointer = try require(try DirectoryOrigin(fixture.place.origin).pointer(.stable))
             let manifest = try require(pointer.releases[0].version?.manifest)
             fixture.origin.always(.status(status), on: "/" + OriginLayout.manifest(manifest))
@@ -225,8 +214,7 @@ import VersionTree
     }
 
     @Test func `the same content under a new name was not here before`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run()
         var files = PublishingPlace.first
         files["renamed.js"] = files.removeValue(forKey: "js/app.js")
@@ -241,8 +229,7 @@ import VersionTree
     func noRanges() throws {
         // The second time the file has changed at the server before it begins anew.
         for (first, second, had) in [("a", "a", 300_000), ("a", "b", 400_000)] {
-            let fixture = try PullingFixture()
-            try fixture.publish("2")
+            let fixture = try PullingFixture(offering: "2")
             let path = try fixture.path(of: PullFaultTests.large)
             func head(_ tag: String) -> String {
                 "HTTP/1.1 200 OK\r\nETag: \"\(tag)\"\r\nContent-Length: \(PullFaultTests.byteCount)\r\n\r\n"
@@ -263,8 +250,7 @@ import VersionTree
     }
 
     @Test func `a server that cuts every answer and knows no ranges is given up`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let path = try fixture.path(of: PullFaultTests.large)
         let head = "HTTP/1.1 200 OK\r\nContent-Length: \(PullFaultTests.byteCount)\r\n\r\n"
         for _ in 0..<40 {

@@ -56,8 +56,7 @@ import VersionTree
         "the same release comes to another pull without being fetched again, also when the first one ends early",
         arguments: [false, true])
     func oneFetches(_ endsEarly: Bool) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let last = try fixture.path(of: "<h1>two</h1>")
         let other = PullBeside(fixture.device.path, fixture.origin.url)
         let isOver = Atomic<Bool>(false)
@@ -87,8 +86,7 @@ import VersionTree
 
     @Test
     func `the same release comes also to a pull that has waited long enough for another`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("2")
+        let fixture = try PullingFixture(offering: "2")
         let answer = Mutex<StoreError.Code?>(nil)
         let (path, url) = (fixture.device.path, fixture.origin.url)
         let isFirst = Atomic<Bool>(true)
@@ -111,8 +109,7 @@ import VersionTree
 
     @Test
     func `what is collected between plan and registration is fetched in the same pull`() throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         try fixture.run(Self.kept)
         try fixture.publish("2")
         let pull = try fixture.pull(Self.kept)

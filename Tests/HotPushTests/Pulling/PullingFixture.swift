@@ -20,6 +20,12 @@ struct PullingFixture {
         device = try TemporaryStore()
     }
 
+    /// One whose channel offers a version.
+    init(offering version: String) throws {
+        try self.init()
+        try publish(version)
+    }
+
     /// Another device that pulls from the same origin.
     func with(_ device: TemporaryStore) -> PullingFixture {
         PullingFixture(place: place, origin: origin, device: device)

@@ -9,8 +9,7 @@ import VersionTree
 
 @Suite("A version that was pulled") struct RepublishingTests {
     @Test func `can be published again, and pulled from there`() throws {
-        let place = try PublishingPlace()
-        try place.publish("1")
+        let place = try PublishingPlace(offering: "1")
         let mirror = try TemporaryStore()
         _ = try require(
             try Pull(into: mirror.versions, over: DirectoryTransport(place.origin))

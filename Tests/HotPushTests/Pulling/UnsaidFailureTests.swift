@@ -22,8 +22,7 @@ import VersionTree
 
     @Test(arguments: [ENOSPC, EACCES, EROFS])
     func `is in the event log, whichever call fails`(_ errno: Int32) throws {
-        let fixture = try PullingFixture()
-        try fixture.publish("1")
+        let fixture = try PullingFixture(offering: "1")
         var (position, failures) = (0, 0)
         while true {
             position += 1

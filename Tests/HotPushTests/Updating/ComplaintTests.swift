@@ -22,9 +22,7 @@ import VersionTree
 
     @Test("1: an update is applied half: what is shown is one version, whole, at every moment")
     func half() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         fixture.source.downloadGate.close()
         let manager = try fixture.process { $0.policy = .now }
         _ = try await manager.start()
@@ -41,9 +39,7 @@ import VersionTree
     @Test(
         "4: the same error on every check: after it the store is as before, and the next try works")
     func everyCheck() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let full = StoreError(.outOfSpace, "no space left")
         fixture.source.failDownloads(full, full, full)
         let manager = try fixture.process()
@@ -66,9 +62,7 @@ import VersionTree
         "5: versions are banned wrongly, for ever: time counts in the foreground, bans can be lifted"
     )
     func wronglyBanned() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let before = try fixture.process()
         _ = try await before.update()
         let manager = try fixture.process { $0.confirmWithin = .seconds(60) }
@@ -127,9 +121,7 @@ import VersionTree
     }
 
     @Test func `10: one failure cancels all, for ever: what is asked again goes on`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         fixture.source.failDownloads(StoreError(.mismatch, "index.html is of another version"))
         let manager = try fixture.process()
         await #expect(throws: StoreError.self) { try await manager.update() }
@@ -200,8 +192,7 @@ import VersionTree
 
     @Test("two versions that alternate starve each other: each check that ends has its version")
     func starving() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         let a = try fixture.source.release("A", UpdatingFixture.files("A"))
         let b = try fixture.source.release("B", UpdatingFixture.files("B"))
         fixture.source.answer(.release(a), .release(b))
@@ -256,9 +247,7 @@ import VersionTree
 
     @Test
     func `5: a start that is never confirmed is rolled back at the next cold start`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         _ = try await fixture.process().update()
         do {
             let manager = try fixture.process()
@@ -272,8 +261,7 @@ import VersionTree
 
     @Test
     func `6: after a rollback and a restart the last known good version is shown`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         try await fixture.live("2")
         let manager = try fixture.process()
         _ = try await manager.start()
@@ -282,9 +270,7 @@ import VersionTree
     }
 
     @Test func `7: what waits survives the confirmation of what runs`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let manager = try fixture.process()
         let boot = try require(try await manager.start())
         _ = try await manager.update()
@@ -311,8 +297,7 @@ import VersionTree
 
     @Test
     func `11: the same content in two versions is one object and one download`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         let bytes = fixture.source.newBytes
         var files = UpdatingFixture.files("1")
         files["moved/app.js"] = files.removeValue(forKey: "app.js")
@@ -361,9 +346,7 @@ import VersionTree
 
     @Test("17: two processes use one store: one updates while the other judges its start")
     func twoProcesses() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let first = try fixture.process()
         let second = try fixture.process()
         let boot = try require(try await first.start())

@@ -128,9 +128,7 @@ import VersionTree
 
     @Test("in the background gets its whole time when the app comes to the foreground")
     func background() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let before = try fixture.process()
         _ = try await before.update()
         let manager = try fixture.process()
@@ -240,8 +238,7 @@ import VersionTree
 
     @Test
     func `that is confirmed leaves alone what a page still has, and what waits`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         let pin = try fixture.store.versions.pin("1")
         for number in 2...4 { try await fixture.live("\(number)") }
         expect(Set(try fixture.store.versions.versions().map(\.version)), equals: ["4", "3", "1"])

@@ -16,6 +16,13 @@ struct UpdatingFixture {
         source = ScriptedSource(store)
     }
 
+    /// One whose store has a version that is known good, and whose origin offers another one.
+    init(live version: String, offering next: String? = nil) async throws {
+        try self.init()
+        try await live(version)
+        if let next { try offer(next) }
+    }
+
     static func files(_ number: String) -> [String: String] {
         ["index.html": "<p>\(number)</p>", "app.js": "the same in all", "style.css": "p {}"]
     }

@@ -33,9 +33,7 @@ import VersionTree
     }
 
     @Test func `waits for the next start, and is shown then`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let manager = try fixture.process()
         _ = try await manager.start()
         guard case .ready("2", let reason) = try await manager.update() else {
@@ -49,9 +47,7 @@ import VersionTree
     }
 
     @Test func `is shown at the next navigation, if the policy says so`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let manager = try fixture.process { $0.policy = .nextNavigation }
         _ = try await manager.start()
         _ = try await manager.update()
@@ -64,9 +60,7 @@ import VersionTree
         "is shown at once, if the policy says so, but not before the current version has proved good"
     )
     func now() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let manager = try fixture.process { $0.policy = .now }
         _ = try await manager.start()
         guard case .started(let second) = try await manager.update() else {
@@ -93,9 +87,7 @@ import VersionTree
 
     @Test("that is mandatory is shown at once, and the version that it replaces is not banned")
     func mandatory() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
-        try fixture.offer("2")
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let before = try fixture.process()
         _ = try await before.start()
         _ = try await before.update()
@@ -113,8 +105,7 @@ import VersionTree
 
     // CodePush: mandatory is sticky across skipped mandatory releases.
     @Test func `inherits that it is mandatory from one that was never shown`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         let manager = try fixture.process()
         _ = try await manager.start()
         try fixture.offer("2") { $0.isMandatory = true }
@@ -143,8 +134,7 @@ import VersionTree
     }
 
     @Test func `owes it after a restart too, until it was shown`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         try fixture.offer("2") { $0.isMandatory = true }
         _ = try await fixture.process().check()
         // The app was closed before it had come, and the publisher has replaced it.
@@ -166,8 +156,7 @@ import VersionTree
 
     @Test("takes back what waits when the content of the current version is offered, by any name")
     func currentUnderAnotherName() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         let manager = try fixture.process()
         _ = try await manager.start()
         try fixture.offer("2")
@@ -275,8 +264,7 @@ import VersionTree
 
     @Test("that is not for this app or device is left alone, with all the reasons, at one request")
     func refused() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         let manager = try fixture.process {
             $0.app.compatibility = "abc"
             $0.device = "device-1"
@@ -304,8 +292,7 @@ import VersionTree
     }
 
     @Test func `costs what the plan says, and nothing when all of it is here`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         let bytes = fixture.source.newBytes
         try fixture.offer("2")
         let manager = try fixture.process()
@@ -322,8 +309,7 @@ import VersionTree
     }
 
     @Test func `that has nothing new is one request`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         let manager = try fixture.process()
         let count = fixture.source.checkCount
         guard case .upToDate = try await manager.update() else {
@@ -341,8 +327,7 @@ import VersionTree
 
     @Test
     func `that is taken back by the publisher no longer waits, and costs nothing`() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         try await fixture.live("2")
         let manager = try fixture.process()
         _ = try await manager.start()
@@ -366,8 +351,7 @@ import VersionTree
 
     @Test("whose banned content is known only afterwards is refused then, and not fetched again")
     func bannedAfterwards() async throws {
-        let fixture = try UpdatingFixture()
-        try await fixture.live("1")
+        let fixture = try await UpdatingFixture(live: "1")
         try fixture.offer("2", saysAddresses: false)
         let first = try fixture.process()
         _ = try await first.start()

@@ -103,7 +103,7 @@ struct NavigationKindTests {
                     ])
             }
             try store.makeKnownGood("1")
-            let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+            let app = try TestApp(watching: store)
             let browser = try app.browser()
             let going = [Self.upgrade, ("Accept", Self.usual)]
             try expect(browser.ask("GET", "/", going).text, equals: "<title>1</title>")

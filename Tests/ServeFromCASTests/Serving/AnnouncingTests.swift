@@ -11,16 +11,6 @@ import VersionTree
 // navigation on, to pages of another one. README's page loads itself again when it hears of one.
 @Suite("What pages are told of a new version")
 struct AnnouncingTests {
-    private func store() throws -> TemporaryStore {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
-        return store
-    }
-
-    private func watching(_ store: TemporaryStore) throws -> TestApp {
-        try TestApp(store) { $0.confirmation = .seconds(2000) }
-    }
-
     /// What a page has heard once all has come that was sent before now.
     private func heard(_ page: SocketPage, _ app: TestApp) throws -> [String] {
         let (count, session) = (page.texts.count, page.bridge.session)
@@ -44,10 +34,9 @@ struct AnnouncingTests {
 
     @Test("is nothing while it is pending on a server that starts none, and all when it is current")
     func starter() throws {
-        let store = try store()
+        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         let page = try SocketPage(browser)
         try store.versions.activateAtNextBoot("2")
         app.look(after: .zero)
@@ -62,7 +51,7 @@ struct AnnouncingTests {
     }
 
     @Test func `is nothing once it was found that it cannot be started`() throws {
-        let store = try store()
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let disk = FaultyFileSystem()
         let versions = try store.opened(on: disk)
@@ -77,7 +66,7 @@ struct AnnouncingTests {
 
     @Test
     func `is not kept back for ever by a file that could not be looked at for a moment`() throws {
-        let store = try store()
+        let store = try TemporaryStore.app(good: "1")
         let disk = FaultyFileSystem()
         let versions = try store.opened(on: disk)
         let notices = Sink<String>()
@@ -99,9 +88,9 @@ struct AnnouncingTests {
     @Test(
         "is nothing while the version before it is being tried, and comes when that has confirmed")
     func afterAnother() throws {
-        let store = try store()
+        let store = try TemporaryStore.app(good: "1")
         try store.add("3", ["index.html": "three"])
-        let app = try watching(store)
+        let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
         let browser = try app.browser()
         try expect(browser.navigate().text.contains("two"))
@@ -119,9 +108,9 @@ struct AnnouncingTests {
     }
 
     @Test func `is nothing where another server has the start in its hands`() throws {
-        let store = try store()
+        let store = try TemporaryStore.app(good: "1")
         try store.add("3", ["index.html": "three"])
-        let (first, second) = (try watching(store), try watching(store))
+        let (first, second) = (try TestApp(watching: store), try TestApp(watching: store))
         try store.versions.activateAtNextBoot("2")
         try expect(first.browser().navigate().text.contains("two"))
         try store.versions.activateAtNextBoot("3")
@@ -135,8 +124,8 @@ struct AnnouncingTests {
     @Test(
         "comes to a page that greets after it, however it became current", arguments: [true, false])
     func late(_ isWatched: Bool) throws {
-        let store = try store()
-        let app = isWatched ? try watching(store) : try TestApp(store)
+        let store = try TemporaryStore.app(good: "1")
+        let app = isWatched ? try TestApp(watching: store) : try TestApp(store)
         let browser = try app.browser()
         try expect(browser.navigate().text.contains("one"))
         try store.versions.activate("2")
@@ -149,10 +138,9 @@ struct AnnouncingTests {
     }
 
     @Test func `comes over requests, too, with the first that names the session`() throws {
-        let store = try store()
+        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try store.versions.activate("2")
         app.look(after: .zero)
         let welcome = try browser.post("/_castree/bridge", "5\nH 1 -")
@@ -164,10 +152,9 @@ struct AnnouncingTests {
     }
 
     @Test func `comes once, and to pages of other versions only`() throws {
-        let store = try store()
-        let app = try watching(store)
-        let old = try app.browser()
-        try old.navigate()
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
+        let old = try app.visitor()
         let page = try SocketPage(old)
         try store.versions.activateAtNextBoot("2")
         for _ in 0..<3 { app.look(after: .zero) }

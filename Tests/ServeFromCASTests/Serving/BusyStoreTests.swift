@@ -57,11 +57,9 @@ struct BusyStoreTests {
 
     @Test("answers others while a page waits for its version to be started, and starts it then")
     func boot() throws {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(store) { $0.confirmation = .seconds(600) }
-        let old = try app.browser()
-        try old.navigate()
+        let old = try app.visitor()
         try store.versions.activateAtNextBoot("2")
         let lock = try Lock(store)
         let page = try app.browser()
@@ -73,8 +71,7 @@ struct BusyStoreTests {
     }
 
     @Test func `answers others while a confirmation waits, and takes it then`() throws {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let app = try TestApp(store) { $0.confirmation = .seconds(600) }
         let page = try app.browser()
@@ -94,8 +91,7 @@ struct BusyStoreTests {
     @Test(
         "answers 503 where the index is locked, blames nothing else, and starts the version later")
     func index() throws {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let versions = try VersionStore.open(
             store.path,
@@ -114,8 +110,7 @@ struct BusyStoreTests {
     // docs/serving.md, "Limits": ten seconds, for what is in flight and for locks.
     @Test("takes an unconfirmed start back at its end though the lock comes free late")
     func stopping() async throws {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let lock = Mutex<Lock?>(nil)
         // Who waits for two seconds says so.

@@ -10,21 +10,10 @@ import VersionTree
 
 @Suite("A new version")
 struct ConfirmingTests {
-    private func store() throws -> TemporaryStore {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
-        return store
-    }
-
-    private func app(_ store: TemporaryStore) throws -> TestApp {
-        // Far more than a test takes: what the clock of a busy machine says must not decide.
-        try TestApp(store) { $0.confirmation = .seconds(2000) }
-    }
-
     @Test("that is pending starts at the next navigation, and the start is on disk by then")
     func starting() throws {
-        let store = try store()
-        let app = try app(store)
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         let old = try app.browser()
         try expect(old.navigate().text.contains("one"))
         try store.reopened().activateAtNextBoot("2")
@@ -39,11 +28,10 @@ struct ConfirmingTests {
     }
 
     @Test func `is known good once its page confirms, and is never left then`() throws {
-        let store = try store()
-        let app = try app(store)
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try expect(browser.confirm(), equals: 204)
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
         // Again is as good as once.
@@ -56,9 +44,8 @@ struct ConfirmingTests {
     @Test("is vouched for by its own pages only: another version's get 409, other sites 403")
     func strangers() throws {
         let store = try TemporaryStore.app()
-        let app = try app(store)
-        let old = try app.browser()
-        try old.navigate()
+        let app = try TestApp(watching: store)
+        let old = try app.visitor()
         try store.reopened().activate("2")
         let new = try app.browser()
         try expect(new.navigate().text.contains("two"))
@@ -83,8 +70,8 @@ struct ConfirmingTests {
     @Test(
         "is vouched for by its page's session where the request alone does not say which page asks")
     func session() throws {
-        let store = try store()
-        let app = try app(store)
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         let old = try app.browser()
         try expect(old.navigate().text.contains("one"))
         let oldPage = try SocketPage(old)
@@ -118,8 +105,8 @@ struct ConfirmingTests {
     // docs/bridge-protocol.md, "Confirming".
     @Test("is not vouched for by who names no session of the bridge, or one that has ended")
     func secret() throws {
-        let store = try store()
-        let app = try app(store)
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
         let browser = try app.browser()
         try expect(browser.navigate().text.contains("two"))
@@ -138,11 +125,10 @@ struct ConfirmingTests {
     }
 
     @Test func `that no page confirms in time is left, banned, and its pages are told`() throws {
-        let store = try store()
-        let app = try app(store)
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         let page = try SocketPage(browser)
         app.look(after: .seconds(1500))
         try expect(store.reopened().lifecycle().current, equals: "2")
@@ -164,8 +150,8 @@ struct ConfirmingTests {
 
     @Test
     func `that another process activates at once is watched as one that was pending`() throws {
-        let store = try store()
-        let app = try app(store)
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         try app.browser().navigate()
         try store.reopened().activate("2")
         try expect(app.browser().navigate().text.contains("two"))
@@ -177,9 +163,8 @@ struct ConfirmingTests {
 
     @Test func `that nothing is behind is kept, and may be confirmed as late as it likes`() throws {
         let store = try TemporaryStore.app()
-        let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let app = try TestApp(watching: store)
+        let browser = try app.visitor()
         app.look(after: .seconds(2001))
         app.look(after: .seconds(36_000))
         expect(app.notices.all.count, equals: 1, "it is said once")
@@ -189,10 +174,10 @@ struct ConfirmingTests {
     }
 
     @Test func `is not watched if it is known good`() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
+        let browser = try app.visitor()
+        defer { withExtendedLifetime(browser) {} }
         app.look(after: .seconds(36_000))
         try expect(store.reopened().lifecycle().current, equals: "1")
         try expect(store.reopened().lifecycle().bad.isEmpty)
@@ -203,10 +188,10 @@ struct ConfirmingTests {
         "goes on after a server that was stopped in order, and the third stop in a row is a failure"
     )
     func restart() async throws {
-        let store = try store()
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         for takenBack in 1...2 {
-            let app = try app(store)
+            let app = try TestApp(watching: store)
             try expect(app.browser().navigate().text.contains("two"))
             await app.stop()
             let lifecycle = try store.reopened().lifecycle()
@@ -214,7 +199,7 @@ struct ConfirmingTests {
             expect(lifecycle.trials.map(\.takenBack), equals: [takenBack])
             expect(lifecycle.trials.map(\.strikes), equals: [0])
         }
-        let third = try app(store)
+        let third = try TestApp(watching: store)
         try expect(third.browser().navigate().text.contains("two"))
         await third.stop()
         let lifecycle = try store.reopened().lifecycle()
@@ -224,16 +209,16 @@ struct ConfirmingTests {
 
     @Test("is tried again by the next process's first page, and banned when that fails, too")
     func strikes() async throws {
-        let store = try store()
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
-        let first = try app(store)
+        let first = try TestApp(watching: store)
         try expect(first.browser().navigate().text.contains("two"))
         first.look(after: .seconds(2001))
         // The reload that follows starts nothing, nor does any page after it.
         for _ in 0..<3 { try expect(first.browser().navigate().text.contains("one")) }
         try expect(store.reopened().lifecycle().pending, equals: "2")
         await first.stop()
-        let second = try app(store)
+        let second = try TestApp(watching: store)
         try expect(second.browser().navigate().text.contains("two"))
         second.look(after: .seconds(2001))
         try expect(second.browser().navigate().text.contains("one"))
@@ -244,9 +229,9 @@ struct ConfirmingTests {
     }
 
     @Test func `is tried again after six hours in the foreground`() throws {
-        let store = try store()
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
-        let app = try app(store)
+        let app = try TestApp(watching: store)
         try expect(app.browser().navigate().text.contains("two"))
         app.look(after: .seconds(2001))
         app.look(after: .seconds(20_000))
@@ -259,7 +244,7 @@ struct ConfirmingTests {
 
     @Test func `has the version before it to go back to, though that was never confirmed`() throws {
         let store = try TemporaryStore.app()
-        let app = try app(store)
+        let app = try TestApp(watching: store)
         try expect(app.browser().navigate().text.contains("one"))
         app.look(after: .seconds(2001))
         try store.versions.activate("2")
@@ -274,7 +259,7 @@ struct ConfirmingTests {
     }
 
     @Test func `is served without a watch where none was asked for`() throws {
-        let store = try store()
+        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(store)
         try store.versions.activate("2")
         let browser = try app.browser()
@@ -286,10 +271,9 @@ struct ConfirmingTests {
     }
 
     @Test func `is announced to pages that listen, at once and to those that come later`() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
+        let browser = try app.visitor()
         let page = try SocketPage(browser)
         try store.reopened().activateAtNextBoot("2")
         app.look(after: .zero)
@@ -306,8 +290,7 @@ struct ConfirmingTests {
 @Suite("The watch over a start")
 struct StartupWatchTests {
     private func started(at now: Duration) throws -> (TemporaryStore, TestWatch) {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let watch = TestWatch(store.versions, allowed: .seconds(20))
         let report = try watch.pageBegins(store.versions.lifecycle(), now: now)
@@ -335,8 +318,7 @@ struct StartupWatchTests {
     }
 
     @Test func `counts nothing at all for a page that was loaded in the background`() throws {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let watch = TestWatch(store.versions, allowed: .seconds(20))
         watch.setForeground(false, now: .zero)
@@ -347,8 +329,7 @@ struct StartupWatchTests {
     }
 
     @Test func `judges nothing when it looks late, and counts no more time than it looks`() throws {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let watch = TestWatch(store.versions, allowed: .seconds(20), pace: .seconds(2))
         try watch.pageBegins(store.versions.lifecycle(), now: .zero)
@@ -372,8 +353,7 @@ struct StartupWatchTests {
         "says the time that was allowed as it was given",
         arguments: [(500, "500 ms"), (20_000, "20 s")])
     func words(_ milliseconds: Int64, _ words: String) throws {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let watch = TestWatch(store.versions, allowed: .milliseconds(milliseconds))
         _ = try watch.pageBegins(store.versions.lifecycle(), now: .zero)

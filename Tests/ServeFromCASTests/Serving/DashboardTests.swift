@@ -201,8 +201,8 @@ struct DashboardTests {
     @Test func `tells which versions pages and the server keep`() throws {
         let source = Source()
         let app = try app(source)
-        let page = try app.browser()
-        try page.navigate()
+        let page = try app.visitor()
+        defer { withExtendedLifetime(page) {} }
         _ = try insider(app).ask("GET", "/_castree/dashboard/status.json")
         let held = try require(source.held.withLock { $0.last })
         expect(held.current, equals: "1")

@@ -10,23 +10,13 @@ import VersionTree
 // A5: the server answers a navigation with one version, and a service worker shows another's page in its place.
 @Suite("A page that a service worker keeps")
 struct KeptPageTests {
-    private func store() throws -> TemporaryStore {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
-        return store
-    }
-
-    private func app(_ store: TemporaryStore) throws -> TestApp {
-        try TestApp(store) { $0.confirmation = .seconds(2000) }
-    }
-
     /// What a page may say of itself that is not of version 2.
     private static let words = ["1", "", "never", "%32"]
 
     @Test("says its version in every copy: documents, scripts and styles do, and nothing else")
     func documents() throws {
         let store = try TemporaryStore.app()
-        let browser = try app(store).browser()
+        let browser = try TestApp(watching: store).browser()
         for page in ["/", "/help/", "/nowhere"] {
             let answer = try browser.navigate(page)
             expect(answer.value("Server-Timing"), equals: "castree;desc=\"1\"", "\(page)")
@@ -57,8 +47,8 @@ struct KeptPageTests {
         "makes nothing known good and nothing banned, and the start that it hid is none",
         arguments: words)
     func confirms(_ word: String) throws {
-        let store = try store()
-        let app = try app(store)
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         for _ in 1...3 {
             try store.versions.activateAtNextBoot("2")
             let browser = try app.browser()
@@ -89,8 +79,8 @@ struct KeptPageTests {
 
     @Test func `hides a start by saying so when it connects, before it confirms anything`() throws {
         for isPolling in [true, false] {
-            let store = try store()
-            let app = try app(store)
+            let store = try TemporaryStore.app(good: "1")
+            let app = try TestApp(watching: store)
             try store.versions.activateAtNextBoot("2")
             let browser = try app.browser()
             try expect(browser.navigate().text.contains("two"))
@@ -115,14 +105,13 @@ struct KeptPageTests {
     }
 
     @Test func `hides nothing that another tab shows`() throws {
-        let store = try store()
-        let app = try app(store)
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
         let shown = try app.browser()
         try expect(shown.navigate().text.contains("two"))
         let page = try SocketPage(shown, saying: "2")
-        let kept = try app.browser()
-        try kept.navigate()
+        let kept = try app.visitor()
         let session = try kept.beginSession()
         let confirm = "/_castree/confirm?session=\(session)&version=1"
         try expect(kept.post(confirm).status, equals: 204)
@@ -134,8 +123,8 @@ struct KeptPageTests {
     }
 
     @Test func `proves no more than its requests do, whatever it says`() throws {
-        let store = try store()
-        let app = try app(store)
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         let old = try app.browser()
         try expect(old.navigate().text.contains("one"))
         try store.versions.activateAtNextBoot("2")
@@ -152,12 +141,10 @@ struct KeptPageTests {
     @Test(
         "counts nothing where there is nothing to go back to: the version waits for its next page")
     func nothingBefore() throws {
-        let store = try TemporaryStore()
-        try store.add("2", ["index.html": "<title>two</title>"])
+        let store = try TemporaryStore(adding: "2", ["index.html": "<title>two</title>"])
         try store.versions.activate("2")
-        let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let app = try TestApp(watching: store)
+        let browser = try app.visitor()
         let session = try browser.beginSession()
         let confirm = "/_castree/confirm?session=\(session)&version="
         try expect(browser.post(confirm).status, equals: 409)

@@ -67,8 +67,7 @@ struct LostTokenTests {
 
     @Test func `is given nothing where no token is needed`() throws {
         let app = try TestApp(try .app(current: "1"))
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try app.store.versions.activate("2")
         let page = try SocketPage(browser)
         try page.run { !$0.payloads("version-ready").isEmpty }

@@ -33,9 +33,8 @@ struct MarkedRequestTests {
     func frames() throws {
         for isPending in [true, false] {
             for target in ["/", "/help/"] {
-                let store = try TemporaryStore.app(current: nil)
-                try store.makeKnownGood("1")
-                let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+                let store = try TemporaryStore.app(good: "1")
+                let app = try TestApp(watching: store)
                 let browser = try app.browser()
                 let page = try browser.ask("GET", "/", navigation + Self.hints)
                 let referrer = [("Referer", browser.origin + "/")]

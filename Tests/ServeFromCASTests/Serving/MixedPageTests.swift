@@ -10,12 +10,6 @@ import VersionTree
 // A service worker shows the page of one version with a script that it kept of another.
 @Suite("A page with files of several versions")
 struct MixedPageTests {
-    private func store() throws -> TemporaryStore {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
-        return store
-    }
-
     /// What a page of version 2 says of its files, and whether it is mixed.
     private static let pages: [(files: String, isMixed: Bool)] = [
         ("1 /app.js\n", true), ("1 /style.css\n", true), ("1 /gone.js\n", true),
@@ -31,8 +25,8 @@ struct MixedPageTests {
     )
     func judges() throws {
         for page in Self.pages {
-            let store = try store()
-            let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+            let store = try TemporaryStore.app(good: "1")
+            let app = try TestApp(watching: store)
             try store.versions.activateAtNextBoot("2")
             let browser = try app.browser()
             try expect(browser.navigate().text.contains("two"))
@@ -57,14 +51,13 @@ struct MixedPageTests {
 
     @Test("takes nothing back that another tab shows whole, and is told to load again all the same")
     func otherTab() throws {
-        let store = try store()
-        let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
         let shown = try app.browser()
         try expect(shown.navigate().text.contains("two"))
         let page = try SocketPage(shown, saying: "2")
-        let mixed = try app.browser()
-        try mixed.navigate()
+        let mixed = try app.visitor()
         let session = try mixed.beginSession()
         let query = "?session=\(session)&version=2"
         try expect(mixed.post("/_castree/mixed" + query, "1 /app.js\n").status, equals: 409)

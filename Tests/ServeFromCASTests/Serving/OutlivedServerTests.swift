@@ -35,8 +35,7 @@ struct OutlivedServerTests {
     }
 
     private func outlive(_ start: Start) throws -> (TemporaryStore, TestWatch?) {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         try store.versions.activate("2")
         let watch = TestWatch(store.versions, allowed: .seconds(20))
         try watch.pageBegins(store.versions.lifecycle(), now: .zero)

@@ -29,11 +29,9 @@ struct OwnPageTests {
     @Test("also where a newer page of its browser loads, and it has said nothing of itself")
     func others() throws {
         for page in ["/", "/help/"] {
-            let store = try TemporaryStore.app(current: nil)
-            try store.makeKnownGood("1")
-            let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
-            let browser = try app.browser()
-            try browser.navigate()
+            let store = try TemporaryStore.app(good: "1")
+            let app = try TestApp(watching: store)
+            let browser = try app.visitor()
             // The second session has no navigation of its own.
             let sessions = try [browser.beginSession(), browser.beginSession()]
             for session in sessions {

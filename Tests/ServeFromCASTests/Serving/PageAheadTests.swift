@@ -20,8 +20,7 @@ struct PageAheadTests {
         let hints = [
             ("Sec-CH-UA", "\"x\""), ("Sec-CH-UA-Mobile", "?0"), ("Sec-CH-UA-Platform", "\"y\""),
         ]
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(store)
         let browser = try app.browser()
         let page = try browser.ask("GET", "/", navigation + hints)
@@ -54,11 +53,9 @@ struct PageAheadTests {
     func refused() throws {
         for purpose in ["prefetch", "prefetch;prerender", "prefetch;anonymous-client-ip"] {
             for isPending in [true, false] {
-                let store = try TemporaryStore.app(current: nil)
-                try store.makeKnownGood("1")
-                let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
-                let browser = try app.browser()
-                try browser.navigate()
+                let store = try TemporaryStore.app(good: "1")
+                let app = try TestApp(watching: store)
+                let browser = try app.visitor()
                 let fields =
                     Self.ahead + [
                         ("Sec-Purpose", purpose), ("Referer", browser.origin + "/"),

@@ -17,8 +17,7 @@ struct PollingPagesTests {
 
     @Test func `hold two connections at most, are told when to ask again, and take turns`() throws {
         let app = try TestApp(.app())
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         let sessions = try (1...8).map { _ in try browser.beginSession() }
         var waiting: [TestBrowser] = []
         for session in sessions.prefix(2) {
@@ -55,8 +54,7 @@ struct PollingPagesTests {
             tab.cookies = browser.cookies
             tab.send("GET", "/_castree/bridge?session=\(sessions[0])&ack=1", Self.own)
             try app.wait(for: "a request that waits") { count(app) == 1 }
-            let other = try app.browser()
-            try other.navigate()
+            let other = try app.visitor()
             let session = try other.beginSession()
             other.send("GET", "/_castree/bridge?session=\(session)&ack=0", Self.own)
             try app.wait(for: "another browser's") { count(app) == 2 }

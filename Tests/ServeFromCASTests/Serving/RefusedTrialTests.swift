@@ -42,8 +42,7 @@ struct RefusedTrialTests {
         "is left, waits for the next process, and counts nothing; of others not confirmed a strike counts",
         arguments: Request.allCases)
     func refused(_ request: Request) async throws {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         for _ in 1...3 {
             let app = try TestApp(store) {
                 $0.confirmation = .seconds(2000)

@@ -17,8 +17,7 @@ struct RenderedPageTests {
         let upstream = try ScriptedUpstream(
             answering: "HTTP/1.1 \(status)\r\n\(fields)Content-Length: 0\r\n\r\n")
         let route = try ProxyRoute("/shop=http://127.0.0.1:\(upstream.port)")
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(store) {
             $0.proxies = [route]
             if confirms { $0.confirmation = .seconds(2000) }

@@ -66,8 +66,7 @@ struct ReplacedStoreTests {
 
     @Test func `is noticed without a page, too, and its files are let go`() throws {
         let app = try TestApp(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try expect(browser.load("/app.js").status, equals: 200)
         try delete()
         app.look(after: .zero)
@@ -123,8 +122,7 @@ struct ReplacedStoreTests {
     @Test("loses nothing when only a part of it was taken away: what was shown is shown on")
     func broken() throws {
         let app = try TestApp(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         Damage.remove(store.path + "/objects")
         for _ in 0..<2 {
             app.look(after: .zero)

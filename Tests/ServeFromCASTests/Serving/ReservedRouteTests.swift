@@ -32,8 +32,7 @@ import WebTestSupport
     /// A second request on the same connection is answered only if the end of the first answer was clear.
     @Test func `says how long every answer is, or closes, whoever asks how`() throws {
         let app = try app()
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         let session = try browser.beginSession()
         let isWhole = TestShare.isWhole
         var count = 0
@@ -86,8 +85,7 @@ import WebTestSupport
     @Test("shows none of its secrets in the log, whatever the answer, in whatever spelling")
     func secrets() throws {
         let app = try app()
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         let session = try browser.beginSession()
         let targets =
             (ReservedRoute.allCases.map(\.path) + [

@@ -19,7 +19,7 @@ struct RollbackTests {
         store = try TemporaryStore.app(current: nil)
         try store.makeKnownGood("1")
         // Far more than a test takes: what the clock of a busy machine says must not decide.
-        app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+        app = try TestApp(watching: store)
     }
 
     private struct Told: Equatable {

@@ -33,8 +33,7 @@ struct SavedFileTests {
     }
 
     private func app(attaching path: String? = nil) throws -> TestApp {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         var site = SiteOptions()
         if let path { try site.add("Content-Disposition", "attachment", toFiles: path) }
         return try TestApp(store) {
@@ -46,8 +45,7 @@ struct SavedFileTests {
     @Test("starts no version, and leaves the open page its own", arguments: cases)
     func startsNothing(_ method: String, _ fields: Fields, _ waits: Bool) throws {
         let app = try app()
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         if waits {
             try app.store.versions.activateAtNextBoot("2")
         } else {
@@ -74,8 +72,7 @@ struct SavedFileTests {
     @Test("starts no version if `--header` makes it an attachment")
     func attachment() throws {
         let app = try app(attaching: "/help")
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try app.store.versions.activateAtNextBoot("2")
         try expect(browser.ask("GET", "/help/", navigation).text.contains("help of one"))
         try expect(app.store.reopened().lifecycle().pending, equals: "2")

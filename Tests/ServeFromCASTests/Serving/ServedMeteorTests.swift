@@ -155,8 +155,7 @@ struct ServedMeteorTests {
     @Test
     func `better 8: has nothing of an older version, nor of the shell under /application`() throws {
         let app = try Self.app()
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try expect(browser.load("/some-text.txt").text, equals: "text")
         try Self.register(
             MeteorTests.files.filter { !$0.path.hasSuffix("some-text.txt") }, as: "2.0",
@@ -253,8 +252,7 @@ struct ServedMeteorTests {
     func missingScript() throws {
         let store = try TemporaryStore.app()
         let app = try TestApp(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         let script = "/0123456789abcdef0123456789abcdef01234567.js"
         for target in [script, "/missing.js", "/missing.css", "/img/missing.png"] {
             try expect(browser.load(target).status, equals: 404)

@@ -11,8 +11,7 @@ import VersionTree
 struct ServerBridgeTests {
     @Test func `carries messages both ways over a WebSocket, in order`() async throws {
         let app = try TestApp(TemporaryStore.app())
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         let page = try SocketPage(browser)
         for number in 1...100 { try page.send("to the app \(number)") }
         for number in 1...100 {
@@ -34,8 +33,7 @@ struct ServerBridgeTests {
         let app = try TestApp(TemporaryStore.app())
         let other = try app.store.reopened()
         do {
-            let browser = try app.browser()
-            try browser.navigate()
+            let browser = try app.visitor()
             _ = try SocketPage(browser)
             try other.activate("2")
             app.look(after: .seconds(86_400))
@@ -76,8 +74,7 @@ struct ServerBridgeTests {
 
     @Test func `holds a request until there is something to say, and then wakes it`() throws {
         let app = try TestApp(TemporaryStore.app())
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         let session = try greet(browser)
         let id = try require(BridgeSessionID(session))
         let bridge = app.server.bridge
@@ -214,8 +211,7 @@ struct ServerStoppingTests {
         try store.versions.activate("3")
         let app = try TestApp(store)
         let browser = try app.browser()
-        let idle = try app.browser()
-        try idle.navigate()
+        let idle = try app.visitor()
         browser.send("GET", "/large.txt")
         // The answer has begun, and is more than sockets hold.
         let begun = browser.client.receive()

@@ -26,7 +26,7 @@ struct ServiceWorkerTests {
     }
 
     private func app(_ store: TemporaryStore) throws -> TestApp {
-        let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+        let app = try TestApp(watching: store)
         // However slow the machine is, a worker installs without a pause.
         app.server.handler.pins.withLock { $0.limits.installing = .seconds(1000) }
         return app
@@ -54,8 +54,7 @@ struct ServiceWorkerTests {
     func script() throws {
         let store = try store()
         let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try expect(script(browser), equals: "worker(1)")
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("2"))
@@ -74,8 +73,7 @@ struct ServiceWorkerTests {
     @Test func `starts nothing while its browser's pages are what the server sends`() throws {
         let store = try store()
         let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try store.versions.activateAtNextBoot("2")
         try expect(script(browser), equals: "worker(1)")
         try expect(store.reopened().lifecycle().pending, equals: "2")
@@ -86,8 +84,7 @@ struct ServiceWorkerTests {
     func starts() throws {
         let store = try store()
         let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try store.versions.activateAtNextBoot("2")
         let old = try tellStale(browser)
         // One that has not changed brings no page.
@@ -138,8 +135,7 @@ struct ServiceWorkerTests {
     func waits(_ way: Way) throws {
         let store = try store()
         let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try store.versions.activateAtNextBoot("2")
         _ = try tellStale(browser)
         switch way {
@@ -216,8 +212,7 @@ struct ServiceWorkerTests {
     func navigationsByAddress() throws {
         let store = try store()
         let app = try TestApp(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try expect(script(browser), equals: "worker(1)")
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("2"))
@@ -252,8 +247,7 @@ struct ServiceWorkerTests {
     func unchangedByAddress() throws {
         let store = try store()
         let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         _ = try script(browser, "/same.js")
         let fields = [
             ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
@@ -286,8 +280,7 @@ struct ServiceWorkerTests {
         for tabs in 1...4 {
             let store = try store()
             let app = try app(store)
-            let browser = try app.browser()
-            try browser.navigate()
+            let browser = try app.visitor()
             try store.versions.activateAtNextBoot("2")
             // Each page but the first came from the worker, and the last one alone is loaded again.
             for _ in 1..<tabs { _ = try browser.beginSession() }
@@ -300,8 +293,7 @@ struct ServiceWorkerTests {
     func neverHeard() throws {
         let store = try store()
         let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try store.versions.activateAtNextBoot("2")
         let old = try tellStale(browser)
         try expect(script(browser), equals: "worker(2)")
@@ -318,8 +310,7 @@ struct ServiceWorkerTests {
     func stale() throws {
         let store = try store()
         let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         func count() -> Int { app.notices.all.count { $0.contains("a service worker shows") } }
         _ = try tellStale(browser)
         try expect(store.versions.lifecycle().current, equals: "1")
@@ -338,8 +329,7 @@ struct ServiceWorkerTests {
     @Test func `that keeps pages is told of however many were told of half a day ago`() throws {
         let store = try store()
         let app = try app(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("2"))
         let before = SystemClock.now - .seconds(43_201)
@@ -355,8 +345,7 @@ struct ServiceWorkerTests {
 
     @Test func `is 404 where the server refuses it, and nothing of the app's is cleared`() throws {
         let app = try TestApp(store()) { $0.refusesServiceWorkers = true }
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         for path in ["/worker.js", "/none.js", "/"] {
             let answer = try browser.ask("GET", path, Self.worker)
             expect(answer.status, equals: 404, "\(path)")

@@ -17,9 +17,8 @@ struct ShownAgainTests {
     private static let reload = [("Cache-Control", "max-age=0")]
 
     private func kiosk() throws -> (TestApp, TestBrowser) {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
-        let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
         return (app, try app.browser())
     }
 

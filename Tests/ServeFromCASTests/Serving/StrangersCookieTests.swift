@@ -24,9 +24,8 @@ struct StrangersCookieTests {
         private let stranger: TestBrowser
 
         init(isMarked: Bool, isStrangerMarked: Bool) throws {
-            let store = try TemporaryStore.app(current: nil)
-            try store.makeKnownGood("1")
-            app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+            let store = try TemporaryStore.app(good: "1")
+            app = try TestApp(watching: store)
             stranger = try app.browser()
             try stranger.ask(
                 "GET", "/", navigation + (isStrangerMarked ? StrangersCookieTests.hints : []))

@@ -37,8 +37,7 @@ struct SwitchingTests {
 
     @Test func `and goes on with the new version when it navigates, unmixed`() throws {
         let app = try TestApp(TemporaryStore.app())
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try app.store.reopened().activate("2")
         let reload = try browser.ask("GET", "/", navigation + [("Cache-Control", "max-age=0")])
         expect(reload.text.contains("two"))
@@ -54,8 +53,7 @@ struct SwitchingTests {
         // As if both pages had loaded long ago, so that no request is taken for the newer one's.
         limits.loading = .seconds(-1)
         app.server.handler.pins.withLock { $0 = PinTable(limits: limits) }
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try app.store.reopened().activate("2")
         // Another tab of the same browser: one cookie, two versions.
         try expect(browser.navigate("/help/").text.contains("two"))
@@ -75,8 +73,8 @@ struct SwitchingTests {
         let app = try TestApp(TemporaryStore.app())
         let other = try app.store.reopened()
         do {
-            let browser = try app.browser()
-            try browser.navigate()
+            let browser = try app.visitor()
+            defer { withExtendedLifetime(browser) {} }
             try other.activate("2")
             #expect(throws: StoreError.self) { try other.retire("1") }
             // Its connection holds it however long it is silent.
@@ -97,8 +95,7 @@ struct SwitchingTests {
     @Test func `has its version pinned when it is answered, however pins end meanwhile`() throws {
         let app = try TestApp(TemporaryStore.app())
         let other = try app.store.reopened()
-        let first = try app.browser()
-        try first.navigate()
+        let first = try app.visitor()
         try other.activate("2")
         let isDone = Atomic<Bool>(false)
         let ending = DispatchGroup()
@@ -126,8 +123,7 @@ struct SwitchingTests {
         let port: UInt16
         do {
             let app = try TestApp(store)
-            let browser = try app.browser()
-            try browser.navigate()
+            let browser = try app.visitor()
             (cookies, port) = (browser.cookies, app.port)
             await app.stop()
         }
@@ -147,8 +143,7 @@ struct SwitchingTests {
     func otherGone() async throws {
         let store = try TemporaryStore.app()
         let first = try TestApp(store)
-        let browser = try first.browser()
-        try browser.navigate()
+        let browser = try first.visitor()
         try store.versions.activate("2")
         try browser.navigate("/help/")
         await first.stop()
@@ -167,8 +162,7 @@ struct SwitchingTests {
 
     @Test func `holds no version any more once its server has stopped`() async throws {
         let app = try TestApp(TemporaryStore.app())
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         _ = try SocketPage(browser)
         try app.store.reopened().activate("2")
         await app.stop()
@@ -179,8 +173,7 @@ struct SwitchingTests {
     @Test func `keeps its version through a restart of the server`() async throws {
         let store = try TemporaryStore.app()
         let first = try TestApp(store)
-        let browser = try first.browser()
-        try browser.navigate()
+        let browser = try first.visitor()
         await first.stop()
         try store.versions.activate("2")
         let second = try TestApp.again {
@@ -196,8 +189,7 @@ struct SwitchingTests {
     func restartOfTwo() async throws {
         let store = try TemporaryStore.app()
         let first = try TestApp(store)
-        let browser = try first.browser()
-        try browser.navigate()
+        let browser = try first.visitor()
         try store.versions.activate("2")
         // Another tab of the same browser.
         try browser.navigate("/help/")
@@ -286,8 +278,7 @@ struct SwitchingTests {
         let digits = entry.address.description
         try Damage.flip(
             "\(app.store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))", at: 2)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         let answer = try browser.load("/app.js")
         expect(answer.status, equals: 500)
         expect(!answer.text.contains("run"))

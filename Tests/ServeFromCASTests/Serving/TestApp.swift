@@ -34,6 +34,11 @@ final class TestApp: Sendable {
         try server.start()
     }
 
+    /// A server that watches starts for far longer than a test takes: a busy machine's clock must not decide.
+    convenience init(watching store: TemporaryStore) throws {
+        try self.init(store) { $0.confirmation = .seconds(2000) }
+    }
+
     deinit { server.stop(within: .zero) }
 
     /// The server once more, where one has just stopped.
@@ -52,6 +57,13 @@ final class TestApp: Sendable {
     }
 
     func browser() throws -> TestBrowser { try TestBrowser(self) }
+
+    /// A browser that shows the start page.
+    func visitor() throws -> TestBrowser {
+        let browser = try browser()
+        try browser.navigate()
+        return browser
+    }
 
     /// Looks after everything as if it were so much later.
     func look(after: Duration) {
@@ -81,10 +93,16 @@ final class TestApp: Sendable {
 extension TemporaryStore {
     /// A store with two versions of an app, of which one is current.
     static func app(current: String? = "1") throws -> TemporaryStore {
-        let store = try TemporaryStore()
-        try store.add("1", version("one", ["gone.js": "only in one"]))
+        let store = try TemporaryStore(adding: "1", version("one", ["gone.js": "only in one"]))
         try store.add("2", version("two", ["new.js": "only in two"]))
         if let current { try store.versions.activate(current) }
+        return store
+    }
+
+    /// The same, where some page has vouched for the current one.
+    static func app(good version: String) throws -> TemporaryStore {
+        let store = try app(current: nil)
+        try store.makeKnownGood(version)
         return store
     }
 

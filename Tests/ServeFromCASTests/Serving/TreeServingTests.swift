@@ -64,8 +64,7 @@ struct TreeServingTests {
         arguments: 0..<damages.count, [false, true])
     func served(_ number: Int, _ wasServedBefore: Bool) throws {
         let app = try TestApp(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         if wasServedBefore {
             for path in ["/app.js", "/film.bin"] {
                 try expect(browser.load(path).status, equals: 200)
@@ -94,8 +93,7 @@ struct TreeServingTests {
     func `it is said once for each object, with what is wrong and what is served instead`() throws {
         for path in ["app.js", "film.bin"] { Damage.remove(try object(path)) }
         let app = try TestApp(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         for _ in 0..<3 {
             try expect(browser.load("/app.js").status, equals: 200)
             try expect(browser.load("/film.bin").status, equals: 200)
@@ -149,8 +147,7 @@ struct TreeServingTests {
         try part("app.js", with: [1])
         try part("film.bin", with: [2])
         let app = try TestApp(store)
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         try expect(browser.load("/app.js").text, equals: "run('one')")
         try expect(browser.load("/film.bin").body, equals: Array(Self.large.utf8))
         expect(app.notices.all.contains { $0.contains("versions/1/copy/app.js") })

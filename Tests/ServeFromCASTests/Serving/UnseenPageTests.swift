@@ -33,8 +33,7 @@ struct UnseenPageTests {
     }()
 
     private static func app() throws -> TestApp {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         return try TestApp(store) { $0.confirmation = .seconds(100) }
     }
 
@@ -42,8 +41,7 @@ struct UnseenPageTests {
     private static func open(
         _ page: Page, _ app: TestApp, isBlocked: Bool = false
     ) throws -> (TestBrowser, String?) {
-        let browser = try app.browser()
-        try browser.navigate()
+        let browser = try app.visitor()
         if isBlocked { browser.cookies = [:] }
         if page.state == .bare { return (browser, nil) }
         let session = try browser.beginSession()

@@ -49,17 +49,13 @@ struct UnshownStartTests {
         }
     }
 
-    private func app(_ store: TemporaryStore) throws -> TestApp {
-        try TestApp(store) { $0.confirmation = .seconds(2000) }
-    }
-
     @Test(arguments: Lack.allCases)
     func `waits while it is pending, and counts nothing`(_ lack: Lack) async throws {
         let store = try store(lack)
         try store.versions.activateAtNextBoot("2")
         try breakPage(lack, store)
         for _ in 1...3 {
-            let app = try app(store)
+            let app = try TestApp(watching: store)
             let browser = try app.browser()
             try expect(browser.navigate().text.contains("one"))
             let page = try SocketPage(browser)
@@ -81,7 +77,7 @@ struct UnshownStartTests {
         try store.versions.activate("2")
         try breakPage(lack, store)
         for round in 1...3 {
-            let app = try app(store)
+            let app = try TestApp(watching: store)
             try expect(app.browser().navigate().text.contains("one"))
             app.look(after: .seconds(2001))
             try expect(app.browser().navigate().text.contains("one"))
@@ -99,7 +95,7 @@ struct UnshownStartTests {
         let store = try store(.index)
         let versions = try store.reopened()
         if isPending { try versions.activateAtNextBoot("2") } else { try versions.activate("2") }
-        let app = try app(store)
+        let app = try TestApp(watching: store)
         try expect(app.browser().navigate("/about.html").text.contains("about two"))
         try expect(store.reopened().lifecycle().boot?.version, equals: "2")
     }
@@ -108,7 +104,7 @@ struct UnshownStartTests {
         let store = try store(.damaged)
         try store.versions.activate("2")
         try breakPage(.damaged, store)
-        let app = try app(store)
+        let app = try TestApp(watching: store)
         try expect(app.browser().navigate().text.contains("one"))
         try breakPage(.damaged, store)
         try expect(app.browser().navigate().text.contains("two"))
@@ -121,7 +117,7 @@ struct UnshownStartTests {
         try store.versions.activate("2")
         try store.versions.retire("1")
         try breakPage(lack, store)
-        let app = try app(store)
+        let app = try TestApp(watching: store)
         for _ in 1...3 {
             try expect(app.browser().navigate().status, equals: (lack == .index ? 404 : 500))
             app.look(after: .seconds(2001))
@@ -136,7 +132,7 @@ struct UnshownStartTests {
         let store = try store(.damaged)
         try store.makeKnownGood("2")
         try breakPage(.damaged, store)
-        let app = try app(store)
+        let app = try TestApp(watching: store)
         try expect(app.browser().navigate().status, equals: 500)
         try expect(store.reopened().lifecycle().current, equals: "2")
         try store.add("3", ["index.html": "<title>three</title>"])

@@ -96,8 +96,7 @@ struct UnshownWayBackTests {
                 let isTold = app.notices.all.contains { $0.contains("nothing to go back to") }
                 expect(isTold, "\(app.notices.all)")
             }
-            let browser = try app.browser()
-            try browser.navigate()
+            let browser = try app.visitor()
             try expect(browser.confirm(), equals: 204)
             try expect(store.reopened().lifecycle().knownGood.first, equals: "2")
         }
@@ -141,8 +140,7 @@ struct UnshownWayBackTests {
 struct UnshownBootTests {
     @Test(arguments: [0, 1])
     func `does not count, however often boot makes it`(strikes: Int) async throws {
-        let store = try TemporaryStore.app(current: nil)
-        try store.makeKnownGood("1")
+        let store = try TemporaryStore.app(good: "1")
         let versions = store.versions
         try versions.activateAtNextBoot("2")
         // It really fails so often.
@@ -152,7 +150,7 @@ struct UnshownBootTests {
         try store.rot("2")
         for _ in 1...3 {
             try expect(versions.boot().version, equals: "2")
-            let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+            let app = try TestApp(watching: store)
             try expect(app.browser().navigate().text.contains("one"))
             await app.stop()
             let lifecycle = try store.reopened().lifecycle()

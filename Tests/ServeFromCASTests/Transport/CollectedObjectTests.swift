@@ -97,8 +97,7 @@ struct CollectedObjectTests {
             try store.versions.activate("1")
             let app = try TestApp(store)
             do {
-                let browser = try app.browser()
-                try browser.navigate()
+                let browser = try app.visitor()
                 try expect(browser.load("/large.txt").status, equals: 200)
                 try expect(browser.load("/same.txt").status, equals: 200)
             }

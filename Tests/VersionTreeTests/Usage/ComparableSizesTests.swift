@@ -126,8 +126,7 @@ import VersionTree
     }
 
     @Test func `name the reserve and what packs were made of as parts of their own`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "1"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "1"])
         let place = temporary.path + "/packing/" + String(repeating: "a", count: 32)
         try writeTree(place, ["frames/f": String(repeating: "f", count: 10_000), "packing": ""])
         let disk = try temporary.store.usage().disk

@@ -100,8 +100,7 @@ import VersionTree
     }
 
     @Test func `joins the runs of a path that went and came back`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "one", "b": "b"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "one", "b": "b"])
         try temporary.add("2", ["b": "b"])
         try temporary.add("3", ["a": "one", "b": "b"])
         try temporary.add("4", ["a": "one", "b": "b"])

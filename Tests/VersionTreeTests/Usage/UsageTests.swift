@@ -227,8 +227,7 @@ extension TemporaryStore {
     }
 
     @Test func `refuses versions that are not there, and says which cannot go`() throws {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "1"])
+        let temporary = try TemporaryStore(adding: "1", ["a": "1"])
         try temporary.add("2", ["a": "2"])
         try temporary.versions.activate("2")
         expectRefusal(.noVersion) { try temporary.versions.usage(of: ["3"]) }
