@@ -37,8 +37,7 @@ package struct LyingStorage: ObjectStorage {
         }
         try result.get()
         return .found(
-            StoredFile(
-                byteCount: Int64(bytes.count), tag: tag, modifiedAt: 0, answeredAt: 0))
+            StoredFile(byteCount: Int64(bytes.count), tag: tag, modifiedAt: 0, answeredAt: 0))
     }
 
     package func head(_ key: String) throws(StoreError) -> StoredFile? { try honest.head(key) }

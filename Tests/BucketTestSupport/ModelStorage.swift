@@ -173,8 +173,7 @@ package final class ModelStorage: ObjectStorage {
             throw StoreError(.outOfSpace, "the quota of the model is used up")
         }
         counts.withLock { $0.sentByteCount += Int64(bytes.count) }
-        return try apply(
-            .put(key, bytes, ModelStore.tag(of: bytes), fields, condition), fate)
+        return try apply(.put(key, bytes, ModelStore.tag(of: bytes), fields, condition), fate)
     }
 
     private func bytes(of body: StorageBody) throws(StoreError) -> [UInt8] {

@@ -74,8 +74,7 @@ package struct RealStore: Sendable {
     ) throws -> (status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
         let place = try at(bucket)
         let content = try StorageBody(body)
-        var target = SignableRequest(
-            method: method, host: place.requestHost, path: place.path(key))
+        var target = SignableRequest(method: method, host: place.requestHost, path: place.path(key))
         target.query = query.map { (name: $0.0, value: $0.1) }
         target.fields = fields.map { (name: $0.0, value: $0.1) }
         target.payloadDigest = content.address.description

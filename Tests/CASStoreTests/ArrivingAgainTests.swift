@@ -20,8 +20,7 @@ import VersionTree
         for way in ["suspended", "dropped"] {
             do {
                 let arrivals = try Arrivals(temporary.store)
-                var arrival = try arrivals.begin(
-                    address(of: content), byteCount: Int64(count))
+                var arrival = try arrivals.begin(address(of: content), byteCount: Int64(count))
                 try arrival.append(Array(content.prefix(cut)).span.bytes)
                 if way == "suspended" { try arrival.suspend() }
             }
@@ -224,8 +223,7 @@ import VersionTree
         try wait(for: [wanted, Self.large], in: temporary)
         let arrivals = try Arrivals(temporary.store)
         for content in [wanted, Self.small] {
-            var arrival = try arrivals.begin(
-                address(of: content), byteCount: Int64(content.count))
+            var arrival = try arrivals.begin(address(of: content), byteCount: Int64(content.count))
             try arrival.append(Array(content.prefix(1000)).span.bytes)
             try arrival.suspend()
         }

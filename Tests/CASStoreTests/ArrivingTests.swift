@@ -99,8 +99,7 @@ import VersionTree
     @Test func `tells every digest that was asked for`() throws {
         let temporary = try TemporaryStore()
         let arrivals = try Arrivals(temporary.store)
-        let sha1 = try require(
-            Label(.sha1, hex: "a9993e364706816aba3e25717850c26c9cd0d89d"))
+        let sha1 = try require(Label(.sha1, hex: "a9993e364706816aba3e25717850c26c9cd0d89d"))
         let md5 = try require(Label(.md5, hex: "900150983cd24fb0d6963f7d28e17f72"))
         let arrived = try bring(
             bytes("abc"), arrivals, named: address(of: "a stand-in"), piece: 1, labels: [sha1],
@@ -211,8 +210,7 @@ import VersionTree
                 try arrival.append(Array(content.prefix(content.count - 1)).span.bytes)
                 try arrival.suspend()
             }
-            var arrival = try arrivals.begin(
-                address(of: content), byteCount: Int64(content.count))
+            var arrival = try arrivals.begin(address(of: content), byteCount: Int64(content.count))
             expect(arrival.offset, equals: Int64(content.count) - 1)
             try arrival.restart()
             try arrival.append(content.span.bytes)

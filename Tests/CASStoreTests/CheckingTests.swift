@@ -83,8 +83,7 @@ import VersionTree
                 "UPDATE object SET fingerprint = zeroblob(16) WHERE address = x'\(hex)'")
         },
         .init(description: "foreign file in a shard", kind: .strayFile, stays: true) {
-            try writeTree(
-                (path($0) as NSString).deletingLastPathComponent, ["README": "by hand"])
+            try writeTree((path($0) as NSString).deletingLastPathComponent, ["README": "by hand"])
         },
         .init(description: "object with an upper case name", kind: .strayFile, stays: true) {
             let shard = (try path($0) as NSString).deletingLastPathComponent
@@ -242,8 +241,7 @@ import VersionTree
         let damaged = try Damage.contents(Self.path(temporary))
         _ = try temporary.versions.check(repairing: true)
         try expect(temporary.store.contains(address(of: "first content")), equals: false)
-        try expect(
-            Damage.contents(temporary.path + "/quarantine/" + Self.hex), equals: damaged)
+        try expect(Damage.contents(temporary.path + "/quarantine/" + Self.hex), equals: damaged)
     }
 
     @Test func `an object may go to quarantine twice, whatever it has become`() throws {

@@ -12,8 +12,7 @@ import VersionTree
         let loose = try temporary.put("named by nothing")
         try temporary.versions.retire("1")
         let plan = try temporary.store.planCollection()
-        try expect(
-            Set(plan.objects.map(\.address)), equals: [loose, address(of: "only in one")])
+        try expect(Set(plan.objects.map(\.address)), equals: [loose, address(of: "only in one")])
         expect(plan.byteCount, equals: Int64("only in onenamed by nothing".utf8.count))
         // A plan changes nothing.
         try expect(temporary.store.contains(loose))
@@ -78,8 +77,7 @@ import VersionTree
         try temporary.versions.register(source.versions.manifest(of: "1"))
         for text in ["wanted content", "unwanted content"] {
             let arrivals = try Arrivals(temporary.store)
-            var arrival = try arrivals.begin(
-                address(of: text), byteCount: Int64(text.utf8.count))
+            var arrival = try arrivals.begin(address(of: text), byteCount: Int64(text.utf8.count))
             try arrival.append(bytes(String(text.prefix(3))).span.bytes)
             try arrival.suspend()
         }

@@ -170,9 +170,7 @@ import VersionTree
             guard range.upperBound <= now else { continue }
             // Without its header it is no index at all, whenever it was written.
             let rebuilt: Bool? = range.lowerBound < 100 ? true : nil
-            try expectSame(
-                rebuilt: rebuilt, temporary, "noise in \(range), seed \(random.seed)"
-            ) {
+            try expectSame(rebuilt: rebuilt, temporary, "noise in \(range), seed \(random.seed)") {
                 var content = try Damage.contents($0.indexPath)
                 content.replaceSubrange(range, with: random.bytes(range.count))
                 try Damage.overwrite($0.indexPath, with: content)

@@ -75,8 +75,7 @@ import VersionTree
             expect(open(temporary.path) != nil, "\(stranger)")
         }
         let temporary = try TemporaryStore()
-        try Damage.extend(
-            temporary.path + "/FORMAT", by: [UInt8](repeating: 10, count: 1 << 20))
+        try Damage.extend(temporary.path + "/FORMAT", by: [UInt8](repeating: 10, count: 1 << 20))
         expect(open(temporary.path) != nil)
     }
 

@@ -21,8 +21,7 @@ import Testing
     @Test func `refuses upper case, each digit for itself`() {
         for position in Self.spelling.indices where Self.spelling[position].isLetter {
             var other = Self.spelling
-            other.replaceSubrange(
-                position...position, with: Self.spelling[position].uppercased())
+            other.replaceSubrange(position...position, with: Self.spelling[position].uppercased())
             expect(ObjectID(other) == nil, "\(other)")
         }
     }

@@ -50,8 +50,7 @@ import VersionTree
     @Test func `a flipped or writable twin is named and mended`() throws {
         let temporary = try makeStore()
         try Damage.flip(twin(temporary), at: 4)
-        try expect(
-            temporary.versions.check().findings.map(\.kind).contains(.damagedExecutableCopy))
+        try expect(temporary.versions.check().findings.map(\.kind).contains(.damagedExecutableCopy))
         _ = try temporary.versions.check(repairing: true)
         try expect(temporary.versions.check().findings, equals: [])
         try expect(readTree(temporary.path + "/versions/1")["run"], equals: "#!executable")
@@ -62,9 +61,7 @@ import VersionTree
     }
 
     @Test(arguments: [Damage.Stranger.symbolicLink("/nowhere"), .directory, .fifo, .emptyFile])
-    func `something else in place of a twin is named and mended`(
-        stranger: Damage.Stranger
-    ) throws {
+    func `something else in place of a twin is named and mended`(stranger: Damage.Stranger) throws {
         let temporary = try makeStore()
         try Damage.replace(twin(temporary), by: stranger)
         var kinds: [Finding.Kind] = []

@@ -60,8 +60,7 @@ import VersionTree
         try expect(
             temporary.reopened().check(CheckOptions(since: Self.longAgo)).findings, equals: [])
         for _ in 0..<2 {
-            try expect(
-                temporary.reopened().check().findings.map(\.kind), equals: [.damagedObject])
+            try expect(temporary.reopened().check().findings.map(\.kind), equals: [.damagedObject])
             let scrub = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
             expect(scrub.findings.map(\.kind), equals: [.damagedObject])
             expect(scrub.checkedObjects, equals: 1)

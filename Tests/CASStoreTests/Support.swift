@@ -101,8 +101,7 @@ extension TemporaryStore {
     ) throws -> VersionStore {
         try VersionStore.open(
             path,
-            options: StoreOptions(
-                isDurable: isDurable, reservedByteCount: 1 << 20, notice: notice),
+            options: StoreOptions(isDurable: isDurable, reservedByteCount: 1 << 20, notice: notice),
             fileSystem: disk)
     }
 

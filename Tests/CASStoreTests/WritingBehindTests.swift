@@ -47,8 +47,7 @@ import VersionTree
             let temporary = try TemporaryStore()
             try wait(for: Self.contents, in: temporary)
             let disk = FaultyFileSystem()
-            let arrivals = try Arrivals(
-                temporary.reopened(on: disk, isDurable: false).store)
+            let arrivals = try Arrivals(temporary.reopened(on: disk, isDurable: false).store)
             disk.arm(.fail(ENOSPC, at: number, of: [.write]))
             var told = 0
             do {

@@ -31,15 +31,13 @@ import Testing
             expect(app.objections(to: [requirement]).isEmpty, equals: isIn, "a device: \(text)")
             expect(hotUpdater.admit(.version(text)), equals: isIn, "hot-updater: \(text)")
             let request = CapgoTests.request(["version_build": "\"\(text)\""])
-            let answer = try require(
-                try Capgo.answer(request, CapgoTests.configuration, capgo))
+            let answer = try require(try Capgo.answer(request, CapgoTests.configuration, capgo))
             let told = String(decoding: try capgo.bytes(of: answer), as: UTF8.self)
             expect(told.contains(#""version":"2.0.0""#), equals: isIn, "Capgo: \(text)")
             // CodePush keeps pre-releases out of ranges that name none, as its own server does.
             guard !text.contains("-") else { continue }
             let update = try codePush.update(version: text.replacing("+", with: "%2B"))
-            expect(
-                update?["label"]?.asString, equals: isIn ? "v2" : "v1", "CodePush: \(text)")
+            expect(update?["label"]?.asString, equals: isIn ? "v2" : "v1", "CodePush: \(text)")
         }
     }
 

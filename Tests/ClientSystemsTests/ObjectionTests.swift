@@ -138,8 +138,7 @@ import VersionTree
         rows += [
             Row(words: []), Row(requirements: [range], words: []),
             Row(requirements: [fingerprint], words: []),
-            Row(
-                requirements: [Self.requirement(Requirement.minimumAppVersion, "1.2")], words: []),
+            Row(requirements: [Self.requirement(Requirement.minimumAppVersion, "1.2")], words: []),
             Row(requirements: [fingerprint, range], words: ["only one of them!"]),
             Row(requirements: [group], words: ["also to this one"]),
             Row(

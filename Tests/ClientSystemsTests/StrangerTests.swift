@@ -40,8 +40,7 @@ import VersionTree
             let keeps = [.expo, .chcp].contains(feed.system)
             var offers: [ClientOffer] = []
             for name in ["old", "new", "secret"] + (keeps ? [] : ["gone"]) {
-                let version = try origin.add(
-                    "\(offers.count + 1).0.0", StrangerTests.files(name))
+                let version = try origin.add("\(offers.count + 1).0.0", StrangerTests.files(name))
                 // Releases of Meteor's are made by its own tools: its clients find nothing here.
                 if feed.system == .meteor { continue }
                 let isPartial = name == "new" && feed.system != .chcp
@@ -78,8 +77,7 @@ import VersionTree
                 } + [
                     ClientRequest(
                         "/updateCheck", query: "deploymentKey=KEY&appVersion=1.0&label=v1"),
-                    ClientRequest(
-                        "POST", api + "report_status/deploy", body: Array(report.utf8)),
+                    ClientRequest("POST", api + "report_status/deploy", body: Array(report.utf8)),
                 ] + contents.map { ClientRequest(root + "archives/\($0).zip") }
                     + contents.map {
                         ClientRequest(root + "archives/\(contents[1]).from.\($0).zip")

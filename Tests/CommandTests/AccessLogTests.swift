@@ -15,9 +15,7 @@ import Testing
     }()
 
     /// Starts each of the two servers in turn.
-    private func forEachServer(
-        _ arguments: [String], _ work: (Served) throws -> Void
-    ) throws {
+    private func forEachServer(_ arguments: [String], _ work: (Served) throws -> Void) throws {
         try place.add("1", Release.first)
         try place.castree("activate", "1")
         try place.castree("publish", "1", "site", "--no-sync", "--no-packs")

@@ -142,8 +142,7 @@ import Testing
         try whole.prefix(300).write(to: place.directory.appending(path: "cut.zip"))
         try Data("Rar!\u{1a}\u{7}\u{1}".utf8).write(to: place.directory.appending(path: "a.rar"))
         // The last of its files is wrong: all before it have come by then.
-        try shell(
-            "tar -C release -cf link.tar . && ln -s nowhere link && tar -rf link.tar link")
+        try shell("tar -C release -cf link.tar . && ln -s nowhere link && tar -rf link.tar link")
         let refusals = [
             ["cut.zip"], ["a.rar"], ["link.tar"], ["release.zip", "--max-size", "10"],
             ["release.zip", "--strip", "css"], ["nowhere.zip"],

@@ -105,11 +105,8 @@ import Testing
         // The same in a store that is there already, which keeps what it has and gets nothing new.
         try place.add("0", ["index.html": "<h1>", "other": "o"])
         try expect(place.run(.castree, arguments + ["--json"]).error().code, equals: trouble.code)
-        try expect(
-            place.listed()
-                .map(\.version), equals: ["0"])
-        try expect(
-            place.castree("du", "--json").document(.usage).store.objects, equals: 2)
+        try expect(place.listed().map(\.version), equals: ["0"])
+        try expect(place.castree("du", "--json").document(.usage).store.objects, equals: 2)
         try expect(place.castree("fsck").status, equals: 0)
     }
 
@@ -211,8 +208,7 @@ import Testing
         let error = try refused.error()
         expect(["permission", "readOnly", "notOwner"].contains(error.code))
         try expect(place.castree("fsck", "--deep").status, equals: 0)
-        try expect(
-            place.listed().count, equals: 1)
+        try expect(place.listed().count, equals: 1)
     }
 
     // MARK: Stores that are none

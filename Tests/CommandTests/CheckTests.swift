@@ -51,8 +51,7 @@ import Testing
         let bucket = [
             "fsck", "s3://updates/app", "--endpoint", "http://127.0.0.1:1", "--anonymous",
         ]
-        let store = try place.run(
-            .castree, bucket + ["--repair", "--store", "nowhere", "--json"])
+        let store = try place.run(.castree, bucket + ["--repair", "--store", "nowhere", "--json"])
         expect(store.status, equals: 8)
         try expect(store.error().code, equals: "noStore")
         let origin = try place.run(.castree, bucket + ["--from", "./nowhere", "--json"])
@@ -151,8 +150,7 @@ import Testing
             let lease = "\(99_999_900 + number)-0123456789abcdef"
             try Data().write(to: store.appending(path: "leases/\(lease)"))
             let staged = store.appending(path: "staging/\(lease)")
-            try FileManager.default.createDirectory(
-                at: staged, withIntermediateDirectories: true)
+            try FileManager.default.createDirectory(at: staged, withIntermediateDirectories: true)
             for mode in [0o400, 0o444, 0o555, 0o644] {
                 let file = staged.appending(path: String(repeating: "\(mode % 10)", count: 64))
                 try Data("half".utf8).write(to: file)
@@ -179,8 +177,7 @@ import Testing
             }
         }
         try FileManager.default.removeItem(atPath: tree)
-        try Data("x".utf8).write(
-            to: place.directory.appending(path: ".castree/manifests/1.json"))
+        try Data("x".utf8).write(to: place.directory.appending(path: ".castree/manifests/1.json"))
         for repair in [[], ["--repair"]] {
             let checked = try place.run(.castree, ["fsck", "--json"] + repair)
             expect(checked.status, equals: 4)
@@ -212,8 +209,7 @@ import Testing
         for arguments in [[".castree"], ["check", ".castree"], ["check", "--deep", ".castree"]] {
             let checked = try place.run(.checker, arguments + ["--json"])
             expect(checked.status, equals: 0)
-            try expect(
-                checked.document(.checked).checkedObjects, equals: Release.first.count)
+            try expect(checked.document(.checked).checkedObjects, equals: Release.first.count)
         }
         try expect(place.checker("nowhere").status, equals: 8)
     }

@@ -25,8 +25,7 @@ import Testing
     }
 
     private func publish(_ version: String, _ origin: String, _ more: [String]) throws -> Finished {
-        try place.run(
-            .castree, ["publish", version, origin, "--no-sync", "--no-packs"] + more)
+        try place.run(.castree, ["publish", version, origin, "--no-sync", "--no-packs"] + more)
     }
 
     private func pointer(_ origin: String) throws -> String {

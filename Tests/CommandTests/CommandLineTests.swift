@@ -206,8 +206,7 @@ import Testing
         let descriptor = open("/dev/full", O_WRONLY)
         dup2(descriptor, full.fileHandleForWriting.fileDescriptor)
         close(descriptor)
-        let running = try Running(
-            .castree, ["versions"], in: place.directory, output: full)
+        let running = try Running(.castree, ["versions"], in: place.directory, output: full)
         let finished = try running.finished()
         expect(finished.status, equals: 1)
         expect(finished.errors.contains("standard output"))
@@ -281,8 +280,7 @@ import Testing
     @Test func `versions are completed from the store`() throws {
         try place.add("2025.1", ["a": "a"])
         try expect(place.castree("__complete", "bash", "show", "20").text.contains("2025.1"))
-        let nowhere = try place.castree(
-            "__complete", "bash", "--store", "nowhere", "show", "")
+        let nowhere = try place.castree("__complete", "bash", "--store", "nowhere", "show", "")
         expect(nowhere.status, equals: 0)
         expect(nowhere.errors.isEmpty)
     }

@@ -107,8 +107,7 @@ import Testing
         let large = String(repeating: "all work and no play\n", count: 200_000)
         try place.add("2", ["large": large])
         let pipe = Pipe()
-        let running = try Running(
-            .castree, ["cat", "2:large"], in: place.directory, output: pipe)
+        let running = try Running(.castree, ["cat", "2:large"], in: place.directory, output: pipe)
         try pipe.fileHandleForWriting.close()
         try pipe.fileHandleForReading.close()
         let finished = try running.finished()
@@ -120,8 +119,7 @@ import Testing
         let large = String(repeating: "all work and no play\n", count: 200_000)
         try place.add("2", ["large": large])
         let pipe = Pipe()
-        let running = try Running(
-            .castree, ["cat", "2:large"], in: place.directory, output: pipe)
+        let running = try Running(.castree, ["cat", "2:large"], in: place.directory, output: pipe)
         try pipe.fileHandleForWriting.close()
         // Once the first byte is here, its handlers are installed, and the pipe is too small for all.
         _ = try pipe.fileHandleForReading.read(upToCount: 1)

@@ -37,8 +37,7 @@ import Testing
         try place.write(["index.html": "a"], to: "site")
         let origin = try place.origin()
         let inside = try pull("\(origin.url)/__cordova/")
-        expect(
-            inside.errors.contains("inside a Meteor server: give \(origin.url)\n"), "\(inside)")
+        expect(inside.errors.contains("inside a Meteor server: give \(origin.url)\n"), "\(inside)")
     }
 
     @Test func `a pull that fails before anything came leaves no store, and takes none away`()

@@ -55,9 +55,7 @@ import Testing
             "a disk large enough by now",
             [(10, available), (9, tooSmall), (4, available), (3, pending)], nil
         ),
-        (
-            "another origin after keys that nobody trusts", [(9, untrusted), (4, other)], nil
-        ),
+        ("another origin after keys that nobody trusts", [(9, untrusted), (4, other)], nil),
         (
             "another origin after failures",
             [(7200, failed), (60, failed), (50, failed), (9, other)], nil

@@ -98,8 +98,7 @@ import Testing
         try place.add("2", Release.second)
         try expect(place.castree("publish", "2", "site", "--no-sync").status, equals: 0)
         try expect(pull("site").status, equals: 0)
-        try Data(older.utf8).write(
-            to: place.directory.appending(path: "site/channels/stable.json"))
+        try Data(older.utf8).write(to: place.directory.appending(path: "site/channels/stable.json"))
         for more in [[], ["--dry-run"]] {
             let answer = try place.run(
                 .castree, ["--store", "device", "pull", "site", "--json"] + more)

@@ -17,9 +17,7 @@ import Testing
         return try Running(
             URL(filePath: "/usr/bin/env"),
             ["python3", Self.script, "--build", build] + arguments, in: place.directory,
-            environment: [
-                "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-            ]
+            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
         ).finished()
     }
 

@@ -117,8 +117,7 @@ import Testing
     }
 
     @Test func `a server that is told to end while its options are tried ends at once`() throws {
-        try place.write(
-            ["castree-pull": "#!/bin/sh\ntouch asked\nexec sleep 300\n"], to: "alone")
+        try place.write(["castree-pull": "#!/bin/sh\ntouch asked\nexec sleep 300\n"], to: "alone")
         let program = place.directory.appending(path: "alone/castree")
         try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: program)
         let server = try Running(

@@ -60,8 +60,7 @@ import Testing
             ["publish", "3", "site", "--for", "chcp"],
         ]
         for words in refused {
-            let finished = try place.run(
-                .castree, words + kind.signing)
+            let finished = try place.run(.castree, words + kind.signing)
             expect(finished.status != 0, "\(words): \(finished)")
             expect(place.exists("site/log"), equals: kind == .copied, "\(words)")
         }

@@ -79,9 +79,7 @@ import Testing
 
     @Test func `each way to say who asks is taken by pull and channels`() throws {
         for (name, way) in ways {
-            for command in [
-                ["--store", "device", "pull", "ORIGIN"], ["channels", "ORIGIN"],
-            ] {
+            for command in [["--store", "device", "pull", "ORIGIN"], ["channels", "ORIGIN"]] {
                 let outcome = try run(way, command)
                 expect(outcome.status, equals: 0, "\(name), \(command): \(outcome)")
                 expect(!outcome.errors.contains("warning"), "\(name), \(command): \(outcome)")
@@ -164,8 +162,7 @@ import Testing
                 }
             }
         }
-        let found = try place.run(
-            .shell, ["-c", "grep -rlF -e \(Self.secret) -e \(base64) kept"])
+        let found = try place.run(.shell, ["-c", "grep -rlF -e \(Self.secret) -e \(base64) kept"])
         expect(found.text, equals: "")
         let asked = try other.requests()
         expect(asked.contains { $0.hasPrefix("/origin/objects/") })
@@ -178,9 +175,7 @@ import Testing
         let base64 = String(Self.basic.dropFirst("Basic ".count))
         let echoing = try WebOrigin(
             place.directory,
-            environment: [
-                "AUTHORIZATION": Self.basic + "|Bearer \(Self.secret)", "ECHO": echo,
-            ])
+            environment: ["AUTHORIZATION": Self.basic + "|Bearer \(Self.secret)", "ECHO": echo])
         for (number, (name, way)) in ways.enumerated() {
             let store = ["--store", "echoed/device\(number)"]
             for command in [

@@ -67,8 +67,7 @@ import Testing
         // Nothing needs version 1 any more: that it is incomplete is no finding.
         try place.add("2", Release.second, "--activate")
         let lost = try damage()
-        try FileManager.default.removeItem(
-            at: place.directory.appending(path: place.object(lost)))
+        try FileManager.default.removeItem(at: place.directory.appending(path: place.object(lost)))
         try expect(place.castree("fsck", "--repair").status, equals: 1)
         try expect(place.castree("fsck").status, equals: 0)
         let server = try origin == "http:" ? place.origin() : nil
@@ -137,8 +136,7 @@ import Testing
         let repaired = try place.checker(
             "repair", ".castree", "--from", server?.url ?? origin, "--json")
         expect(repaired.status, equals: 1, "\(repaired)")
-        try expect(
-            repaired.document(.repaired).plan.map(\.action), equals: ["fetchObject"])
+        try expect(repaired.document(.repaired).plan.map(\.action), equals: ["fetchObject"])
         try expectWhole()
     }
 
@@ -168,9 +166,7 @@ import Testing
     }
 
     @Test(arguments: ["nowhere", "ftp://host/", "http://host/?query"])
-    func `an origin that cannot be asked is status 8, and changes nothing`(
-        origin: String
-    ) throws {
+    func `an origin that cannot be asked is status 8, and changes nothing`(origin: String) throws {
         let address = try damage()
         let refused = try place.castree("fsck", "--from", origin, "--json")
         expect(refused.status, equals: 8, "\(refused)")
@@ -296,8 +292,7 @@ import Testing
             expect(document.skippedObjects, equals: Release.first.count)
         }
         let checker = try place.checker("--since", "1d", "--limit-rate", "1G", ".castree", "--json")
-        try expect(
-            checker.document(.repaired).skippedObjects, equals: Release.first.count)
+        try expect(checker.document(.repaired).skippedObjects, equals: Release.first.count)
     }
 
     @Test(arguments: [

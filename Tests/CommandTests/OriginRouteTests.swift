@@ -92,10 +92,7 @@ import Testing
             (try url(hotAnswer, "fileUrl"), "", ""), (try url(hotAnswer, "manifestUrl"), "", ""),
             ("/for/capgo/updates", "", capgo), ("/for/capgo/stats", "", capgo),
             ("/for/capgo/channel_self", "", capgo),
-            (
-                try url(
-                    served.post("/for/capgo/updates", capgo).body, "url"), "", ""
-            ),
+            (try url(served.post("/for/capgo/updates", capgo).body, "url"), "", ""),
             (chcp, "", ""), ("\(www)/chcp.manifest", "", ""), ("\(www)/index.html", "", ""),
             ("/for/expo/manifest", expo, ""), (try url(told, "url"), "", ""),
             ("/for/meteor/web/__cordova/manifest.json", "", ""),
@@ -156,8 +153,7 @@ import Testing
                 ] { try check(method, path, fields + more, "") }
             }
             try check("POST", path, fields + "Content-Length: 65537\r\n", large)
-            try check(
-                "POST", path, fields + "Expect: 100-continue\r\nContent-Length: 1\r\n", "{")
+            try check("POST", path, fields + "Expect: 100-continue\r\nContent-Length: 1\r\n", "{")
         }
         for status in [200, 204, 206, 304, 400, 404, 405, 412, 413, 416] {
             expect(statuses.contains(status), "no answer was \(status): \(statuses.sorted())")

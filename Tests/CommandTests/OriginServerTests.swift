@@ -171,8 +171,7 @@ import Testing
         try place.damage("origin\(path)", with: "<h1>one</h1>")
         try expect(served.get(path).body, equals: "<h1>one</h1>")
         let ended = try served.end()
-        expect(
-            ended.errors.contains("do not match its address"), "\(ended)")
+        expect(ended.errors.contains("do not match its address"), "\(ended)")
     }
 
     @Test func `a file that a prune removes during its download comes whole`() throws {
@@ -188,8 +187,7 @@ import Testing
         let path = "/objects/\(address.prefix(2))/\(address.dropFirst(2))"
         let served = try serve()
         let answer = try served.ask("GET", path, [:]) {
-            try FileManager.default.removeItem(
-                at: place.directory.appending(path: "origin\(path)"))
+            try FileManager.default.removeItem(at: place.directory.appending(path: "origin\(path)"))
         }
         // The request may have come after the removal: then it is not there, and never a part of it.
         expect(answer.status == 404 || answer.body.utf8.count == content.utf8.count)

@@ -65,8 +65,7 @@ import Testing
         try expect(place.release()["delivery"] is String)
         let again = try run("pack", "2", "site")
         expect(again.packs.isEmpty && !again.changed)
-        try expect(
-            place.castree("pack", "2", "site").text.hasPrefix("Nothing to pack: version 2"))
+        try expect(place.castree("pack", "2", "site").text.hasPrefix("Nothing to pack: version 2"))
     }
 
     @Test func `publish with --packs-later offers the version before its packs`() throws {

@@ -47,8 +47,7 @@ import Testing
     ])
     func `what a version waits for has a code`(rule: String, code: String) throws {
         let origin = try place.origin()
-        let kiosk = try Kiosk(
-            place, origin.url, ["--switch", rule, "--confirm-within", "10m"])
+        let kiosk = try Kiosk(place, origin.url, ["--switch", rule, "--confirm-within", "10m"])
         try kiosk.hear("version 1 is here")
         try kiosk.visit()
         if code != "confirmation" { try expect(kiosk.confirm(), equals: 204) }

@@ -82,8 +82,7 @@ import Testing
     @Test func `publish says in words what it did`() throws {
         let first = try place.castree("publish", "1", "site", "--no-sync")
         expect(first.status, equals: 0)
-        expect(
-            first.text.hasPrefix("Published version 1 to site, channel stable: 6 new objects, "))
+        expect(first.text.hasPrefix("Published version 1 to site, channel stable: 6 new objects, "))
         let again = try place.castree("publish", "1", "site", "--no-sync")
         expect(again.text.hasPrefix("Channel stable of site already offers version 1; "))
     }

@@ -38,8 +38,7 @@ import Testing
         try place.publish("2", "--rollout", "99.9")
         // One of a thousand stores draws an id that this misses.
         let second = try place.device("pull", "site", "--json")
-        expect(
-            second.text.filter { !$0.isWhitespace }.contains(#""version":"2""#), "\(second)")
+        expect(second.text.filter { !$0.isWhitespace }.contains(#""version":"2""#), "\(second)")
         try expect(Data(contentsOf: file), equals: drawn)
         try expect(place.device("fsck").status, equals: 0)
     }
@@ -211,8 +210,7 @@ import Testing
         expect(answer.status, equals: 0, "\(answer)")
         let lines = answer.text.split(separator: "\n")
         let documents = try lines.map {
-            try require(
-                JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+            try require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
         }
         let offer = try require(documents.first?["offer"] as? [String: Any])
         expect(offer["version"] as? String == "4" && offer["mandatory"] as? Bool == false)

@@ -286,8 +286,7 @@ import Testing
                 finished.errors.contains(
                     "(uid 0) without the right to act for others (CAP_SETUID)"),
                 "\(words): \(finished)")
-            expect(
-                finished.errors.contains(".castree belongs to uid 5001, and this is "))
+            expect(finished.errors.contains(".castree belongs to uid 5001, and this is "))
             try expect(strangers(place), equals: [], "\(words)")
         }
     }

@@ -102,9 +102,7 @@ import Testing
     }
 
     @Test(arguments: ["missing", "cut", "edited", "missing, with the index", "cut, with the index"])
-    func `a server starts though the manifest of the current version is lost`(
-        how: String
-    ) throws {
+    func `a server starts though the manifest of the current version is lost`(how: String) throws {
         let manifest = ".castree/manifests/1.json"
         let file = place.directory.appending(path: manifest)
         let text = try place.contents(manifest)

@@ -106,8 +106,7 @@ import Testing
         let cookie = try require(
             before.head.split(separator: "\r\n").first { $0.hasPrefix("Set-Cookie: ") })
         let pair = String(cookie.dropFirst(12).prefix { $0 != ";" })
-        let old = try served.get(
-            "/old/name.txt", ["Cookie": pair, "Sec-Fetch-Mode": "no-cors"])
+        let old = try served.get("/old/name.txt", ["Cookie": pair, "Sec-Fetch-Mode": "no-cors"])
         expect(old.body, equals: Release.first["old/name.txt"])
         try expect(place.castree("retire", "1").status, equals: 1)
     }

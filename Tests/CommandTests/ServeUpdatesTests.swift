@@ -259,8 +259,7 @@ import Testing
         _ = try page.hear("ready")
         for version in ["2", "1"] { try place.withdraw(version) }
         try expect(page.post("update").status, equals: 202)
-        expect(
-            "\(try page.hear("up-to-date").detail["reasons"] ?? "")".contains("taken back"))
+        expect("\(try page.hear("up-to-date").detail["reasons"] ?? "")".contains("taken back"))
         let after = try lifecycle()
         expect(after.current == "1" && after.pending.isNull)
     }

@@ -27,8 +27,7 @@ import Testing
 
     @Test("follows a change of keys while it runs, and answers from what they have signed alone")
     func serving() throws {
-        let served = try Served(
-            origin: "site", place, ["--trust", "release.key.pub"])
+        let served = try Served(origin: "site", place, ["--trust", "release.key.pub"])
         func label() throws -> String? {
             let answer = try served.get(Self.check)
             guard answer.status == 200 else { return "\(answer.status)" }

@@ -193,8 +193,7 @@ import Testing
         let one = try makeKey("one.key")
         let two = try makeKey("two.key")
         for channel in ["stable", "beta"] {
-            let published = try publish(
-                "1", "site", "--channel", channel, "--sign-key", "one.key")
+            let published = try publish("1", "site", "--channel", channel, "--sign-key", "one.key")
             try expect(signers(published), equals: [one])
         }
         // Who must sign besides is named, and how.

@@ -183,8 +183,7 @@ import Testing
         expect(joined.version == "2" && joined.token == boot.token)
         // Stopped, it is still alive.
         served.signal(SIGSTOP)
-        try expect(
-            place.boot().token, equals: boot.token)
+        try expect(place.boot().token, equals: boot.token)
         served.signal(SIGCONT)
         try expect(place.castree("confirm", "2", "--token", boot.token.text).status, equals: 0)
         try expect(lifecycle().knownGood, equals: ["2", "1"])

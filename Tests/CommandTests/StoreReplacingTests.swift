@@ -13,8 +13,7 @@ import Testing
     }
 
     private func delete() throws {
-        let ended = try place.run(
-            .shell, ["-c", "chmod -R u+w .castree && rm -rf .castree"])
+        let ended = try place.run(.shell, ["-c", "chmod -R u+w .castree && rm -rf .castree"])
         expect(ended.status, equals: 0, "\(ended.errors)")
     }
 
@@ -52,7 +51,6 @@ import Testing
         try expect(served.get("/?\(query)").body, equals: Release.second["index.html"])
         try expect(served.get().status, equals: 403)
         _ = try served.end()
-        try expect(
-            Served(place, ["--token"]).url.hasSuffix(String(query.split(separator: "=")[1])))
+        try expect(Served(place, ["--token"]).url.hasSuffix(String(query.split(separator: "=")[1])))
     }
 }

@@ -57,9 +57,7 @@ import Testing
         var after: [String]?
     }
 
-    private static let device = [
-        "--store", "device", "pull", "site", "--keep",
-    ]
+    private static let device = ["--store", "device", "pull", "site", "--keep"]
 
     /// What has nothing but the object at hand.
     static let makers: [Maker] = [
@@ -82,9 +80,7 @@ import Testing
             after: device),
     ]
 
-    private static let other = [
-        "--store", "other", "add", "source", "--version", "2", "--no-sync",
-    ]
+    private static let other = ["--store", "other", "add", "source", "--version", "2", "--no-sync"]
 
     /// What has the right bytes at hand.
     static let healers: [Maker] = [
@@ -97,9 +93,7 @@ import Testing
         .init(
             arguments: ["add", "release-1", "--version", "1", "--no-sync"],
             file: ".castree/versions/1/a"),
-        .init(
-            arguments: ["adopt", "source", "--version", "2"],
-            file: ".castree/versions/2/a"),
+        .init(arguments: ["adopt", "source", "--version", "2"], file: ".castree/versions/2/a"),
         .init(
             arguments: ["pull", "site"], file: ".castree/versions/2/a",
             before: [other, ["--store", "other", "publish", "2", "site", "--no-sync"]]),

@@ -102,8 +102,7 @@ import Testing
             (["keys/a.pub", "--origin", url, "--origin-id", "app"], 2, "32 hexadecimal"),
             (["keys/a.pub"], 2, "--origin URL"),
         ] {
-            let answer = try place.run(
-                .castree, ["--store", "device", "trust", "add"] + arguments)
+            let answer = try place.run(.castree, ["--store", "device", "trust", "add"] + arguments)
             expect(answer.status, equals: Int32(status), "\(answer)")
             expect(answer.errors.contains(words), "\(answer)")
             expect(!place.exists("device"))
@@ -182,8 +181,7 @@ import Testing
                 let added = try device("trust", "add", "keys/a.pub", "--origin", path)
                 expect(added.status == 0 && added.text.contains(origin.path), "\(added)")
                 if isThere { try files.moveItem(at: origin, to: moved) }
-                try files.createSymbolicLink(
-                    atPath: origin.path, withDestinationPath: "evil")
+                try files.createSymbolicLink(atPath: origin.path, withDestinationPath: "evil")
                 for spelling in ["o", origin.path, "./evil/../o/"] {
                     let pulled = try device("pull", spelling, "--json")
                     expect(pulled.status, equals: 22, "\(spelling) \(pulled)")

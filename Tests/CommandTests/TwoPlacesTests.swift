@@ -31,9 +31,7 @@ import Testing
     func `is told of in the same words and members, but for its name and what was asked`(
         _ verb: [String]
     ) throws {
-        let places = [
-            ["bucket/app"], ["s3://bucket/app", "--endpoint", web.url, "--anonymous"],
-        ]
+        let places = [["bucket/app"], ["s3://bucket/app", "--endpoint", web.url, "--anonymous"]]
         let texts = try places.map { place in
             let told = try self.place.run(.castree, verb + place)
             expect(told.status, equals: 0, "\(told)")

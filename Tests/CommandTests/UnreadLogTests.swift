@@ -67,8 +67,7 @@ import Testing
         let lines = text.split(separator: "\n").filter { !$0.isEmpty }
         let warning = try require(lines.first { $0.contains("dropped") })
         expect(warning.hasPrefix("castree: warning: "))
-        let lost = try require(
-            warning.split(separator: " ").compactMap { Int($0) }.first)
+        let lost = try require(warning.split(separator: " ").compactMap { Int($0) }.first)
         expect(lines.filter { $0.contains("/nothing.js") }.count + lost, equals: 500)
         try expect(served.end().status, equals: 0)
     }

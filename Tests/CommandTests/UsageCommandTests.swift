@@ -41,8 +41,7 @@ import Testing
         expect(retire.bytes == 23 && retire.objects == 3 && retire.separateBytes == 6)
         expect(retire.refused.isEmpty)
         let one = try place.castree("du", "--retire", "1")
-        expect(
-            one.text.contains("on disk: 3 B in 1 object, and its directories and its manifest."))
+        expect(one.text.contains("on disk: 3 B in 1 object, and its directories and its manifest."))
         expect(retire.diskBytes > retire.bytes && retire.separateDiskBytes < retire.diskBytes)
         let current = try place.castree("du", "--retire", "2", "--retire", "3")
         expect(current.text.contains("Version 3 cannot go now: "))

@@ -67,8 +67,7 @@ import Testing
         let manifest = ".castree/manifests/1.json"
         let text = try place.contents(manifest)
         for (seconds, expected) in moments {
-            let changed = text.replacing(
-                /"createdAt":\d+/, with: "\"createdAt\":\(seconds)")
+            let changed = text.replacing(/"createdAt":\d+/, with: "\"createdAt\":\(seconds)")
             try Data(changed.utf8).write(to: place.directory.appending(path: manifest))
             let shown = try place.castree("show", "1", "--json").document(.shown)
             expect(shown.createdAt, equals: expected)
@@ -88,9 +87,7 @@ import Testing
         let lines = try place.castree("diff", "1", "2").text.split(separator: "\n")
         expect(
             lines.dropLast(),
-            equals: [
-                "D empty", "M index.html", "A js/more.js", "R old/name.txt -> new/name.txt",
-            ])
+            equals: ["D empty", "M index.html", "A js/more.js", "R old/name.txt -> new/name.txt"])
         expect(lines.last?.contains("18 B"), equals: true)
     }
 

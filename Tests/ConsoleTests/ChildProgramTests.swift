@@ -25,8 +25,7 @@ import Testing
     @Test func `its lines come as it prints them, also one without an end, then its status`()
         throws
     {
-        let (lines, end) = follow(
-            try child("echo one; echo two >&2; printf '\\nthree'; exit 3"))
+        let (lines, end) = follow(try child("echo one; echo two >&2; printf '\\nthree'; exit 3"))
         expect(lines, equals: ["one", "two", "", "three"])
         expect(end, equals: .init(status: 3))
         let killed = follow(try child("echo here; kill -KILL $$"))

@@ -103,8 +103,7 @@ import Testing
         let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
             separator: "\n")
         // The stub ends its line like a program does.
-        let result = try Shell.run(
-            "bash", source.replacing(#""$4"; }"#, with: #""$4"; echo; }"#))
+        let result = try Shell.run("bash", source.replacing(#""$4"; }"#, with: #""$4"; echo; }"#))
         expect(result, equals: "4addx\\ y\n")
     }
 

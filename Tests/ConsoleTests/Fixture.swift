@@ -55,9 +55,7 @@ enum Fixture {
                 }),
             Argument("TARGET", "the new directory", completion: .directories),
         ],
-        options: [
-            .choice("mode", of: ["link", "reflink", "copy"], "how", fallback: "link")
-        ],
+        options: [.choice("mode", of: ["link", "reflink", "copy"], "how", fallback: "link")],
         run: printed)
 
     private static let serve = Command(

@@ -22,9 +22,7 @@ import Testing
     }
 
     @Test func `a variable with a wrong value is a usage error that names it`() throws {
-        let option = Option(
-            name: "jobs", shape: .integer(1...16), summary: "",
-            environment: "JOBS")
+        let option = Option(name: "jobs", shape: .integer(1...16), summary: "", environment: "JOBS")
         let command = Command("run", summary: "", options: [option]) { invocation in
             _ = try invocation.integer("jobs")
             return .done

@@ -27,12 +27,10 @@ import Testing
         let directory = TemporaryDirectory()
         let shared = directory.appending("shared")
         let (page, precious) = ("\(shared)/page", directory.appending("precious"))
-        try FileManager.default.createDirectory(
-            atPath: shared, withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(atPath: shared, withIntermediateDirectories: false)
         try Data("precious".utf8).write(to: URL(filePath: precious))
         func link(_ path: String, _ target: String) throws {
-            try FileManager.default.createSymbolicLink(
-                atPath: path, withDestinationPath: target)
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
         }
         var reader: Int32 = -1
         switch trap {
@@ -68,8 +66,7 @@ import Testing
             _ = try replaceFile(name, with: Array("new".utf8), on: disk)
             let written = trap == .file ? page : precious
             if trap != .fifo {
-                try expect(
-                    String(decoding: Damage.contents(written), as: UTF8.self), equals: "new")
+                try expect(String(decoding: Damage.contents(written), as: UTF8.self), equals: "new")
             }
         }
         expect(!FileManager.default.fileExists(atPath: directory.appending("new")))

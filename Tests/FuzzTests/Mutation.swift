@@ -25,9 +25,7 @@ struct Mutation: RandomNumberGenerator {
         return Array(bytes.prefix(Self.byteCountMax))
     }
 
-    private mutating func change(
-        _ bytes: inout [UInt8], _ samples: [[UInt8]], _ words: [String]
-    ) {
+    private mutating func change(_ bytes: inout [UInt8], _ samples: [[UInt8]], _ words: [String]) {
         switch Int.random(in: 0..<10, using: &self) {
         case 0:
             if !bytes.isEmpty {

@@ -7,10 +7,7 @@ import Testing
     @Test(arguments: [
         ("\"ftp://me:secret@host/x\" is none", "\"ftp://…@host/x\" is none"),
         ("'http://me:se@cret@host'", "'http://…@host'"),
-        (
-            "/api=https://token@host:80/a@b, http://u:p@h",
-            "/api=https://…@host:80/a@b, http://…@h"
-        ),
+        ("/api=https://token@host:80/a@b, http://u:p@h", "/api=https://…@host:80/a@b, http://…@h"),
         ("http://host/a@b?c@d", "http://host/a@b?c@d"), ("me@host: no", "me@host: no"),
         // What people leave out, or do not encode.
         ("https//me:secret@host/x", "https//…@host/x"), ("//me:secret@host/x", "//…@host/x"),

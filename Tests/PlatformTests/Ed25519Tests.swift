@@ -47,9 +47,7 @@ import Testing
     func vectors() throws {
         for vector in Self.vectors {
             let key = try signingKey(vector.seed)
-            let (message, signature) = (
-                try bytes(vector.message), try bytes(vector.signature)
-            )
+            let (message, signature) = (try bytes(vector.message), try bytes(vector.signature))
             let verifier = key.verificationKey
             let wanted = try VerificationKey(raw: bytes(vector.key))
             var refusedCount = 0

@@ -114,8 +114,7 @@ import Testing
         ] {
             try expect(openssl("genpkey", "-out", "other", more: arguments).status, equals: 0)
             let error = refusal("other")
-            expect(
-                error?.code == .badKey && error?.message.contains(words) == true, "\(arguments)")
+            expect(error?.code == .badKey && error?.message.contains(words) == true, "\(arguments)")
             let text = String(decoding: try Damage.contents(path("other")), as: UTF8.self)
             for name in [text, text.replacingOccurrences(of: "\n", with: " ")] {
                 let error = #expect(throws: StoreError.self) { try RSASigningKey(file: name) }

@@ -172,9 +172,7 @@ package final class Served {
     }
 
     /// Reads an answer to its end, and closes the socket.
-    package static func answer(
-        _ raw: Int32
-    ) throws -> (status: Int, head: String, body: String) {
+    package static func answer(_ raw: Int32) throws -> (status: Int, head: String, body: String) {
         defer { close(raw) }
         var bytes = Data()
         var chunk = [UInt8](repeating: 0, count: 65_536)

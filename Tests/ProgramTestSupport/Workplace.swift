@@ -104,8 +104,7 @@ package final class Workplace {
         let handle = try FileHandle(forWritingTo: file)
         try handle.write(contentsOf: Data(content.utf8))
         try handle.close()
-        try files.setAttributes(
-            [.posixPermissions: mode ?? 0o444], ofItemAtPath: file.path)
+        try files.setAttributes([.posixPermissions: mode ?? 0o444], ofItemAtPath: file.path)
     }
 }
 

@@ -176,9 +176,7 @@ import Testing
     }
 
     @Test func `a listing larger than any is cut off`() throws {
-        let script = try ScriptedBucket([
-            Self.listing(String(repeating: " ", count: 9 << 20))
-        ])
+        let script = try ScriptedBucket([Self.listing(String(repeating: " ", count: 9 << 20))])
         expectRefusal(.bucketAnswer) {
             try script.bucket.list(ListRequest(prefix: ""))
         }
@@ -203,8 +201,7 @@ import Testing
     }
 
     @Test func `pages without keys end the listing, whatever their tokens`() throws {
-        let script = try ScriptedBucket(
-            (0..<2_000).map { Self.empty($0 % 2 == 0 ? "A" : "B") })
+        let script = try ScriptedBucket((0..<2_000).map { Self.empty($0 % 2 == 0 ? "A" : "B") })
         expectRefusal(.bucketAnswer) { try script.bucket.keys() }
         expect(script.carrier.requests.count, equals: 1_000)
     }
@@ -223,8 +220,7 @@ import Testing
     @Test func `keys that are not UTF-8 are passed over`() throws {
         let keys = ["app/a", "app/b%C0", "app/b%C1", "app/b%FF/x", "app/c"]
         let script = try ScriptedBucket([
-            Self.listing(
-                "<EncodingType>url</EncodingType>" + keys.map { Self.file($0) }.joined())
+            Self.listing("<EncodingType>url</EncodingType>" + keys.map { Self.file($0) }.joined())
         ])
         try expect(script.bucket.keys(), equals: ["a", "c"])
     }

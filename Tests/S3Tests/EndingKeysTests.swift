@@ -29,9 +29,7 @@ import Testing
         try BucketSettings { variables[$0] }.keySource(carrier)
     }
 
-    private static let container = [
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/credentials/x"
-    ]
+    private static let container = ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/credentials/x"]
 
     @Test func `a container's endpoint is asked, past all proxies`() throws {
         let carrier = ScriptedCarrier([Self.keys("A")])

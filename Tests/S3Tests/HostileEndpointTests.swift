@@ -116,8 +116,7 @@ import Testing
             case .attributes: return document("<ListBucketResult", " a=\"b\"", 1_000_000)
             case .unasked: return FloodServer.Flood(beginning: "HTTP/1.1 304 Same\r\n\r\n")
             case .beyond:
-                return FloodServer.Flood(
-                    beginning: "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n")
+                return FloodServer.Flood(beginning: "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n")
             case .redirects:
                 return FloodServer.Flood(
                     beginning: "HTTP/1.1 307 There\r\nLocation: /app/a\r\nContent-Length: 0\r\n\r\n"

@@ -96,8 +96,7 @@ import Testing
 
     @Test func `other files may be named`() throws {
         _ = try home.file(Array(Self.credentials.utf8), "elsewhere")
-        let settings = try settings(
-            ["AWS_SHARED_CREDENTIALS_FILE": home.appending("elsewhere")])
+        let settings = try settings(["AWS_SHARED_CREDENTIALS_FILE": home.appending("elsewhere")])
         try expect(keys(settings)?.id, equals: "DEFAULT")
     }
 

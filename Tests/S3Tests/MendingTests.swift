@@ -22,9 +22,7 @@ import Testing
         _ = try script.bucket.put("b", body("b"), .object)
         expect(
             script.fields("x-amz-date"),
-            equals: [
-                "20251124T160000Z", "20251124T170000Z", "20251124T170000Z",
-            ])
+            equals: ["20251124T160000Z", "20251124T170000Z", "20251124T170000Z"])
         expect(script.notes.all.count, equals: 1)
         expect(script.notes.all[0].contains("3600 s behind"))
         expect(script.waits.isEmpty)
@@ -49,8 +47,7 @@ import Testing
     }
 
     @Test(arguments: [
-        Step.refusal(
-            400, "AuthorizationHeaderMalformed", [], "<Region>eu-central-1</Region>"),
+        Step.refusal(400, "AuthorizationHeaderMalformed", [], "<Region>eu-central-1</Region>"),
         .refusal(301, "PermanentRedirect", [("x-amz-bucket-region", "eu-central-1")]),
         .answer(307, [("x-amz-bucket-region", "eu-central-1")]),
         .answer(400, [("x-amz-bucket-region", "eu-central-1")]),
@@ -71,15 +68,12 @@ import Testing
     }
 
     @Test func `an endpoint that was named stays, and its region is learned`() throws {
-        let step = Step.refusal(
-            400, "AuthorizationHeaderMalformed", [], "<Region>garage</Region>")
+        let step = Step.refusal(400, "AuthorizationHeaderMalformed", [], "<Region>garage</Region>")
         let script = try ScriptedBucket([step, Self.ok])
         _ = try script.bucket.head("a")
         expect(
             script.carrier.requests.map(\.url),
-            equals: [
-                "http://store:9000/updates/app/a", "http://store:9000/updates/app/a",
-            ])
+            equals: ["http://store:9000/updates/app/a", "http://store:9000/updates/app/a"])
         expect(script.fields("authorization")[1]?.contains("/garage/s3/"), equals: true)
     }
 
@@ -126,8 +120,7 @@ import Testing
     @Test func `a certificate that is not trusted is not tried again, and AWS_CA_BUNDLE is named`()
         throws
     {
-        let script = try ScriptedBucket(
-            [], then: .fail(.untrusted))
+        let script = try ScriptedBucket([], then: .fail(.untrusted))
         let error = expectRefusal(.network) { try script.bucket.head("a") }
         expect(error?.message.contains("AWS_CA_BUNDLE"), equals: true)
         expect(script.carrier.requests.count, equals: 1)

@@ -141,8 +141,7 @@ import Testing
         expectRefusal(.accessDenied) {
             try script.bucket.put("o", try require(content), .object)
         }
-        expect(
-            script.targets.suffix(2).allSatisfy { $0 == "DELETE /updates/app/o?uploadId=u%2B1" })
+        expect(script.targets.suffix(2).allSatisfy { $0 == "DELETE /updates/app/o?uploadId=u%2B1" })
         expect(script.carrier.requests.count, equals: 5)
     }
 

@@ -176,8 +176,7 @@ import Testing
         var options = BucketOptions()
         options.wholeByteCountMax = 1 << 20
         let bucket = try store().bucket(options)
-        let wrong = StorageBody(
-            SeededRandom.content(2 << 20), address: try body("other").address)
+        let wrong = StorageBody(SeededRandom.content(2 << 20), address: try body("other").address)
         let error = #expect(throws: StoreError.self) { try bucket.put("big", wrong, .object) }
         expect(error?.code.description, equals: "damagedObject")
         expect(bucket.figures.requestCount, equals: 0)

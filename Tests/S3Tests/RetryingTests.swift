@@ -250,8 +250,7 @@ import Testing
         ]
         for step in steps {
             for hasTried in [false, true] {
-                let script = try ScriptedBucket(
-                    hasTried ? [.fail(.noAnswer)] : [], then: step)
+                let script = try ScriptedBucket(hasTried ? [.fail(.noAnswer)] : [], then: step)
                 var text = ""
                 do {
                     text = "\(try script.bucket.put("o", body("a"), .object))"

@@ -87,8 +87,7 @@ import Testing
         let signature = try Self.signature(
             vector, host: "example.amazonaws.com",
             RequestSigner(region: "us-east-1", service: "service", sendsPayloadDigest: false),
-            AccessKeys(
-                id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
+            AccessKeys(id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
             at: 1_440_938_160)
         expect(signature, equals: vector.signature)
     }
@@ -162,9 +161,7 @@ import Testing
     ]
 
     @Test(arguments: compared)
-    func `the same as a second implementation, and sent as it was signed`(
-        _ vector: Vector
-    ) throws {
+    func `the same as a second implementation, and sent as it was signed`(_ vector: Vector) throws {
         // A second before midnight of 2026-03-01.
         var keys = AccessKeys(
             id: "CASTESTKEY0000000001", secret: "castestsecret0000000000000000000000000001")

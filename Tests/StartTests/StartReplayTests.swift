@@ -166,10 +166,7 @@ struct StartReplayTests {
         arguments: [
             (PlantedBug.headStarts, [.begin(0), .activate("2"), .visit(.head, 0)]),
             (.stopCountsAsFailure, [.activate("2"), .begin(0), .visit(.navigation, 0), .stop(0)]),
-            (
-                .lockIsNotAsked,
-                [.activate("2"), .begin(0), .visit(.navigation, 0), .boot]
-            ),
+            (.lockIsNotAsked, [.activate("2"), .begin(0), .visit(.navigation, 0), .boot]),
         ] as [(PlantedBug, [StartEvent])])
     func isSeen(_ bug: PlantedBug, _ way: [StartEvent]) throws {
         var replay = Replay(model: try StartModel(bug: bug), isFirstDay: false)

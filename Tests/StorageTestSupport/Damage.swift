@@ -43,8 +43,7 @@ package enum Damage {
             try FileManager.default.createDirectory(
                 atPath: path, withIntermediateDirectories: false)
         case .symbolicLink(let target):
-            try FileManager.default.createSymbolicLink(
-                atPath: path, withDestinationPath: target)
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
         case .fifo:
             guard mkfifo(path, 0o644) == 0 else { throw CocoaError(.fileWriteUnknown) }
         case .socket:

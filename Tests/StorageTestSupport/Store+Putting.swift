@@ -10,8 +10,7 @@ extension Store {
         var hasher = try ObjectHasher()
         let address = bytes.withUnsafeBytes { hasher.hash($0).address }
         let reference = Reference(address: address, byteCount: Int64(bytes.count))
-        try claim(
-            References(count: 1, position: { $0 }, element: { _ in reference }), lease: lease)
+        try claim(References(count: 1, position: { $0 }, element: { _ in reference }), lease: lease)
         if try unvouched([address]).isEmpty,
             let there = try objects.status(address), there.kind == .regular,
             there.byteCount == reference.byteCount

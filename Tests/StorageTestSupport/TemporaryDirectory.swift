@@ -35,8 +35,7 @@ public final class TemporaryDirectory: Sendable {
     private static func make(in base: String) -> String {
         let path = base + "/castree-test-" + UUID().uuidString.prefix(13)
         // A test that cannot use it says so.
-        try? FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true)
+        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         return path
     }
 
@@ -70,8 +69,7 @@ public func writeTree(_ root: String, _ files: [String: String]) throws {
         try? FileManager.default.removeItem(atPath: full)
         try Data(content.utf8).write(to: URL(filePath: full))
         if content.hasPrefix("#!") {
-            try FileManager.default.setAttributes(
-                [.posixPermissions: 0o755], ofItemAtPath: full)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: full)
         }
     }
 }
@@ -110,8 +108,7 @@ public struct TemporaryStore: Sendable {
             ? TemporaryDirectory() : TemporaryDirectory(inMemory: true)
         versions = try VersionStore.create(
             at: directory.appending("store"),
-            options: StoreOptions(
-                isDurable: isDurable, reservedByteCount: 1 << 20, notice: notice)
+            options: StoreOptions(isDurable: isDurable, reservedByteCount: 1 << 20, notice: notice)
         ).versions
     }
 

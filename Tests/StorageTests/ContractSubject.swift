@@ -40,9 +40,7 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
         case .real:
             let store = try require(RealStore.given)
             let prefix = "n-\(try randomToken())"
-            return (
-                try store.bucket(prefix: prefix), try store.bucket(prefix: prefix + "2")
-            )
+            return (try store.bucket(prefix: prefix), try store.bucket(prefix: prefix + "2"))
         }
     }
 

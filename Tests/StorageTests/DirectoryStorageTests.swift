@@ -57,8 +57,7 @@ import Testing
         }
         for isNew in [false, true] {
             if isNew {
-                try expect(
-                    storage.putIfAbsent("a/stranger", body("new"), .object).isStored)
+                try expect(storage.putIfAbsent("a/stranger", body("new"), .object).isStored)
             } else {
                 try storage.write("a/stranger", "new")
             }
@@ -128,8 +127,7 @@ import Testing
         try Data("same".utf8).write(to: URL(filePath: path))
         defer { unlink(path) }
         try storage.putAll(files) { (_) throws(StoreError) -> Descriptor? in
-            try POSIXFileSystem().open(
-                POSIXFileSystem.workingDirectory, path, .reading, mode: 0)
+            try POSIXFileSystem().open(POSIXFileSystem.workingDirectory, path, .reading, mode: 0)
         } done: { _, _ in
         }
         try storage.barrier()
@@ -184,8 +182,7 @@ import Testing
             DirectoryStorage.Rescue(makeRoom: { (_) throws(StoreError) in true }))
         let first = try storage.putIfAbsent("log/1", body("first"), .object)
         expect(first.isStored)
-        try expect(
-            storage.putIfAbsent("log/1", body("second"), .object), equals: .conditionFailed)
+        try expect(storage.putIfAbsent("log/1", body("second"), .object), equals: .conditionFailed)
         try expect(storage.text("log/1"), equals: "first")
         try expect(storage.put("log/1", body("third"), .object).isStored)
         try expect(storage.text("log/1"), equals: "third")
@@ -193,8 +190,7 @@ import Testing
 
     @Test func `the rights that readers need are given, whatever the umask takes`() throws {
         // A write by the group is what the usual umask takes.
-        let storage = try DirectoryStorage(
-            directory.path, scratch: ".scratch", rights: 0o664)
+        let storage = try DirectoryStorage(directory.path, scratch: ".scratch", rights: 0o664)
         try storage.write("objects/ab/cd", "content")
         var status = stat()
         expect(lstat(directory.path + "/objects/ab/cd", &status), equals: 0)

@@ -93,9 +93,7 @@ import Testing
         _ = try one.delete(["b"])
         expect(
             seen.withLock { $0.map(\.description) },
-            equals: [
-                "one 1: head a", "two 1: put b", "one 2: delete b",
-            ])
+            equals: ["one 1: head a", "two 1: put b", "one 2: delete b"])
     }
 
     @Test func `times are the store's`() throws {

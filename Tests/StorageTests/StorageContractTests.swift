@@ -54,9 +54,7 @@ import Testing
         return (directory, files, texts)
     }
 
-    private static func open(
-        _ index: Int, in directory: String
-    ) throws(StoreError) -> Descriptor {
+    private static func open(_ index: Int, in directory: String) throws(StoreError) -> Descriptor {
         try POSIXFileSystem().open(
             POSIXFileSystem.workingDirectory, "\(directory)/\(index)", .reading, mode: 0)
     }
@@ -211,8 +209,7 @@ import Testing
     ) throws {
         let storage = try ContractSubject.directory.bucket()
         try expect(storage.head(key) == nil)
-        try expect(
-            storage.bytes(key, ReadRequest(byteCountMax: 1)).outcome, equals: .missing)
+        try expect(storage.bytes(key, ReadRequest(byteCountMax: 1)).outcome, equals: .missing)
         let error = #expect(throws: StoreError.self) { try storage.put(key, body("a"), .object) }
         expect(error?.code.description, equals: "unsupported")
         try expect(storage.delete([key]).deletedCount, equals: 1)
@@ -224,8 +221,7 @@ import Testing
         let bucket = try subject.bucket()
         let prefix = (bucket as? S3Storage)?.location.key("").utf8.count ?? 0
         // In a directory each name has 255 bytes at the most.
-        let key = String(
-            (0..<1_024 - prefix).map { $0 % 200 == 199 && $0 < 1_000 ? "/" : "k" })
+        let key = String((0..<1_024 - prefix).map { $0 % 200 == 199 && $0 < 1_000 ? "/" : "k" })
         try bucket.write(key, "a")
         try expect(bucket.text(key), equals: "a")
         try expect(bucket.keys(), equals: [key])

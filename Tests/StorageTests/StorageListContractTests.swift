@@ -42,9 +42,7 @@ import Testing
     }
 
     @Test(arguments: subjects, [1, 3, 10, 1_000])
-    func `pages lead through all keys, each once`(
-        _ subject: ContractSubject, _ count: Int
-    ) throws {
+    func `pages lead through all keys, each once`(_ subject: ContractSubject, _ count: Int) throws {
         let keys = (0..<10).map { "e/1/objects/0\($0)" }
         let bucket = try filled(subject, keys)
         try expect(bucket.keys("e/", by: count), equals: keys)
@@ -65,9 +63,7 @@ import Testing
     }
 
     @Test(arguments: subjects)
-    func `all awkward keys stand in one listing, page by page`(
-        _ subject: ContractSubject
-    ) throws {
+    func `all awkward keys stand in one listing, page by page`(_ subject: ContractSubject) throws {
         let keys = StorageContractTests.awkward.sorted {
             $0.utf8.lexicographicallyPrecedes($1.utf8)
         }

@@ -14,23 +14,16 @@ import Testing
         (#"{"a":1}"#, .object([.init(key: "a", value: .number("1"))])),
         (
             #" { "a" : 1 , "b" : [ ] } "#,
-            .object([
-                .init(key: "a", value: .number("1")), .init(key: "b", value: .array([])),
-            ])
+            .object([.init(key: "a", value: .number("1")), .init(key: "b", value: .array([]))])
         ),
         (#"{"":null}"#, .object([.init(key: "", value: .null)])),
         // §5
         ("[]", .array([])), ("[ ]", .array([])),
         (
             "[1,true,null,\"x\",[],{}]",
-            .array([
-                .number("1"), .bool(true), .null, .string("x"), .array([]), .object([]),
-            ])
+            .array([.number("1"), .bool(true), .null, .string("x"), .array([]), .object([])])
         ),
-        (
-            "[[[1],2],3]",
-            .array([.array([.array([.number("1")]), .number("2")]), .number("3")])
-        ),
+        ("[[[1],2],3]", .array([.array([.array([.number("1")]), .number("2")]), .number("3")])),
         // §6: the spelling is kept.
         ("-0", .number("-0")), ("1.50", .number("1.50")), ("1E+2", .number("1E+2")),
         ("123456789012345678901234567890", .number("123456789012345678901234567890")),

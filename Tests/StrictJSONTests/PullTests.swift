@@ -168,9 +168,7 @@ import Testing
         }
     }
 
-    private func read(
-        _ kind: JSONReader.Kind, from reader: inout JSONReader
-    ) throws(JSONError) {
+    private func read(_ kind: JSONReader.Kind, from reader: inout JSONReader) throws(JSONError) {
         switch kind {
         case .object: try reader.enterObject()
         case .array: try reader.enterArray()

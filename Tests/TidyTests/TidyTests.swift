@@ -95,12 +95,7 @@ import Testing
         ),
         ("CCurl", ["Sources/CurlTransport/"]),
         ("CTLS", ["Sources/WebServer/TLS/"]),
-        (
-            "CSystem",
-            [
-                "Sources/Platform/", "Sources/WebServer/System/",
-            ]
-        ),
+        ("CSystem", ["Sources/Platform/", "Sources/WebServer/System/"]),
         (
             "Glibc",
             [
@@ -129,12 +124,8 @@ import Testing
             "StrictJSON": ["Platform", "CASStore", "VersionTree", "Console"],
             "Platform": ["CASStore", "StrictJSON", "VersionTree", "Console"],
             "CASStore": ["StrictJSON", "Storage", "S3", "VersionTree", "Console"],
-            "Storage": [
-                "CASStore", "StrictJSON", "S3", "VersionTree", "HotPush", "Console",
-            ],
-            "S3": [
-                "CASStore", "VersionTree", "HotPush", "CurlTransport", "CCurl", "Console",
-            ],
+            "Storage": ["CASStore", "StrictJSON", "S3", "VersionTree", "HotPush", "Console"],
+            "S3": ["CASStore", "VersionTree", "HotPush", "CurlTransport", "CCurl", "Console"],
             "Archives": ["CASStore", "VersionTree", "HotPush", "Console"],
             "ArchiveReading": ["HotPush", "Console", "StoreCommands"],
             "VersionTree": [
@@ -254,10 +245,8 @@ import Testing
     func `a document shows the program that is compiled`(
         _ document: String, _ program: String
     ) throws {
-        let text = try String(
-            contentsOf: Self.root.appending(path: document), encoding: .utf8)
-        let snippet = try String(
-            contentsOf: Self.root.appending(path: program), encoding: .utf8)
+        let text = try String(contentsOf: Self.root.appending(path: document), encoding: .utf8)
+        let snippet = try String(contentsOf: Self.root.appending(path: program), encoding: .utf8)
         expect(text.contains("```swift\n" + snippet + "```"))
     }
 

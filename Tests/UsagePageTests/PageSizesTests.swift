@@ -136,9 +136,7 @@ import Testing
         let temporary = try makeStore()
         try expect(
             answer(temporary, path: ".castree").0.commands,
-            equals: [
-                "castree gc", "castree retire 1 && castree gc",
-            ])
+            equals: ["castree gc", "castree retire 1 && castree gc"])
         try expect(
             answer(temporary, path: "/srv/it's").0.commands[0],
             equals: #"castree --store '/srv/it'\''s' gc"#)

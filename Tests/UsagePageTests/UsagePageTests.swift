@@ -61,8 +61,7 @@ import Testing
         let policy = try UsagePage.policy(isLive: true)
         expect(page.contains("content=\"\(policy)\""))
         expect(policy.contains("connect-src 'self'"))
-        expect(
-            policy.contains("script-src 'sha256-\(try sha256(UsagePage.script(isLive: true)))'"))
+        expect(policy.contains("script-src 'sha256-\(try sha256(UsagePage.script(isLive: true)))'"))
         expect(page.contains("id=\"live-versions\""))
         expect(!page.contains("{{"))
         expect(!(try text(survey)).contains("live-versions"))

@@ -350,9 +350,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `starts nothing whose tree is gone and whose manifest was edited`(
-        isPending: Bool
-    ) throws {
+    func `starts nothing whose tree is gone and whose manifest was edited`(isPending: Bool) throws {
         let temporary = try TemporaryStore.startedOnce()
         if isPending {
             try temporary.versions.activateAtNextBoot("B")

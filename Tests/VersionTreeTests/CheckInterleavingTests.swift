@@ -56,8 +56,7 @@ import VersionTree
             let arrivals = try Arrivals(versions.store)
             for text in files.values {
                 let bytes = Array(text.utf8)
-                var arrival = try arrivals.begin(
-                    address(of: bytes), byteCount: Int64(bytes.count))
+                var arrival = try arrivals.begin(address(of: bytes), byteCount: Int64(bytes.count))
                 try arrival.append(bytes.span.bytes)
                 _ = try arrival.finish()
             }

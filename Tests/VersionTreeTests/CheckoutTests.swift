@@ -236,9 +236,7 @@ import VersionTree
         expect(names.count == 1 && names[0].hasPrefix(".castree-"), "\(names)")
         try expect(
             FileManager.default.contentsOfDirectory(atPath: parent).sorted(),
-            equals: [
-                "first", "second",
-            ])
+            equals: ["first", "second"])
         try expect(readTree(parent + "/first"), equals: files)
         try expect(readTree(parent + "/second"), equals: files)
     }

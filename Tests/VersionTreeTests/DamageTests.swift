@@ -40,8 +40,7 @@ import VersionTree
         }
         _ = try temporary.reopened().check(repairing: true)
         let mended = try temporary.reopened()
-        try expect(
-            readTree(trees + "3"), equals: ["index.html": "three", "js/app.js": "app"])
+        try expect(readTree(trees + "3"), equals: ["index.html": "three", "js/app.js": "app"])
         try expect(mended.lifecycle().current, equals: "3")
         try expect(mended.check(CheckOptions(isDeep: true)).findings, equals: [])
     }

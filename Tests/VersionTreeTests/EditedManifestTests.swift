@@ -249,8 +249,7 @@ import VersionTree
         let report = try temporary.versions.repair(
             from: RepairSource { (_) throws(StoreError) in
                 let lease = try temporary.versions.store.makeLease()
-                _ = try temporary.versions.store.put(
-                    Array("one".utf8), protectedBy: lease)
+                _ = try temporary.versions.store.put(Array("one".utf8), protectedBy: lease)
                 #expect(throws: Never.self) { try Damage.extend(path, by: [10]) }
                 return [one]
             }, proceeds: { _ in true })

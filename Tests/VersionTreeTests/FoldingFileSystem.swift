@@ -45,16 +45,14 @@ struct FoldingFileSystem: FileSystemWrapper {
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        try base.link(
-            source, folded(source, sourcePath), to: target, folded(target, targetPath))
+        try base.link(source, folded(source, sourcePath), to: target, folded(target, targetPath))
     }
 
     func rename(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        try base.rename(
-            source, folded(source, sourcePath), to: target, folded(target, targetPath))
+        try base.rename(source, folded(source, sourcePath), to: target, folded(target, targetPath))
     }
 
     func renameNew(

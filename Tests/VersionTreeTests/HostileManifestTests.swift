@@ -76,21 +76,18 @@ private let refused: [(name: String, text: String, reason: String)] = [
     ),
     (
         "a file and a directory, deep",
-        manifest(
-            entry("d/a"), entry("d/a!"), entry("d/a-"), entry("d/a/b/c")),
+        manifest(entry("d/a"), entry("d/a!"), entry("d/a-"), entry("d/a/b/c")),
         "\"d/a\" is a file and the directory of"
     ),
     (
         "a file and a directory far apart",
-        manifest(
-            entry("a"), entry("a!/x"), entry("a-/x"), entry("a./x"), entry("a/x")),
+        manifest(entry("a"), entry("a!/x"), entry("a-/x"), entry("a./x"), entry("a/x")),
         "is a file and the directory of"
     ),
     ("one address with two sizes", manifest(entry("x", a, "1"), entry("y", a, "2")), "two sizes"),
     (
         "sizes beyond 63 bits in sum",
-        manifest(
-            entry("x", a, "9223372036854775807"), entry("y", b, "1")), "add up"
+        manifest(entry("x", a, "9223372036854775807"), entry("y", b, "1")), "add up"
     ),
     ("an entry without a path", manifest("{\"address\":\"\(a)\",\"bytes\":1}"), "no \"path\""),
     ("an entry without an address", manifest("{\"bytes\":1,\"path\":\"x\"}"), "no \"address\""),

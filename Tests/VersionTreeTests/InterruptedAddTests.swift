@@ -59,8 +59,7 @@ import VersionTree
         let rest = Shared(Int.max)
         var options = AddOptions()
         options.progress = { progress in rest.with { $0 = progress.filesTotal } }
-        let report = try temporary.reopened().add(
-            directory: source, version: "1", options: options)
+        let report = try temporary.reopened().add(directory: source, version: "1", options: options)
         expect(rest.with { $0 } <= count - read)
         expect(report.newObjects <= count - read)
         expect(report.files, equals: count)

@@ -152,9 +152,7 @@ import VersionTree
             // Somebody's files are not deleted without a question; nor does the check fail.
             try expect(
                 temporary.reopened().check(repairing: true).findings.map(\.kind),
-                equals: [
-                    .wrongCurrentLink
-                ])
+                equals: [.wrongCurrentLink])
             return
         }
         try expect(kinds(temporary, repairing: true), equals: [.wrongCurrentLink])
@@ -184,9 +182,7 @@ import VersionTree
         let found = try temporary.reopened().check().findings
         expect(
             found.filter { $0.kind == .unknownVersion }.compactMap(\.version).sorted(),
-            equals: [
-                "ghost", "phantom",
-            ])
+            equals: ["ghost", "phantom"])
         expect(found.contains { $0.kind == .editedLifecycle })
         // Nobody knows what they had, and it looks like garbage.
         expectRefusal(.index) { try temporary.reopened().collect() }
@@ -211,8 +207,7 @@ import VersionTree
         for name in ["index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "current"] {
             unlink(temporary.path + "/" + name)
         }
-        try expect(
-            temporary.reopened().check().findings.contains { $0.kind == .unknownVersion })
+        try expect(temporary.reopened().check().findings.contains { $0.kind == .unknownVersion })
         _ = try temporary.reopened().check(repairing: true)
         try expect(temporary.reopened().lifecycle().current, equals: "1")
         try expect(temporary.shown(), equals: ["f": "1"])

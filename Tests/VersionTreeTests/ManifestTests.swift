@@ -59,9 +59,7 @@ private let golden = """
         expect(manifest.byteCount, equals: 3)
         expect(
             manifest.entries.map(\.path.description),
-            equals: [
-                "bin/run.sh", "caf\u{e9}/line\nbreak\t\"q\"", "z",
-            ])
+            equals: ["bin/run.sh", "caf\u{e9}/line\nbreak\t\"q\"", "z"])
         expect(manifest[0].isExecutable)
         expect(manifest[1].routes, equals: ["/b", "/a"])
         expect(manifest[1].labels.count, equals: 2)
@@ -127,8 +125,7 @@ private let golden = """
         var entry = Manifest.Entry(path: try TreePath("z"), address: address, byteCount: 1)
         entry.foreign = keys.map { JSONValue.Member(key: $0, value: .bool(true)) }
         #expect(throws: StoreError.self) {
-            try Manifest(
-                version: VersionName("1"), ordinal: 0, createdAt: 0, entries: [entry])
+            try Manifest(version: VersionName("1"), ordinal: 0, createdAt: 0, entries: [entry])
         }
     }
 

@@ -20,8 +20,7 @@ import VersionTree
 
     @Test func `is written and read`() throws {
         var manifest = try makeManifest("1", ["a": "x"])
-        manifest.received = .init(
-            format: "meteor/1", address: try address(of: sent), byteCount: 28)
+        manifest.received = .init(format: "meteor/1", address: try address(of: sent), byteCount: 28)
         let bytes = try manifest.serialized()
         let again = try Manifest(parsing: bytes)
         expect(again.received, equals: manifest.received)
@@ -42,9 +41,7 @@ import VersionTree
         let temporary = try TemporaryStore()
         try register(temporary, ["a": "x"])
         let sentAddress = try address(of: sent)
-        try expect(
-            temporary.versions.store.collect()
-                .objectCount, equals: 0)
+        try expect(temporary.versions.store.collect().objectCount, equals: 0)
         shell("rm -f \(temporary.path)/index.sqlite*")
         let versions = try temporary.reopened()
         _ = try versions.store.collect()

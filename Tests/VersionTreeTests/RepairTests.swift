@@ -107,8 +107,7 @@ import Testing
         expect(report.findings.allSatisfy { $0.object == address && $0.path != nil })
         try expect(temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [])
         try expect(readTree(temporary.path + "/versions/1"), equals: Self.files)
-        try expect(
-            temporary.reopened().versions().allSatisfy { $0.state == .materialized })
+        try expect(temporary.reopened().versions().allSatisfy { $0.state == .materialized })
     }
 
     @Test(arguments: losses)
@@ -160,8 +159,7 @@ import Testing
         expect(report.findings.map(\.kind), equals: [.incompleteVersion, .incompleteVersion])
         expect(report.findings.map(\.version), equals: ["1", "2"])
         expect(report.findings.allSatisfy { $0.isRepaired })
-        try expect(
-            temporary.reopened().versions().allSatisfy { $0.state == .materialized })
+        try expect(temporary.reopened().versions().allSatisfy { $0.state == .materialized })
         try expect(temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
@@ -200,8 +198,7 @@ import Testing
                 },
                 proceeds: { _ in true })
         }
-        try expect(
-            temporary.reopened().versions().allSatisfy { $0.state == .materialized })
+        try expect(temporary.reopened().versions().allSatisfy { $0.state == .materialized })
         try expect(temporary.reopened().check().findings.map(\.kind), equals: [.damagedObject])
     }
 

@@ -216,8 +216,7 @@ import Testing
         let versions = try Self.ages.map {
             try Self.summary($0, .complete, isBad: false, lifecycle)
         }
-        var plan = RetentionPlan(
-            versions, lifecycle, pinned: [], policy: RetentionPolicy(), now: 0)
+        var plan = RetentionPlan(versions, lifecycle, pinned: [], policy: RetentionPolicy(), now: 0)
         // 9 gives back 10, 8 gives back 20, and so on; the current one holds 100.
         plan.reach(limit, from: 550, freeing: [10, 20, 30, 40, 50, 60, 70, 80, 90])
         expect(plan.retired.map(\.version), equals: gone.dropFirst().reversed())
@@ -244,8 +243,7 @@ import Testing
         lifecycle.current = "9"
         var policy = RetentionPolicy()
         policy.minimumAge = 30 * 86_400
-        let plan = RetentionPlan(
-            versions, lifecycle, pinned: [], policy: policy, now: 100 * 86_400)
+        let plan = RetentionPlan(versions, lifecycle, pinned: [], policy: policy, now: 100 * 86_400)
         expect(plan.retired.map(\.version), equals: retired)
     }
 }

@@ -113,17 +113,13 @@ import Testing
         try versions.activate("5")
         try expect(
             reasons(keep: 1),
-            equals: [
-                "5: it is current", "4: it is the newest besides those that are needed",
-            ])
+            equals: ["5: it is current", "4: it is the newest besides those that are needed"])
         let besides = "3: it is one of the newest 2 besides those that are needed"
         try expect(reasons(keep: 2).last, equals: besides)
         try versions.activate("4")
         try expect(
             reasons(keep: 2),
-            equals: [
-                "5: it is one of the newest 2", "4: it is current", besides,
-            ])
+            equals: ["5: it is one of the newest 2", "4: it is current", besides])
         // What may still be arriving is newer than what is whole.
         try versions.register(makeManifest("6", ["own": "not here"], ordinal: 0))
         try expect(

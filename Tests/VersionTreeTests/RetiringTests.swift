@@ -59,10 +59,7 @@ import Testing
         ), (.protected, "unprotect it first (castree unprotect it)"),
         (.wayBack, "confirm version other first (castree lifecycle shows the token)"),
         (.embedded, "adopt a newer one first (castree adopt)"),
-        (
-            .lastKnownGood,
-            "start another one and confirm it first (castree boot, castree confirm)"
-        ),
+        (.lastKnownGood, "start another one and confirm it first (castree boot, castree confirm)"),
     ]
 
     @Test func `each reason to refuse comes with what ends it`() throws {

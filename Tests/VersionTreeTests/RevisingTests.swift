@@ -15,9 +15,7 @@ import Testing
             byteCount: Int64(text.utf8.count))
     }
 
-    private func manifest(
-        _ entries: [Manifest.Entry], _ version: String = "1"
-    ) throws -> Manifest {
+    private func manifest(_ entries: [Manifest.Entry], _ version: String = "1") throws -> Manifest {
         try Manifest(version: VersionName(version), ordinal: 0, createdAt: 0, entries: entries)
     }
 

@@ -53,8 +53,7 @@ import VersionTree
     private static func told(
         _ kind: String, isWritable: Bool = true, fileSystem: UInt64 = 1, number: UInt64 = 1
     ) -> MountStatus {
-        MountStatus(
-            kind: kind, isWritable: isWritable, fileSystem: fileSystem, number: number)
+        MountStatus(kind: kind, isWritable: isWritable, fileSystem: fileSystem, number: number)
     }
 
     /// A store, a source that is old enough to be believed, and a name of a boot.
@@ -133,11 +132,9 @@ import VersionTree
 
     @Test func `never believes a change time that no clock has stamped`() throws {
         var scene = try Scene()
-        let whole = Ground(
-            mount: Self.told("ext4"), changedAt: 1_600_000_000 * 1_000_000_000)
+        let whole = Ground(mount: Self.told("ext4"), changedAt: 1_600_000_000 * 1_000_000_000)
         for _ in 0..<2 { try expect(scene.reads(whole), equals: 1) }
-        let fine = Ground(
-            mount: Self.told("ext4"), changedAt: 1_600_000_000 * 1_000_000_000 + 1)
+        let fine = Ground(mount: Self.told("ext4"), changedAt: 1_600_000_000 * 1_000_000_000 + 1)
         try expect(scene.reads(fine), equals: 1)
         try expect(scene.reads(fine), equals: 0)
     }

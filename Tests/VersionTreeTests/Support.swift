@@ -153,9 +153,7 @@ extension TemporaryStore {
     }
 
     /// Expects that a check finds nothing.
-    func expectClean(
-        deep: Bool = true, sourceLocation: SourceLocation = #_sourceLocation
-    ) throws {
+    func expectClean(deep: Bool = true, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let found = try reopened().check(CheckOptions(isDeep: deep)).findings
         #expect(found == [], sourceLocation: sourceLocation)
     }

@@ -39,8 +39,7 @@ import Testing
 
     private func shown(_ temporary: TemporaryStore) throws -> [String] {
         try ["1/a", "2/js/a"].map {
-            try String(
-                decoding: Damage.contents("\(temporary.path)/versions/\($0)"), as: UTF8.self)
+            try String(decoding: Damage.contents("\(temporary.path)/versions/\($0)"), as: UTF8.self)
         }
     }
 
@@ -100,8 +99,7 @@ import Testing
             let versions = try temporary.reopened()
             try go(how, versions)
             try expect(versions.lifecycle().current, equals: version)
-            try expect(
-                shown(temporary)[version == "1" ? 0 : 1], equals: Self.right, "\(how)")
+            try expect(shown(temporary)[version == "1" ? 0 : 1], equals: Self.right, "\(how)")
             try expect(temporary.reopened().evidentFindings(), equals: [], "\(how)")
         }
     }

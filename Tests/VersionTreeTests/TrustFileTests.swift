@@ -71,9 +71,7 @@ import Testing
         try put(other)
         try expect(
             temporary.versions.trust().origins.map(\.places),
-            equals: [
-                ["https://a.example"], ["https://c.example"], ["http://b.example"],
-            ])
+            equals: [["https://a.example"], ["https://c.example"], ["http://b.example"]])
         // One that nobody could find any more goes.
         try put(origin(["https://a.example", "https://c.example"]))
         try expect(temporary.reopened().trust().origins.count, equals: 2)
@@ -191,8 +189,7 @@ import Testing
                 try trust.put(origin(["https://b.example"]))
             }
         }
-        try expect(
-            temporary.reopened().evidentFindings().map(\.kind).contains(.damagedTrust))
+        try expect(temporary.reopened().evidentFindings().map(\.kind).contains(.damagedTrust))
         for repairing in [false, true] {
             let findings = try temporary.reopened().check(repairing: repairing).findings
             let lost = try require(findings.first { $0.kind == .damagedTrust })

@@ -76,8 +76,7 @@ import Testing
     }
 
     private func expectRight(_ name: String, _ temporary: TemporaryStore, _ what: String) throws {
-        try expect(
-            temporary.shown(), equals: files(name), "\(what)")
+        try expect(temporary.shown(), equals: files(name), "\(what)")
     }
 
     @Test(arguments: losses)

@@ -11,9 +11,7 @@ import VersionTree
     private let script = "#!/bin/sh\nexit 0\n"
 
     /// Versions that show `tool` as executable, or as a plain file with the same bytes.
-    private func add(
-        _ name: String, executable: Bool, to temporary: TemporaryStore
-    ) throws {
+    private func add(_ name: String, executable: Bool, to temporary: TemporaryStore) throws {
         let source = temporary.directory.appending("source-\(name)")
         try writeFile(source + "/tool", script, mode: executable ? 0o755 : 0o644)
         try writeFile(source + "/page", "page \(name)")
@@ -125,9 +123,7 @@ import VersionTree
     // Between the look at a twin and the link to it, another process retires the last version that used it.
     // With `meanwhile`, somebody else makes it again before this looks why it could not link.
     @Test(arguments: ["materialize", "checkout", "add"], [false, true])
-    func `is made again for who was about to link to it`(
-        _ verb: String, meanwhile: Bool
-    ) throws {
+    func `is made again for who was about to link to it`(_ verb: String, meanwhile: Bool) throws {
         let temporary = try TemporaryStore()
         try add("1", executable: true, to: temporary)
         try add("2", executable: true, to: temporary)

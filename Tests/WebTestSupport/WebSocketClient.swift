@@ -19,9 +19,7 @@ package struct WebSocketClient {
         takeOutput()
     }
 
-    package mutating func receive(
-        _ bytes: [UInt8], now: Duration
-    ) -> [WebSocketConnection.Event] {
+    package mutating func receive(_ bytes: [UInt8], now: Duration) -> [WebSocketConnection.Event] {
         let events = socket.receive(receiving.masked(bytes), now: now)
         takeOutput()
         return events

@@ -41,9 +41,7 @@ import Testing
             content: .twin(try address(2), byteCount: 10))
         return try ComposedArchive(
             [member("ü"), run, ZipMember(path: "a.txt", bytes: hello)],
-            contents: [
-                address(1): [], address(2): [0x01, 0x05, 0x00, 0xfa, 0xff] + hello,
-            ])
+            contents: [address(1): [], address(2): [0x01, 0x05, 0x00, 0xfa, 0xff] + hello])
     }
 
     @Test func `has the bytes that the specification gives, for ever`() throws {
@@ -131,9 +129,7 @@ import Testing
         try expect(
             !isRefused([Self.member("a", byteCount: most, content: .twin(twin, byteCount: 5))]))
         try expect(
-            isRefused([
-                Self.member("a", byteCount: most + 1, content: .twin(twin, byteCount: 5))
-            ]))
+            isRefused([Self.member("a", byteCount: most + 1, content: .twin(twin, byteCount: 5))]))
         let half = most / 2
         try expect(
             !isRefused([

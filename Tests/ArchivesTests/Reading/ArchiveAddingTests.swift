@@ -79,8 +79,7 @@ import VersionTree
             let again = try temporary.reopened()
             let names = try again.versions().map(\.version)
             // What was acknowledged is there, and nothing half.
-            expect(
-                names == ["2"] || names == [] && error != nil, "\(position): \(names)\n\(trace)")
+            expect(names == ["2"] || names == [] && error != nil, "\(position): \(names)\n\(trace)")
             try again.add(archive: path, version: "2")
             try expect(
                 again.versions().map(\.state), equals: [.materialized], "\(position)\n\(trace)")

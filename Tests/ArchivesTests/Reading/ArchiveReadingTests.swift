@@ -19,9 +19,7 @@ import VersionTree
             .pax(("path", Array("Übergröße/日本語.txt".utf8))), .init("x", "long"), .init("empty", "")
         ).bytes()
     }()
-    static let tree = [
-        "bin/run": "x#!", "group": "g", "Übergröße/日本語.txt": "long", "empty": "",
-    ]
+    static let tree = ["bin/run": "x#!", "group": "g", "Übergröße/日本語.txt": "long", "empty": ""]
 
     @Test func `gives its files and their executable bits, in every format`() throws {
         var run = ForeignZip.Entry("bin/run", "#!", mode: 0o100700)

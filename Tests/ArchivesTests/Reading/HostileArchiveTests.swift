@@ -50,8 +50,7 @@ import VersionTree
             let shown = name.contains("\\") ? "evil" : name
             try expectRefusal([ForeignZip.Entry(name)], naming: shown, why, code: .badPath)
             let long = ForeignTar.Entry.pax(("path", Array(name.utf8)))
-            try expectRefusal(
-                [long, ForeignTar.Entry("x")], naming: shown, why, code: .badPath)
+            try expectRefusal([long, ForeignTar.Entry("x")], naming: shown, why, code: .badPath)
         }
         try expectRefusal(
             [ForeignTar.Entry("../evil")], naming: "../evil", "\"..\"", code: .badPath)
@@ -160,8 +159,7 @@ import VersionTree
             (["a/b/", "a"], "\"a\""),
         ]
         for (names, name) in lists {
-            try expectRefusal(
-                names.map { ForeignZip.Entry($0, "", mode: 0) }, naming: name, "")
+            try expectRefusal(names.map { ForeignZip.Entry($0, "", mode: 0) }, naming: name, "")
             try expectRefusal(
                 names.map { ForeignTar.Entry($0, "", type: $0.hasSuffix("/") ? "5" : "0") },
                 naming: name, "")
@@ -243,8 +241,7 @@ import VersionTree
             }
             try expectRefusal(broken, naming: "\"broken\"", "differ")
         }
-        try expectRefusal(
-            entry { ($0.flags, $0.localByteCount) = (8, .max) }, naming: "a.zip", "")
+        try expectRefusal(entry { ($0.flags, $0.localByteCount) = (8, .max) }, naming: "a.zip", "")
         try expectRefusal(
             entry {
                 ($0.flags, $0.localFlags) = (8, 0)

@@ -82,8 +82,7 @@ import VersionTree
     ) throws -> [Set<String>] {
         let lists = place.directory.appending(path: ".lists")
         try FileManager.default.createDirectory(at: lists, withIntermediateDirectories: true)
-        try Data(paths.joined(separator: "\0").utf8 + [0]).write(
-            to: lists.appending(path: "asked"))
+        try Data(paths.joined(separator: "\0").utf8 + [0]).write(to: lists.appending(path: "asked"))
         var script = ""
         for (number, files) in sets.enumerated() {
             for (step, (directory, lines)) in files.enumerated() {
@@ -145,8 +144,7 @@ import VersionTree
                 directories.insert(above)
             }
         }
-        try place.write(
-            Dictionary(uniqueKeysWithValues: files.map { ($0, "") }), to: "")
+        try place.write(Dictionary(uniqueKeysWithValues: files.map { ($0, "") }), to: "")
         let made = try Running(
             .shell, ["-c", "git init -q ."], in: place.directory,
             environment: ["PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent"]

@@ -43,9 +43,7 @@ import VersionTree
         `is version control unless a pattern names it, and a .castreeignore, which says nothing here`()
         throws
     {
-        let all = [
-            ("a", "1"), (".git/HEAD", "ref"), ("sub/.git", "1"), (".castreeignore", "a"),
-        ]
+        let all = [("a", "1"), (".git/HEAD", "ref"), ("sub/.git", "1"), (".castreeignore", "a")]
         try expect(Set(files(all).keys), equals: ["a"])
         try expect(
             Set(files(all) { $0.excluded = ["!.git", "!.castreeignore"] }.keys),

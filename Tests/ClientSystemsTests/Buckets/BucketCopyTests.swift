@@ -117,8 +117,7 @@ import VersionTree
             }
             // Until it is whole, it offers nothing: no pointer stands before the log does.
             let there = world.store.files
-            expect(
-                there["channels/stable.json"] == nil || there["log/0000000001.json"] != nil)
+            expect(there["channels/stable.json"] == nil || there["log/0000000001.json"] != nil)
             _ = try copy(source, to: world)
             try expectWhole(world, of: source)
         }

@@ -166,8 +166,7 @@ import VersionTree
         let configuration = ClientConfiguration(
             .hotUpdater, baseURL: "https://u.example.org",
             deployments: ["ios/production": .stable])
-        let telling = ClientTelling(
-            rules: [HotUpdater.self], signers: [.hotUpdater: Signer()])
+        let telling = ClientTelling(rules: [HotUpdater.self], signers: [.hotUpdater: Signer()])
         _ = try telling.enable(configuration, by: publisher, with: world.versions)
         let offer = try require(try world.history(.hotUpdater).offers.last)
         let document = try require(offer.documents.first)

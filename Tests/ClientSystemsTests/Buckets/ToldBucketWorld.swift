@@ -271,9 +271,7 @@ final class ToldBucketWorld: Sendable {
     }
 
     /// The facts of a release and all twins, where they should stand.
-    private static func keys(
-        of release: Object, _ files: [String: ModelStore.File]
-    ) -> [String] {
+    private static func keys(of release: Object, _ files: [String: ModelStore.File]) -> [String] {
         guard let address = release["facts"] as? String else { return [] }
         let epoch = release["factsEpoch"] as? Int ?? 0
         let key = root(epoch) + "facts/\(address).json"

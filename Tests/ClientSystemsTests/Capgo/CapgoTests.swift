@@ -103,9 +103,7 @@ import VersionTree
             ("6.25.4", true), ("7.0.0", false), ("7.0.36", false), ("7.0.37", true),
             ("7.1.0", true), ("8.51.16", true), ("10.0.0", true), ("", true), ("unknown", true),
         ] {
-            let text = try answer(
-                Self.request(["plugin_version": "\"\(plugin)\""]), origin
-            ).text
+            let text = try answer(Self.request(["plugin_version": "\"\(plugin)\""]), origin).text
             let said = try JSONValue.parse(Array(text.utf8))
             expect(said["url"]?.asString?.hasSuffix("\(version.content).zip"), equals: true)
             expect(said["checksum"]?.asString, equals: (isModern ? archive : ""), "\(plugin)")
@@ -170,9 +168,7 @@ import VersionTree
             try Capgo.answer(ClientRequest(method, path), Self.configuration, origin)?.status
         }
         try expect(
-            answer(ClientRequest("POST", "/for/capgo/stats"), origin) == (
-                200, #"{"status":"ok"}"#
-            ))
+            answer(ClientRequest("POST", "/for/capgo/stats"), origin) == (200, #"{"status":"ok"}"#))
         for method in ["GET", "POST", "PUT", "DELETE"] {
             let (code, text) = try answer(ClientRequest(method, "/for/capgo/channel_self"), origin)
             let body = try JSONValue.parse(Array(text.utf8))
@@ -334,8 +330,7 @@ import VersionTree
         let second = try origin.add("1.0.0", ["index.html": "y"])
         try origin.publish(.version(first), now: 1, for: Capgo.self, Self.configuration)
         let error = #expect(throws: StoreError.self) {
-            try origin.publish(
-                .version(second), now: 2, for: Capgo.self, Self.configuration)
+            try origin.publish(.version(second), now: 2, for: Capgo.self, Self.configuration)
         }
         expect(error?.message.contains("under another name"), equals: true)
     }

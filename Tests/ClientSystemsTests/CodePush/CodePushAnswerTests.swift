@@ -22,8 +22,7 @@ import VersionTree
         let query =
             "deployment_key=KEY&app_version=1.0.0&package_hash=\(old.packageHash ?? "")"
             + "&is_companion=&label=v1&client_unique_id=dev-1"
-        let answer = try require(
-            try model.answer(ClientRequest(Self.path, query: query)))
+        let answer = try require(try model.answer(ClientRequest(Self.path, query: query)))
         expect(answer.status, equals: 200)
         expect(answer.field("content-type"), equals: "application/json")
         let url = "https://u.example.org/for/codepush/archives/\(content).from.\(base).zip"

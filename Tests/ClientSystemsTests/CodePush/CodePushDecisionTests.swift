@@ -323,8 +323,7 @@ import VersionTree
                                 values["label"] =
                                     count % 2 == 0 ? running.map { "v\($0 + 1)" } : nil
                                 count += 1
-                                let told = told(
-                                    .decide(try CodePushCheck(values), in: channel))
+                                let told = told(.decide(try CodePushCheck(values), in: channel))
                                 let wanted = oracle(
                                     history, version: version, running: running,
                                     isSelected: isSelected)

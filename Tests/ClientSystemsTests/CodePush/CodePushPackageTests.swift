@@ -35,8 +35,7 @@ import VersionTree
         lines.sort { Array($0.utf16).lexicographicallyPrecedes(Array($1.utf16)) }
         expect(lines[1].contains("\u{1F600}"))
         let text = "[" + lines.map { "\"\($0)\"" }.joined(separator: ",") + "]"
-        try expect(
-            hash(files, folder: "www"), equals: SHA.hex(text))
+        try expect(hash(files, folder: "www"), equals: SHA.hex(text))
     }
 
     @Test func `Microsoft's own constants come out where the folder is left off`() throws {
@@ -218,8 +217,7 @@ import VersionTree
         let old = try origin.add("1", ["run": "x"])
         let new = try origin.add("2", ["run": "x"], executables: ["run"])
         let base = CodePushPackage(try require(origin.contents[old.content]), folder: "CodePush")
-        let package = CodePushPackage(
-            try require(origin.contents[new.content]), folder: "CodePush")
+        let package = CodePushPackage(try require(origin.contents[new.content]), folder: "CodePush")
         let difference = try package.difference(from: base)
         let members = try require(difference).members
         expect(members.map(\.path), equals: ["CodePush/run", "hotcodepush.json"])
@@ -230,9 +228,7 @@ import VersionTree
         var origin = ModelOrigin()
         let version = try origin.add("1", ["a": "aaaa", "empty": ""])
         var content = try require(origin.contents[version.content])
-        let (address, twin) = (
-            try ObjectID(of: Array("aaaa".utf8)), try ObjectID(of: [1])
-        )
+        let (address, twin) = (try ObjectID(of: Array("aaaa".utf8)), try ObjectID(of: [1]))
         content.facts = ContentFacts([
             ObjectFacts(
                 address: address, byteCount: 4, crc32: 7, md5: "",
@@ -259,8 +255,7 @@ import VersionTree
             expect(CodePushRollout.bucket(of: text), equals: bucket)
         }
         func selects(_ client: String?, _ perMille: Int) -> Bool {
-            CodePushRollout.selects(
-                client, Rollout(perMille: perMille, salt: "s"), label: "v22")
+            CodePushRollout.selects(client, Rollout(perMille: perMille, salt: "s"), label: "v22")
         }
         expect(!selects("abc", 79) && selects("abc", 80) && selects("abc", 89))
         expect(!selects(nil, 999) && selects(nil, 1000) && !selects("abc", 9))
@@ -286,8 +281,7 @@ import VersionTree
         }
         try expect(decoded(parts[0]), equals: #"{"alg":"RS256","typ":"JWT"}"#)
         let hash = try require(offer.packageHash)
-        try expect(
-            decoded(parts[1]), equals: #"{"claimVersion":"1.0.0","contentHash":"\#(hash)"}"#)
+        try expect(decoded(parts[1]), equals: #"{"claimVersion":"1.0.0","contentHash":"\#(hash)"}"#)
         try expect(decoded(parts[2]), equals: "key signs \(parts[0]).\(parts[1])")
         let first = try require(model.origin.histories.values.first?.offers.first)
         for query in ["", "&package_hash=\(first.packageHash ?? "")"] {
@@ -301,8 +295,7 @@ import VersionTree
         var other = CodePushModel()
         try other.publish("1")
         try other.publish("2", signer: ModelSigner(key: "other"))
-        try expect(
-            other.update()?["download_url"] != model.update()?["download_url"])
+        try expect(other.update()?["download_url"] != model.update()?["download_url"])
     }
 }
 

@@ -92,8 +92,7 @@ import VersionTree
         let listedAssets = try require(json["assets"] as? [[String: String]])
         let launch = try require(json["launchAsset"] as? [String: String])
         for asset in listedAssets + [launch] {
-            try expect(
-                origin.serves(asset["url"] ?? "", Expo.self, ExpoTree.configuration()))
+            try expect(origin.serves(asset["url"] ?? "", Expo.self, ExpoTree.configuration()))
         }
     }
 
@@ -113,8 +112,7 @@ import VersionTree
                 expect(asset[field]?.asString?.isEmpty, equals: false, "\(field)")
             }
             try expect(
-                origin.serves(
-                    asset["url"]?.asString ?? "", Expo.self, ExpoTree.configuration()))
+                origin.serves(asset["url"]?.asString ?? "", Expo.self, ExpoTree.configuration()))
         }
         // As the reference server has it.
         expect(assets[0]["fileExtension"]?.asString, equals: ".")

@@ -54,8 +54,7 @@ import VersionTree
     }
 
     private static func got(_ request: ClientRequest, _ origin: ModelOrigin) throws -> String {
-        let answer = try require(
-            try Expo.answer(request, ExpoTree.configuration(), origin))
+        let answer = try require(try Expo.answer(request, ExpoTree.configuration(), origin))
         guard answer.status == 200 else {
             expect(answer.body == .none || answer.status == 404)
             return "\(answer.status)"
@@ -225,8 +224,7 @@ import VersionTree
             "": "stable", "main": "stable", "beta": "beta",
         ])
         let version = try origin.add("1", ExpoTree.files("one"))
-        try origin.publish(
-            .version(version), now: 1, for: Expo.self, configuration)
+        try origin.publish(.version(version), now: 1, for: Expo.self, configuration)
         for (name, status) in [(nil, 200), ("", 200), ("main", 200), ("beta", 404), ("Main", 404)] {
             let answer = try Expo.answer(
                 ExpoTree.request(["expo-channel-name": name]), configuration, origin)
@@ -244,8 +242,7 @@ import VersionTree
             "expo-embedded-update-id": "a", "expo-current-update-id": "b",
             "expo-expect-signature": "sig, keyid=\"k\\\"1\"",
         ])
-        let answer = try require(
-            try Expo.answer(request, ExpoTree.configuration(), origin))
+        let answer = try require(try Expo.answer(request, ExpoTree.configuration(), origin))
         let parts = try require(ExpoTree.parts(answer, try origin.bytes(of: answer)))
         let body =
             #"{"type":"rollBackToEmbedded","parameters":{"commitTime":"2026-11-22T22:02:19.000Z"}}"#

@@ -50,9 +50,7 @@ import VersionTree
                 "--require runtimeVersion=VERSION"
             ),
             (with([:]), [Requirement(kind: "runtimeVersion", value: "2")], false, "that counts"),
-            (
-                with([:]), [runtime, Requirement(kind: "fingerprint", value: "2")], true, "are two"
-            ),
+            (with([:]), [runtime, Requirement(kind: "fingerprint", value: "2")], true, "are two"),
             (nil, [runtime, Requirement(kind: "fingerprint", value: "2")], true, "are two"),
             (with([:]), [Requirement(kind: "group", value: "testers")], true, "group testers"),
             (

@@ -17,12 +17,7 @@ import Testing
                     "alg": .string("rsa-v1_5-sha256"),
                 ]
             ),
-            (
-                "en=\"Applepie\", da=:w4ZibGV0w6ZydGU=:",
-                [
-                    "en": .string("Applepie"), "da": .other,
-                ]
-            ),
+            ("en=\"Applepie\", da=:w4ZibGV0w6ZydGU=:", ["en": .string("Applepie"), "da": .other]),
             (
                 "a=?0, b, c; foo=bar",
                 ["a": .boolean(false), "b": .boolean(true), "c": .boolean(true)]
@@ -30,9 +25,7 @@ import Testing
             ("rating=1.5, feelings=(joy sadness)", ["rating": .other, "feelings": .other]),
             (
                 "a=(1 2), b=3, c=4;aa=bb, d=(5 6);valid",
-                [
-                    "a": .other, "b": .other, "c": .other, "d": .other,
-                ]
+                ["a": .other, "b": .other, "c": .other, "d": .other]
             ),
             (
                 "a=-0,b=-999999999999999,c=999999999999.999",

@@ -125,8 +125,7 @@ import VersionTree
             }
 
             """
-        try expect(
-            model.bytes(at: told["manifestUrl"]?.asString), equals: Array(manifest.utf8))
+        try expect(model.bytes(at: told["manifestUrl"]?.asString), equals: Array(manifest.utf8))
         expect(told["manifestFileHash"]?.asString, equals: SHA.hex(manifest))
         guard case .archive(let archive) = try model.answer(at: told["fileUrl"]?.asString)?.body
         else {
@@ -136,9 +135,7 @@ import VersionTree
         let files = try model.origin.files(in: archive)
         expect(
             files.mapValues { String(decoding: $0, as: UTF8.self) },
-            equals: [
-                "manifest.json": manifest, "index.ios.bundle": "hello", "a\"ü/\u{7}.png": "b",
-            ])
+            equals: ["manifest.json": manifest, "index.ios.bundle": "hello", "a\"ü/\u{7}.png": "b"])
         let bytes = try model.origin.bytes(of: archive)
         expect(told["fileHash"]?.asString, equals: (try ObjectID(of: bytes)).description)
         expect(offer.archive?.byteCount, equals: Int64(bytes.count))
@@ -195,8 +192,7 @@ import VersionTree
         var ids: Set<String> = [id]
         ids.insert(try HotUpdater.id(0x01a2_0548_15e0, content, ["android/production"]))
         ids.insert(try HotUpdater.id(0x01a2_0548_15e0, content, ["ios/beta"]))
-        ids.insert(
-            try HotUpdater.id(0x01a2_0548_15e0, ObjectID(of: [2]), ["ios/production"]))
+        ids.insert(try HotUpdater.id(0x01a2_0548_15e0, ObjectID(of: [2]), ["ios/production"]))
         ids.insert(try HotUpdater.id(0x01a2_0548_15e1, content, ["ios/production"]))
         expect(ids.count, equals: 5)
         try expect(

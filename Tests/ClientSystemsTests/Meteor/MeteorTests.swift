@@ -106,8 +106,7 @@ import VersionTree
     /// An origin with versions of a store, published for Meteor's clients.
     private struct Published: ClientOrigin {
         var offered = ClientChannel(
-            ChannelPointer(
-                channel: .stable, sequence: 0, createdAt: 0, releases: []),
+            ChannelPointer(channel: .stable, sequence: 0, createdAt: 0, releases: []),
             ClientHistory(.meteor, .stable))
         var history = ClientHistory(.meteor, .stable)
         var pointer = ChannelPointer(channel: .stable, sequence: 0, createdAt: 0, releases: [])
@@ -145,8 +144,7 @@ import VersionTree
             other.documents[0].address = try ObjectID(of: [1])
             renamed.documents[0].id = "another version"
             for (offer, isOwn) in [(offer, true), (other, false), (renamed, false)] {
-                let forgery = try Meteor.forgery(
-                    in: offer, of: release, reading: { _ in nil })
+                let forgery = try Meteor.forgery(in: offer, of: release, reading: { _ in nil })
                 expect((forgery == nil), equals: isOwn)
             }
         }

@@ -67,8 +67,7 @@ import VersionTree
 
     private func reader(_ baseURL: String? = nil) throws -> OriginReader {
         let trusted = try SigningKey(file: key).verificationKey
-        return OriginReader(
-            try place.reader, trust: try OriginTrust([trusted]), baseURL: baseURL)
+        return OriginReader(try place.reader, trust: try OriginTrust([trusted]), baseURL: baseURL)
     }
 
     private func expectAnswers(_ reader: OriginReader, _ count: Int, _ what: String) throws {
@@ -198,10 +197,7 @@ import VersionTree
                     }
                 }
             ),
-            (
-                "no document", .expo, nil,
-                { try forge(.expo) { offer, _ in offer.documents = [] } }
-            ),
+            ("no document", .expo, nil, { try forge(.expo) { offer, _ in offer.documents = [] } }),
             (
                 "URLs of a stranger's, which the configuration names, too", .expo,
                 ExpoTree.baseURL,

@@ -246,9 +246,7 @@ import VersionTree
         expect(again.outcomes.isEmpty)
         expect(place.notices.all.count { $0.contains("refused.txt") }, equals: 1)
         let told = try place.clients()
-        expect(
-            code { try place.telling([.chcp]).check(.stable, in: told) },
-            equals: .notOffered)
+        expect(code { try place.telling([.chcp]).check(.stable, in: told) }, equals: .notOffered)
     }
 
     private struct Signer: ClientSigner {

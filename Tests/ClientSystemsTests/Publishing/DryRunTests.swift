@@ -23,8 +23,7 @@ import VersionTree
         let telling = place.telling()
         let plan = try place.publisher().plan("2", of: place.versions)
         let reader = try place.reader
-        let planned = try telling.outcomes(
-            of: plan, place.versions, by: place.publisher().draft())
+        let planned = try telling.outcomes(of: plan, place.versions, by: place.publisher().draft())
         try expect(place.published(), equals: files)
         let done = try place.publisher(telling).publish("2", of: place.versions)
         expect(done.plan?.facts == plan.facts && done.pointer == plan.pointer)

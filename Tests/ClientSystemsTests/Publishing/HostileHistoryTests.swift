@@ -73,9 +73,7 @@ import VersionTree
 
     private let place: TellingPlace
     private let sound: [ClientSystem: ClientHistory]
-    private static let rules: [any ClientFeed.Type] = [
-        CodePush.self, TimedFeed.self,
-    ]
+    private static let rules: [any ClientFeed.Type] = [CodePush.self, TimedFeed.self]
 
     init() throws {
         place = try TellingPlace()
@@ -105,8 +103,7 @@ import VersionTree
                 let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
                 _ = try place.publisher(telling).collect(retention)
             case .enable:
-                try telling.enable(
-                    TellingPlace.configuration(system), by: place.publisher(telling))
+                try telling.enable(TellingPlace.configuration(system), by: place.publisher(telling))
             case .disable: _ = try telling.disable(system, by: place.publisher(telling).engine())
             }
         }

@@ -16,8 +16,7 @@ import VersionTree
         let offer = try origin.publish(
             .version(version), now: 1000, for: Feed.self, configuration,
             signer: ModelSigner())
-        let plain = try origin.publish(
-            .version(version), now: 2000, for: Feed.self, configuration)
+        let plain = try origin.publish(.version(version), now: 2000, for: Feed.self, configuration)
         let objects = origin.objects
         var failures: [String] = []
         for (offer, key, wanted) in [
@@ -40,8 +39,7 @@ import VersionTree
                     ClientConfiguration(
                         .hotUpdater, baseURL: "https://h",
                         deployments: ["ios/production": .stable]), files)
-                + failures(
-                    Expo.self, ExpoTree.configuration(), ExpoTree.files("script")),
+                + failures(Expo.self, ExpoTree.configuration(), ExpoTree.files("script")),
             equals: [])
     }
 }

@@ -33,8 +33,7 @@ import VersionTree
         testDescription: "enable",
         run: { place, publisher in
             for system in [ClientSystem.codePush, .expo] {
-                try place.telling().enable(
-                    TellingPlace.configuration(system), by: publisher)
+                try place.telling().enable(TellingPlace.configuration(system), by: publisher)
             }
         }, before: ["1"], after: ["1"])
     static let collect = Verb(

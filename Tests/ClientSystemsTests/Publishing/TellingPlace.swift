@@ -22,9 +22,7 @@ struct TellingPlace {
             "index.html": "<h1>one</h1>", "js/app.js": Self.text(1), "empty": "",
             "tools/serve": "#! /bin/sh\n",
         ],
-        "2": [
-            "index.html": "<h1>two</h1>", "js/app.js": Self.text(1), "large": Self.text(3000),
-        ],
+        "2": ["index.html": "<h1>two</h1>", "js/app.js": Self.text(1), "large": Self.text(3000)],
         "3": ["index.html": "<h1>three</h1>", "js/app.js": Self.text(2)],
         "refused": ["refused.txt": "no"],
         "lossy": ["lossy.txt": "half"],
@@ -81,8 +79,7 @@ struct TellingPlace {
     }
 
     static func configuration(_ system: ClientSystem) -> ClientConfiguration {
-        ClientConfiguration(
-            system, baseURL: "https://u.example.org", deployments: ["key": .stable])
+        ClientConfiguration(system, baseURL: "https://u.example.org", deployments: ["key": .stable])
     }
 
     func enable(_ systems: ClientSystem..., on fileSystem: any FileSystem = POSIXFileSystem())

@@ -26,8 +26,7 @@ import VersionTree
         let retention = OriginRetention(releaseCount: 1, graceSeconds: 3600)
         let all = try place.published().keys.filter { $0.hasPrefix("deflated/") }.count
         for _ in 0..<3 { _ = try place.publisher().collect(retention) }
-        try expect(
-            place.published().keys.filter { $0.hasPrefix("deflated/") }.count, equals: all)
+        try expect(place.published().keys.filter { $0.hasPrefix("deflated/") }.count, equals: all)
         _ = try place.publisher().collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
         try expect(place.channel(.codePush).live.count, equals: 1)
         try expect(place.channel(.expo).live.count, equals: 1)

@@ -60,16 +60,12 @@ enum Budget {
     /// One answer of a server that has given it before: everything is in memory, one call sends it.
     ///
     /// It has a connection of its own. The second receipt, which may come later, is that connection's end.
-    static let smallAnswer: Counts = [
-        .receipts: 2, .sends: 1,
-    ]
+    static let smallAnswer: Counts = [.receipts: 2, .sends: 1]
 
     /// One answer of `origin serve` to a client of CodePush, where two systems are enabled.
     ///
     /// It looks whether the directory, the configuration, the pointer and the history are those that it knows: a call each.
-    static let clientAnswer: Counts = [
-        .stats: 4, .receipts: 2, .sends: 1,
-    ]
+    static let clientAnswer: Counts = [.stats: 4, .receipts: 2, .sends: 1]
 
     /// Says which kinds are beyond the budget, and where the budget has become too large to guard anything.
     ///

@@ -160,8 +160,7 @@ import Testing
                     "origin", "enable", "site", system, "--base-url", "http://u.example.org",
                     "--deployment", deployment)
             }
-            let server = try Served(
-                origin: "site", place, environment: counter.environment)
+            let server = try Served(origin: "site", place, environment: counter.environment)
             func get() throws {
                 let answer = try server.get(
                     "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0", [:])

@@ -118,8 +118,7 @@ final class KioskPage {
 
     /// Posts as the script does: the status, and what is said.
     func post(_ wish: String) throws -> (status: Int, body: String) {
-        let answer = try served.post(
-            "/_castree/\(wish)?session=\(session)", "", ["Cookie": cookie])
+        let answer = try served.post("/_castree/\(wish)?session=\(session)", "", ["Cookie": cookie])
         return (answer.status, answer.body)
     }
 

@@ -66,9 +66,7 @@ private func verdict(_ bytes: [UInt8], pieces: Int) throws -> Verdict {
     return .needMore
 }
 
-private func facts(
-    _ head: UpstreamHead, _ bytes: [UInt8], _ consumed: Int
-) throws -> HeadFacts {
+private func facts(_ head: UpstreamHead, _ bytes: [UInt8], _ consumed: Int) throws -> HeadFacts {
     try hold((100...599).contains(head.status), "the status \(head.status)")
     try hold(head.minorVersion == 0 || head.minorVersion == 1, "another version")
     try hold(head.fields.count <= UpstreamHeadParser.fieldLimit, "fields over their limit")

@@ -41,8 +41,7 @@ extension FuzzTarget {
     ) { input in
         let history: ClientHistory
         do throws(StoreError) {
-            history = try ClientHistory(
-                parsing: input, of: try ChannelName("stable"), .codePush)
+            history = try ClientHistory(parsing: input, of: try ChannelName("stable"), .codePush)
         } catch {
             try hold([.badClients, .unsupportedFormat].contains(error.code), "\(error.code)")
             return

@@ -9,18 +9,14 @@ import WebTestSupport
 extension FuzzTarget {
     /// What a connection tells and sends, given bytes so many at a time.
     typealias FrameReading =
-        @Sendable (ArraySlice<UInt8>, Int) -> (
-            events: [WebSocketConnection.Event], sent: [UInt8]
-        )
+        @Sendable (ArraySlice<UInt8>, Int) -> (events: [WebSocketConnection.Event], sent: [UInt8])
 
     static let frames = frames { readFrames($0, pieces: $1) }
 
     static func frames(_ reading: @escaping FrameReading) -> FuzzTarget {
         FuzzTarget(
             name: "frames",
-            words: [
-                "\u{1}", "\u{2}", "\u{8}", "\u{9}", "\u{0}\u{0}\u{0}\u{0}", "~", "\u{7f}",
-            ]
+            words: ["\u{1}", "\u{2}", "\u{8}", "\u{9}", "\u{0}\u{0}\u{0}\u{0}", "~", "\u{7f}"]
         ) { try checkFrames($0, reading) }
     }
 

@@ -34,8 +34,7 @@ extension FuzzTarget {
         let written = pointer.serialized()
         let again = try ChannelPointer(parsing: written, of: channel)
         try hold(again.serialized() == written, "another pointer when it is written and read")
-        try hold(
-            pointer.isSigned == false || written == input, "a signed pointer in two spellings")
+        try hold(pointer.isSigned == false || written == input, "a signed pointer in two spellings")
         if try signer.judge(pointer).objection == nil {
             try hold(try isSample(pointer.signedBytes), "a signature of something else")
         }
@@ -81,8 +80,7 @@ extension FuzzTarget {
             return
         }
         try hold(file.serialized() == input, "a trust in two spellings")
-        try hold(
-            1...file.trusted.keys.count ~= file.trusted.threshold, "a threshold out of reach")
+        try hold(1...file.trusted.keys.count ~= file.trusted.threshold, "a threshold out of reach")
         let origin = String(repeating: "0c", count: 16)
         do throws(StoreError) {
             try file.check(follows: try signer, 1, of: origin)
@@ -133,8 +131,7 @@ extension FuzzTarget {
         do throws(StoreError) {
             entry = try LogEntry(parsing: input, number: 9)
         } catch {
-            try hold(
-                [.damagedOrigin, .unsupportedFormat].contains(error.code), "\(error.code)")
+            try hold([.damagedOrigin, .unsupportedFormat].contains(error.code), "\(error.code)")
             return
         }
         try hold(1...9 ~= entry.keptFrom && 0...9 ~= entry.prunedAt, "a later entry is named")

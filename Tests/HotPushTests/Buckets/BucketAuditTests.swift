@@ -121,13 +121,10 @@ import VersionTree
                     [UInt8](repeating: 32, count: 2 << 20)
                 }
             case .copiedEntry:
-                let author = try require(
-                    try OriginLog(audited.storage()).entry(2)?.author)
-                let other = try require(
-                    try OriginLog(audited.storage()).entry(3)?.author)
+                let author = try require(try OriginLog(audited.storage()).entry(2)?.author)
+                let other = try require(try OriginLog(audited.storage()).entry(3)?.author)
                 return try set("log/0000000003.json") {
-                    Array(
-                        String(decoding: $0, as: UTF8.self).replacing(other, with: author).utf8)
+                    Array(String(decoding: $0, as: UTF8.self).replacing(other, with: author).utf8)
                 }
             }
         }
@@ -216,8 +213,7 @@ import VersionTree
     func `says what a gap of any size lacks`(_ kind: OriginPlace) throws {
         let audited = try AuditedWorld(in: kind)
         let count = audited.entryCount
-        try audited.set(
-            "log/9999999998.json", audited.bytes(OriginLayout.logEntry(Int64(count))))
+        try audited.set("log/9999999998.json", audited.bytes(OriginLayout.logEntry(Int64(count))))
         let report = try audited.audit()
         expect(
             report.findings.contains {

@@ -20,8 +20,7 @@ import VersionTree
         let release = try require(pointers[channel]?.releases.first)
         let version = try require(release.version)
         let published = try require(release.delivery)
-        let reader = PackReader(
-            file: { world.store.files[$0]?.bytes }, store: world.versions.store)
+        let reader = PackReader(file: { world.store.files[$0]?.bytes }, store: world.versions.store)
         let delivery = try reader.delivery(of: version, published)
         for pack in delivery.packs {
             var base: Manifest?

@@ -20,9 +20,7 @@ import VersionTree
         let named = audited.files.filter { OriginKey(path: $0.key) != nil }
         // What stands in epochs; scratch, which goes with the garbage, has none.
         let parts = [usage.offered, usage.inGrace, usage.waiting] + Array(usage.garbage.values)
-        let kinds = [
-            usage.objects, usage.manifests, usage.places, usage.packs, usage.deliveries,
-        ]
+        let kinds = [usage.objects, usage.manifests, usage.places, usage.packs, usage.deliveries]
         for figures in [parts, kinds] {
             expect(figures.reduce(0) { $0 + $1.count }, equals: named.count)
             expect(
@@ -69,8 +67,7 @@ import VersionTree
         let audited = try AuditedWorld(in: kind)
         try audited.set("channels/stable.json", nil)
         let all = try OriginChannels(audited.storage()).offered()
-        expect(
-            all.reason == nil && all.pointers.map(\.channel.description) == ["beta", "stable"])
+        expect(all.reason == nil && all.pointers.map(\.channel.description) == ["beta", "stable"])
         expect(
             all.pointers[1].releases.compactMap { $0.version?.name.description },
             equals: ["5", "4"])

@@ -167,8 +167,7 @@ import VersionTree
         let names = try (0..<8).map { try ChannelName("c\($0)") }
         for name in names { try log.append([name: Array(0..<20)]) }
         let byteCount = try require(log.entries.first?.pointers[names[0]]).serialized().count
-        let enough = OriginLog(
-            ModelStorage(log.store), pointerByteCountMax: byteCount * 8 + 4_096)
+        let enough = OriginLog(ModelStorage(log.store), pointerByteCountMax: byteCount * 8 + 4_096)
         let state = try require(try enough.state(from: 0))
         expect(state.pointers.count, equals: 8)
         let small = OriginLog(ModelStorage(log.store), pointerByteCountMax: byteCount * 4)

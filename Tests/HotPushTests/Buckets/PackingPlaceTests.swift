@@ -143,8 +143,7 @@ import VersionTree
         let files = FileManager.default
         func make(_ digit: Character, daysAgo: Double, _ name: String? = nil) throws -> String {
             let path = "\(packing)/\(name ?? String(repeating: digit, count: 32))"
-            try files.createDirectory(
-                atPath: path + "/frames", withIntermediateDirectories: true)
+            try files.createDirectory(atPath: path + "/frames", withIntermediateDirectories: true)
             try Damage.overwriteOrCreate(path + "/packing", with: [])
             try Damage.overwriteOrCreate(path + "/frames/x", with: [1])
             try files.setAttributes(

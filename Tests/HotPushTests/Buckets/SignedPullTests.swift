@@ -45,8 +45,7 @@ import VersionTree
                 at: try BucketEndpoint(
                     bucket: "updates", endpoint: "http://store:9000", region: nil),
                 keys: keys, carrier: NoCarrier(), bucketOptions)
-            return Pull(
-                into: device.versions, over: SignedTransport(server, to: bucket), options)
+            return Pull(into: device.versions, over: SignedTransport(server, to: bucket), options)
         }
 
         /// All that a device keeps of what happened.

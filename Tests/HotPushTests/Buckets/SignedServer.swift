@@ -93,8 +93,7 @@ final class SignedServer: Transport {
         }
         let goesOn = part.isEmpty || part.withUnsafeBytes { client.receive(request.id, $0) }
         guard goesOn else { return client.end(request.id, .refused) }
-        client.end(
-            request.id, isCut ? .failed(TransferFailure(.broken, "cut")) : .finished)
+        client.end(request.id, isCut ? .failed(TransferFailure(.broken, "cut")) : .finished)
     }
 }
 

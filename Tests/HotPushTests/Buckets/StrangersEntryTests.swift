@@ -69,8 +69,7 @@ import VersionTree
         ].map { Forgery(name: $0, bytes: $1) }
         func add(_ name: String, _ document: JSONValue) {
             forgeries.append(
-                Forgery(
-                    name: name, bytes: JSONWriter.serialize(document, sortedKeys: true) + [10]))
+                Forgery(name: name, bytes: JSONWriter.serialize(document, sortedKeys: true) + [10]))
         }
         for withPointer in [false, true] {
             let whole = try honest(state, withPointer: withPointer)
@@ -80,8 +79,7 @@ import VersionTree
                     add("\(place) \(value)", whole.replacing(path[...], by: replacement))
                 }
                 if path.count == 1, let replacement = another[path[0]] {
-                    add(
-                        "\(place) of another", whole.replacing(path[...], by: replacement))
+                    add("\(place) of another", whole.replacing(path[...], by: replacement))
                 }
             }
             for key in ["clients", "configurations", "rows", "probe"] {
@@ -170,8 +168,7 @@ import VersionTree
             var entry = sound
             try change(&entry)
             return code {
-                try LogCommit.check(
-                    entry, state.number + 1, after: state.entry, of: world.bucket())
+                try LogCommit.check(entry, state.number + 1, after: state.entry, of: world.bucket())
             }
         }
         try expect(refused { _ in } == nil)

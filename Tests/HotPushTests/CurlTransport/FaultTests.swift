@@ -42,9 +42,7 @@ import Testing
 
     @Test(
         "whose connection ends before it begins may be tried again",
-        arguments: [
-            Fault.Ending.closed, .reset,
-        ])
+        arguments: [Fault.Ending.closed, .reset])
     func slammed(_ ending: Fault.Ending) throws {
         let origin = try origin()
         origin.slam(ending)
@@ -57,8 +55,7 @@ import Testing
 
     @Test func `that stalls ends as a time-out, after the bytes that came`() throws {
         let origin = try origin(.stall(after: 12_345))
-        let result = try fetch(
-            origin.url + "/f", .local.with { $0.stallTimeout = .seconds(1) })
+        let result = try fetch(origin.url + "/f", .local.with { $0.stallTimeout = .seconds(1) })
         expect(result.failure, equals: .timeout)
         expect(result.bytes, equals: Array(Self.bytes.prefix(12_345)))
         expect(result.message.contains("nothing came for 1 s"))
@@ -155,8 +152,7 @@ import Testing
     @Test func `whose encoding cannot be decoded ends as malformed`() throws {
         let origin = try FaultyOrigin()
         origin.always(
-            .raw(
-                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\nnot gzip!"))
+            .raw("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\nnot gzip!"))
         let result = try fetch(origin.url + "/f", .local) { $0.acceptsEncodings = true }
         expect(result.failure, equals: .malformed)
     }

@@ -108,8 +108,7 @@ import Testing
 
     @Test func `goes through a proxy that the options name`() throws {
         let proxy = try FaultyOrigin(["http://nobody.invalid/f": Content("by proxy")])
-        let result = try fetch(
-            "http://nobody.invalid/f", .local.with { $0.proxy = proxy.url })
+        let result = try fetch("http://nobody.invalid/f", .local.with { $0.proxy = proxy.url })
         expect(result.bytes, equals: Array("by proxy".utf8))
         expect(proxy.requests.first?.target, equals: "http://nobody.invalid/f")
     }

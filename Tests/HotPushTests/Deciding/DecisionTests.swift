@@ -131,8 +131,7 @@ import Testing
         lifecycle.ban("b", content: try require(content("b")), reason: "white page", at: 1)
         var versions: [String: UpdateStanding.Known] = [:]
         for (name, digit) in [("1", "1"), ("2", "2"), ("3", "3")] as [(String, Character)] {
-            versions[name] = .init(
-                content: try require(content(digit)), isComplete: name != "3")
+            versions[name] = .init(content: try require(content(digit)), isComplete: name != "3")
         }
         var standing = UpdateStanding(lifecycle: lifecycle, versions: versions)
         standing.device = "device-1"

@@ -9,8 +9,7 @@ import Testing
     private static func rival(
         order: Int64? = nil, isSame: Bool = false, isFit: Bool = true, wasEmbedded: Bool = false
     ) -> Rival {
-        Rival(
-            version: "p", isSame: isSame, order: order, isFit: isFit, wasEmbedded: wasEmbedded)
+        Rival(version: "p", isSame: isSame, order: order, isFit: isFit, wasEmbedded: wasEmbedded)
     }
 
     struct Case: Sendable {

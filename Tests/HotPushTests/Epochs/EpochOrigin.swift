@@ -24,8 +24,7 @@ struct EpochOrigin {
 
     /// The position of a version's release.
     private func position(_ version: String) throws -> Int {
-        try require(
-            pointer.releases.firstIndex { $0.version?.name.description == version })
+        try require(pointer.releases.firstIndex { $0.version?.name.description == version })
     }
 
     func manifest(_ version: String) throws -> Manifest {

@@ -35,8 +35,7 @@ import VersionTree
         let (fixture, origin) = try pulled()
         let directory = fixture.device.directory.appending("bucket")
         try origin.write(to: directory)
-        let lost = Array(
-            NumberedObjects(of: try origin.manifest("2")).references.prefix(count))
+        let lost = Array(NumberedObjects(of: try origin.manifest("2")).references.prefix(count))
         lose(lost, fixture)
         let source =
             try isDirectory

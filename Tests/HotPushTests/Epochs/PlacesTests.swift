@@ -120,16 +120,14 @@ import VersionTree
     func schema() throws {
         let schema = try JSONSchema("places.schema")
         for text in Self.taken {
-            try expect(
-                schema.problems(of: text.utf8), equals: [], "\(text)")
+            try expect(schema.problems(of: text.utf8), equals: [], "\(text)")
         }
         for text in [
             Self.text("[7]"), Self.text("[7,5,5]"), Self.text("[7,-1]"), Self.text("[-1,10]"),
             Self.text("[7,\"10\"]"), Self.text("10"), "{}", "[]", "{\"castreePlaces\":1}",
             Self.text("[7,10]").replacing("Places\":1", with: "Places\":2"),
         ] {
-            try expect(
-                !schema.problems(of: text.utf8).isEmpty, "\(text)")
+            try expect(!schema.problems(of: text.utf8).isEmpty, "\(text)")
         }
     }
 }

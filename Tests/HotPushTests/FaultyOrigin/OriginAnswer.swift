@@ -51,9 +51,7 @@ struct OriginAnswer {
         body = Array(text.utf8)
     }
 
-    private mutating func represent(
-        _ request: OriginRequest, _ content: Content, _ fault: Fault
-    ) {
+    private mutating func represent(_ request: OriginRequest, _ content: Content, _ fault: Fault) {
         fields.append(("Content-Type", content.type))
         fields.append(("Accept-Ranges", "bytes"))
         if let tag = content.tag { fields.append(("ETag", tag)) }

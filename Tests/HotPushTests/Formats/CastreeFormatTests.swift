@@ -15,9 +15,7 @@ import VersionTree
         var page = Manifest.Entry(
             path: try TreePath("index.html"), address: try require(ObjectID(hello)), byteCount: 5,
             routes: ["/a/"],
-            labels: [
-                try require(Label(.sha1, hex: "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"))
-            ])
+            labels: [try require(Label(.sha1, hex: "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"))])
         page.foreign = [.init(key: "cacheable", value: .bool(true))]
         let script = Manifest.Entry(
             path: try TreePath("b \u{fc}.sh"), address: try require(ObjectID(nothing)),

@@ -56,8 +56,7 @@ import VersionTree
             ("1900-03-01T00:00:00-00:00", -2_203_891_200), ("2100-03-01T00:00:00Z", 4_107_542_400),
         ] as [(String, Int64)])
     func `knows its dates`(_ text: String, _ seconds: Int64) throws {
-        let release = try read(
-            "{\"commit\":\"c\",\"deployed_at\":\"\(text)\",\"files\":[]}")
+        let release = try read("{\"commit\":\"c\",\"deployed_at\":\"\(text)\",\"files\":[]}")
         expect(release.order, equals: seconds)
     }
 

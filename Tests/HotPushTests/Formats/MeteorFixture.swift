@@ -85,9 +85,7 @@ struct MeteorFixture {
     }
 
     /// A manifest with these entries, in JSON.
-    static func manifest(
-        _ entries: String, version: String = "1", more: String = ""
-    ) -> [UInt8] {
+    static func manifest(_ entries: String, version: String = "1", more: String = "") -> [UInt8] {
         Array(
             """
             {"format":"web-program-pre1","version":"\(version)",\

@@ -57,8 +57,7 @@ import VersionTree
     @Test func `that is right says which app it is and where its server is`() throws {
         let old = try inspect(Self.configuration())
         expect(old, equals: AppIdentity(id: MeteorFixture.appID, rootURL: "http://localhost:3000/"))
-        let new = try inspect(
-            Self.configuration(version: nil, more: Self.modern("version2")))
+        let new = try inspect(Self.configuration(version: nil, more: Self.modern("version2")))
         expect(new, equals: old)
     }
 
@@ -80,8 +79,7 @@ import VersionTree
 
     @Test func `compares the publisher's name of the version, not the store's`() throws {
         try expect(
-            inspect(
-                Self.configuration(version: "release 1/\u{fc}"), version: "release 1/\u{fc}")
+            inspect(Self.configuration(version: "release 1/\u{fc}"), version: "release 1/\u{fc}")
                 != nil)
         expect(
             message(Self.configuration(version: "x"), version: "release 1"),
@@ -132,8 +130,7 @@ import VersionTree
         expect(
             message(Self.configuration(version: "x", root: nil, id: nil))?
                 .hasPrefix("Version mismatch"), equals: true)
-        expect(
-            message(Self.configuration(root: nil, id: nil))?.contains("ROOT_URL"), equals: true)
+        expect(message(Self.configuration(root: nil, id: nil))?.contains("ROOT_URL"), equals: true)
     }
 
     @Test func `of an app that nobody knows yet needs only an identity`() throws {

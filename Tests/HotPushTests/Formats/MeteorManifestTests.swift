@@ -157,8 +157,7 @@ import VersionTree
         expect(
             Set(release.requirements),
             equals: [
-                Requirement(
-                    kind: "compatibility", value: MeteorFixture.iOS, platform: "ios"),
+                Requirement(kind: "compatibility", value: MeteorFixture.iOS, platform: "ios"),
                 Requirement(
                     kind: "compatibility", value: MeteorFixture.android, platform: "android"),
             ])

@@ -85,9 +85,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
     ("a lone surrogate", entry("\\ud800"), "surrogate"),
     ("a path too long", entry(String(repeating: "a/", count: 600) + "a"), "1024"),
     ("a name too long", entry(String(repeating: "a", count: 256)), "255"),
-    (
-        "a map with ..", entry("x", ",\"sourceMap\":\"../m\",\"sourceMapUrl\":\"/m\""), "\"..\""
-    ),
+    ("a map with ..", entry("x", ",\"sourceMap\":\"../m\",\"sourceMapUrl\":\"/m\""), "\"..\""),
     (
         "a map's URL with ..", entry("x", ",\"sourceMap\":\"m\",\"sourceMapUrl\":\"/../m\""),
         "\"..\""

@@ -36,8 +36,7 @@ import Testing
     }
 
     @Test func `of another server is asked for as it is`() throws {
-        let file = try require(
-            try release("https://cdn.example/y/a b.js?z=1&s=%2F").files.last)
+        let file = try require(try release("https://cdn.example/y/a b.js?z=1&s=%2F").files.last)
         expect(file.source, equals: "https://cdn.example/y/a%20b.js?z=1&s=%2F")
         expect(file.routes, equals: ["/y/a b.js"])
     }

@@ -31,8 +31,7 @@ struct MeteorVersions: Sendable, Hashable {
         var parts: [Part] = []
         do throws(JSONError) {
             var reader = try JSONReader(manifest)
-            var meter = ReadingMeter(
-                byteCount: manifest.count, entryCountMax: Manifest.countMax)
+            var meter = ReadingMeter(byteCount: manifest.count, entryCountMax: Manifest.countMax)
             try reader.enterObject()
             while let key = try reader.nextKey() {
                 switch key {
@@ -48,8 +47,7 @@ struct MeteorVersions: Sendable, Hashable {
             }
             try reader.finish()
         } catch {
-            throw StoreError(
-                .badRelease, "\(MeteorMessages.documentUnreadable): \(error.message)")
+            throw StoreError(.badRelease, "\(MeteorMessages.documentUnreadable): \(error.message)")
         }
         let document = JSONValue.object([
             .init(key: "PUBLIC_SETTINGS", value: settings ?? .object([]))

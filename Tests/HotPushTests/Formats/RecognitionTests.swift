@@ -18,8 +18,7 @@ import VersionTree
     }
 
     @Test func `is recognized by its beginning, too`() throws {
-        expect(
-            recognized(Array(MeteorFixture(1).bytes.prefix(64)))?.name, equals: "meteor")
+        expect(recognized(Array(MeteorFixture(1).bytes.prefix(64)))?.name, equals: "meteor")
         let castree = try CastreeFormatTests.manifest().serialized()
         expect(recognized(Array(castree.prefix(64)))?.name, equals: "castree")
     }

@@ -24,8 +24,7 @@ import Testing
     static func all() throws -> [JournalEvent] {
         let content = try require(content)
         return [
-            .checked(
-                origin: "https://a.example/b", outcome: .available, version: "2", reason: nil),
+            .checked(origin: "https://a.example/b", outcome: .available, version: "2", reason: nil),
             .checked(
                 origin: "https://a.example/b", outcome: .failed, version: nil, reason: "refused"),
             .verified(
@@ -194,8 +193,7 @@ import Testing
         let text = String(repeating: "é\u{0}\n", count: 20_000)
         let entry = JournalEntry(
             sequence: 1, at: 2,
-            event: .failed(
-                deed: text, failure: JournalFailure(code: text), message: text))
+            event: .failed(deed: text, failure: JournalFailure(code: text), message: text))
         expect(entry.line.count < 16 << 10)
         let read = try require(JournalEntry(line: entry.line.dropLast()))
         guard case .failed(_, _, let message) = read.event else {

@@ -27,9 +27,7 @@ import VersionTree
         expect(entries.map(\.at), equals: [1_760_000_000, 1_760_000_000, 1_760_000_009])
         expect(
             entries.map(\.event),
-            equals: [
-                .pending(version: "2"), .booted(version: "2"), .confirmed(version: "2"),
-            ])
+            equals: [.pending(version: "2"), .booted(version: "2"), .confirmed(version: "2")])
     }
 
     @Test
@@ -152,9 +150,7 @@ import VersionTree
         let entries = try journal.entries()
         expect(
             entries.map(\.event),
-            equals: [
-                .booted(version: "1"), .lost(count: 4), .pending(version: "2"),
-            ])
+            equals: [.booted(version: "1"), .lost(count: 4), .pending(version: "2")])
         expect(entries.map(\.sequence), equals: [1, 5, 6])
     }
 

@@ -55,8 +55,7 @@ import Testing
 
     @Test func `that no set clock told stay, and change no other`() {
         let times = [60, Self.first, 90, 10, Self.first + Self.day]
-        expect(
-            entries(times).believed(until: Self.first + 2 * Self.day).map(\.at), equals: times)
+        expect(entries(times).believed(until: Self.first + 2 * Self.day).map(\.at), equals: times)
         // While the clock is not set, all others are of now.
         expect(entries(times).believed(until: 100).map(\.at), equals: [60, 100, 90, 10, 100])
     }

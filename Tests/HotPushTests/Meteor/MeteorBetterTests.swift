@@ -64,8 +64,7 @@ import VersionTree
     @Test(arguments: MeteorDialect.allCases)
     func `1: refuses truncated bytes under the right entity tag`(_ dialect: MeteorDialect) throws {
         let place = try place(dialect)
-        let whole = try require(
-            try ServedMeteor(2, dialect).contents()[path(Self.script)])
+        let whole = try require(try ServedMeteor(2, dialect).contents()[path(Self.script)])
         let part = Content(Array(whole.bytes.dropLast(100))).tagged(whole.tag)
         place.origin.put(part, at: path(Self.script))
         let error = try place.expectRefusal()
@@ -254,8 +253,7 @@ import VersionTree
         arguments: ["[]", "null", "1", "\"x\"", "{\"manifest\":{}}", "{"])
     func shapes(_ text: String) throws {
         let place = try place()
-        place.origin.put(
-            Content(text, type: "application/json"), at: path("manifest.json"))
+        place.origin.put(Content(text, type: "application/json"), at: path("manifest.json"))
         try expect(place.expectRefusal()?.code, equals: .badRelease)
         try place.serve(ServedMeteor(2))
         place.origin.put(

@@ -228,11 +228,9 @@ struct MeteorLabelledTests {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1, .today))
         try place.serve(release(2))
-        place.origin.put(
-            Content("generated").tagged("\"\(MeteorFixture.iOS)\""), at: Self.path)
+        place.origin.put(Content("generated").tagged("\"\(MeteorFixture.iOS)\""), at: Self.path)
         try expect(place.expectRefusal()?.code, equals: .mismatch)
-        place.origin.put(
-            Content("short").tagged("\"\(Self.label)\""), at: Self.path)
+        place.origin.put(Content("short").tagged("\"\(Self.label)\""), at: Self.path)
         try expect(place.expectRefusal()?.code, equals: .mismatch)
     }
 }
@@ -265,8 +263,7 @@ struct MeteorLabelledTests {
     @Test func `is shown by its URLs, and knows which app it is`() throws {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1, .today), as: "1.0.3+45")
-        let manifest = try place.device.reopened().manifest(
-            of: try require(try place.current))
+        let manifest = try place.device.reopened().manifest(of: try require(try place.current))
         let file = try require(manifest[TreePath("app/some-text.txt")])
         expect(Set(file.routes), equals: ["/__cordova/some-text.txt", "/some-text.txt"])
         expect(AppIdentity(keptIn: manifest).id, equals: MeteorFixture.appID)

@@ -160,9 +160,7 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
 @Suite("Meteor's rows: an interrupted update", .timeLimit(.minutes(60)))
 struct MeteorPartialRowTests {
     /// A device to which of version 2 only these have come.
-    private func interrupted(
-        without stalled: [String], after count: Int
-    ) throws -> MeteorPlace {
+    private func interrupted(without stalled: [String], after count: Int) throws -> MeteorPlace {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1))
         try place.serve(ServedMeteor(2))
@@ -204,8 +202,7 @@ struct MeteorPartialRowTests {
 
     @Test("rows 65 to 68: to another version asks for what is left of it and what has changed")
     func other() throws {
-        let place = try interrupted(
-            without: ["", template, MeteorScenario.map(2)], after: 2)
+        let place = try interrupted(without: ["", template, MeteorScenario.map(2)], after: 2)
         try place.serve(ServedMeteor(3))
         try place.pull()
         expect(
@@ -220,8 +217,7 @@ struct MeteorPartialRowTests {
     }
 
     @Test func `goes on under the same name with other content`() throws {
-        let place = try interrupted(
-            without: ["", template, MeteorScenario.map(2)], after: 2)
+        let place = try interrupted(without: ["", template, MeteorScenario.map(2)], after: 2)
         var release = ServedMeteor(3)
         release.version = "version2"
         release.pageVersion = "version2"

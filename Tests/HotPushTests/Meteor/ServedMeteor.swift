@@ -68,8 +68,7 @@ struct ServedMeteor {
             File(
                 path: "app/template.mobileapp.js", type: "js",
                 text: padded("template \(number)", templateSize), map: "template map \(number)"),
-            File(
-                path: "app/mobileapp.js", type: "js", text: padded("app", 2275), map: "app map"),
+            File(path: "app/mobileapp.js", type: "js", text: padded("app", 2275), map: "app map"),
             File(
                 path: "merged-stylesheets.css", type: "css", text: padded("css", 30),
                 map: "css map"),

@@ -82,8 +82,7 @@ enum CodePush: ForeignSystem {
             "package_size": whole.byteCount.map(JSONValue.integer),
             "download_url": .string(whole.reference),
             "package_hash": release.foreign("package_hash"),
-            "files": .list(
-                release.files.map { "\($0.path.description):\($0.hex(.sha256) ?? "")" }),
+            "files": .list(release.files.map { "\($0.path.description):\($0.hex(.sha256) ?? "")" }),
             "diffs": .object(diffs),
             "codepushrelease": .text(release.signatures.first?.text),
             "is_available": release.foreign("is_available"),
@@ -113,8 +112,7 @@ enum Pushy: ForeignSystem {
         let others = (config?["rollout"]?.asObject ?? []).filter { $0.key != name }
         release.foreign.append(.init(key: "otherRollouts", value: .object(others)))
         if let share = config?["rollout"]?[name]?.asInt64 {
-            release.audience.rollout = Rollout(
-                perMille: Int(share) * 10, salt: "", rule: "murmur3")
+            release.audience.rollout = Rollout(perMille: Int(share) * 10, salt: "", rule: "murmur3")
         }
         release.isMandatory = config?["forceBoot"]?.asBool ?? false
         for entry in document["copiesCrc"]?.asObject ?? [] {
@@ -206,9 +204,7 @@ enum Shorebird: ForeignSystem {
         release.order = number
         release.foreign = document.kept("patch_available", "rolled_back_patch_numbers")
         var source = ContentSource(try patch.text("download_url"))
-        source.steps = [
-            .decompress("zstd"), .patch("bidiff", of: .init(version: "embedded")),
-        ]
+        source.steps = [.decompress("zstd"), .patch("bidiff", of: .init(version: "embedded"))]
         var file = ReleaseFile(path: try TreePath("libapp.so"))
         file.sources = [source]
         try file.check(.sha256, hex: try patch.text("hash"))

@@ -101,9 +101,7 @@ import VersionTree
         (
             "a plain source with checks of its own", "belong to the file",
             {
-                $0.files[0].sources[0].checks = [
-                    .unknownDigest(algorithm: "crc64", text: "0")
-                ]
+                $0.files[0].sources[0].checks = [.unknownDigest(algorithm: "crc64", text: "0")]
             }
         ),
         (
@@ -122,10 +120,7 @@ import VersionTree
             "a field with a line end", "line end or NUL",
             { $0.files[0].sources[0].fields = [.init("x", "a\r\nHost: b")] }
         ),
-        (
-            "a field without a name", "no name",
-            { $0.files[0].sources[0].fields = [.init("", "a")] }
-        ),
+        ("a field without a name", "no name", { $0.files[0].sources[0].fields = [.init("", "a")] }),
         (
             "a field with a colon", "no name",
             { $0.files[0].sources[0].fields = [.init("x: y", "a")] }

@@ -39,8 +39,7 @@ enum HotUpdater: ForeignSystem {
         release.audience.isDisabled = document["enabled"]?.asBool == false
         release.audience.groups = document.elements("targetCohorts").compactMap(\.asString)
         if let count = document["rolloutCohortCount"]?.asInt64 {
-            release.audience.rollout = Rollout(
-                perMille: Int(count), salt: id, rule: "hot-updater")
+            release.audience.rollout = Rollout(perMille: Int(count), salt: id, rule: "hot-updater")
         }
         release.require(Requirement.fingerprint, document.maybe("fingerprintHash"))
         release.require(Requirement.appVersionRange, document.maybe("targetAppVersion"))

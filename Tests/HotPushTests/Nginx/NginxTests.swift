@@ -59,8 +59,7 @@ struct NginxTests {
         let past = try fetch(nginx.url + "/f", .local) { $0.offset = 100_000 }
         let unknown = StagedPart(byteCount: 100_000, isProvable: true)
         expect(
-            Resumption.use(
-                of: try require(past.head), for: unknown, asked: unknown.question),
+            Resumption.use(of: try require(past.head), for: unknown, asked: unknown.question),
             equals: .complete)
 
         // Another file under the same name: the tag does not hold any more.
@@ -141,8 +140,7 @@ struct TLSTests {
     @Test func `is not made with another name's certificate`() throws {
         let nginx = try served()
         let url = nginx.tlsURL.replacing("localhost", with: "localhost.localdomain.invalid")
-        let result = try fetch(
-            "https://127.0.0.2:\(nginx.tlsPort)/1", options(nginx))
+        let result = try fetch("https://127.0.0.2:\(nginx.tlsPort)/1", options(nginx))
         // 127.0.0.2 is this machine, but not in the certificate; nobody listens there on some systems.
         expect(result.failure == .security || result.failure == .connect)
         try expect(fetch(url, options(nginx)).failure, equals: .resolve)

@@ -76,8 +76,7 @@ import VersionTree
                 + "\"sequence\":8}"),
         text(release(",\"requirements\":{\"kind\":1}")), text(release(",\"facts\":\"\"")),
         text("{\"createdAt\":1,\"embedded\":true,\"facts\":\"\(address)\",\"sequence\":8}"),
-        text(
-            "{\"content\":\"\(address)\",\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
+        text("{\"content\":\"\(address)\",\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
         text(release().replacing("\"manifestBytes\":7", with: "\"manifestBytes\":0")),
         text(release().replacing("abab\"", with: "abAB\"")),
         text("").replacing("\"castreeChannel\":1", with: "\"castreeChannel\":2"),

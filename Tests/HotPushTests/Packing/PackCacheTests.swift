@@ -52,8 +52,7 @@ import VersionTree
         arguments: Trouble.allCases)
     func survives(_ trouble: Trouble) throws {
         let sound = PackingFixture(fixture, origin: "sound")
-        try FileManager.default.copyItem(
-            atPath: fixture.place.origin, toPath: sound.place.origin)
+        try FileManager.default.copyItem(atPath: fixture.place.origin, toPath: sound.place.origin)
         let expected = try require(try sound.publish("r2").packing)
         try cause(trouble, as: sound)
         let notices = Mutex<[String]>([])
@@ -61,8 +60,7 @@ import VersionTree
         let publisher = fixture.publisher(.before, on: disk) { options in
             options.notice = { text in notices.withLock { $0.append(text) } }
         }
-        let report = try require(
-            try publisher.publish("r2", of: fixture.place.versions).packing)
+        let report = try require(try publisher.publish("r2", of: fixture.place.versions).packing)
         expect(report.packs, equals: expected.packs)
         try fixture.readAll(["r1"])
         let told = notices.withLock { $0 }
@@ -70,8 +68,7 @@ import VersionTree
             expect(
                 told.filter { $0.hasPrefix(".publish/\(cache) of the origin ") }.count, equals: 1)
         }
-        expect(
-            !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
+        expect(!Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
         // The next release and the publisher's own cleaning, too.
         try fixture.publisher(.before, on: disk).publish("r3", of: fixture.place.versions)
         try fixture.readAll(["r1", "r2"])

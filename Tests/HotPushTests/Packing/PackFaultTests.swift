@@ -34,8 +34,7 @@ import VersionTree
         expect(!plan.isUnchanged && plan.packing == nil)
         try expect(fixture.pointer().releases[0].rollout?.perMille, equals: 100)
         expect(notices.withLock { $0 }.contains { $0.contains("then run castree pack r2 ") })
-        expect(
-            !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
+        expect(!Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
     }
 
     @Test("leaves nothing of packs for which the room was not enough, and the release is offered")

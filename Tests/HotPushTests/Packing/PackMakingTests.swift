@@ -246,8 +246,7 @@ import Zstandard
             }
         }
         expect(failure, equals: .interrupted)
-        expect(
-            !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
+        expect(!Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
         try fixture.publish("r1")
         try fixture.readAll([])
     }

@@ -93,8 +93,7 @@ import VersionTree
         expect(failure.withLock { $0 } == nil)
         expect(Set(try fixture.readAll(["r1"]).keys), equals: ["", "r1"])
         try expect(fixture.pointer().releases.count, equals: 2)
-        expect(
-            !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
+        expect(!Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
     }
 
     @Test
@@ -139,9 +138,7 @@ import VersionTree
         try fixture.place.publish("1")
         try expect(
             fixture.pointer().releases.map { $0.delivery != nil },
-            equals: [
-                false, true, false, false,
-            ])
+            equals: [false, true, false, false])
     }
 
     @Test(

@@ -45,8 +45,7 @@ import Zstandard
             bases: [Reference(address: try ObjectID(of: old), byteCount: Int64(old.count))],
             level: 10)
         expect(recipe.takesLong)
-        let kept = try Damage.contents(
-            fixture.place.origin + "/.publish/frames/\(recipe.name())")
+        let kept = try Damage.contents(fixture.place.origin + "/.publish/frames/\(recipe.name())")
         let frame = try ZstdEncoder().encode(new, prefix: old, recipe.settings, limit: .max)
         // Behind it is its fingerprint.
         expect(Array(kept.dropLast(16)), equals: frame)

@@ -260,8 +260,7 @@ import Zstandard
             try expect(readTree(device.path + "/versions/4"), equals: files)
             expect(report.damagedBases, equals: [old], "\(damage)")
             expect(report.fallbacks.count, equals: 1)
-            expect(
-                report.fallbacks.allSatisfy { !$0.contains("refused") && $0.contains("\(old)") })
+            expect(report.fallbacks.allSatisfy { !$0.contains("refused") && $0.contains("\(old)") })
         }
     }
 }

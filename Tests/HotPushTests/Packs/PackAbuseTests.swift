@@ -9,9 +9,7 @@ import VersionTree
 
 /// What an origin, or a cache before it, may do with packs: it costs a device little, and keeps nothing away.
 @Suite("An abusive origin of packs") struct PackAbuseTests {
-    private func deliver(
-        _ fixture: PackedFixture, _ change: (inout Delivery) -> Void
-    ) throws {
+    private func deliver(_ fixture: PackedFixture, _ change: (inout Delivery) -> Void) throws {
         try fixture.serve([fixture.whole("1")]) { bytes in
             let pointer = try? DirectoryOrigin(fixture.base.place.origin).pointer(.stable)
             guard let version = pointer?.releases[0].version,

@@ -101,8 +101,7 @@ import VersionTree
         expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
         // One alone is asked for by its address; what is not there comes out of the pack.
         let one = lost[0]
-        Damage.remove(
-            fixture.base.device.path + "/objects/" + StoreLayout.objectPath(one.address))
+        Damage.remove(fixture.base.device.path + "/objects/" + StoreLayout.objectPath(one.address))
         fixture.origin.put(nil, at: "/" + OriginLayout.object(one.address))
         fixture.origin.forgetRequests()
         try expect(source.objects([one]), equals: [one.address])

@@ -43,8 +43,7 @@ struct PackedFixture {
     }
 
     func update(perFrame: Int = 2) throws -> TestPack {
-        try TestPack(
-            manifest("2"), from: manifest("1"), contents: contents(), perFrame: perFrame)
+        try TestPack(manifest("2"), from: manifest("1"), contents: contents(), perFrame: perFrame)
     }
 
     /// Serves packs beside the newest release; returns their paths.

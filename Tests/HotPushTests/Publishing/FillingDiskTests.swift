@@ -23,8 +23,7 @@ import VersionTree
     ) throws -> Bool {
         let place = PackingFixture(fixture, origin: "origin-\(UUID().uuidString)")
         defer { Damage.remove(place.place.origin) }
-        try FileManager.default.copyItem(
-            atPath: fixture.place.origin, toPath: place.place.origin)
+        try FileManager.default.copyItem(atPath: fixture.place.origin, toPath: place.place.origin)
         let before = try place.offered(channel.description)
         // Takes so many blocks, and none after them.
         let left = Atomic<Int>(count)

@@ -53,8 +53,7 @@ import VersionTree
         ]
         for (verb, version) in zip(verbs, ["12", "12"]) {
             expect(FileManager.default.fileExists(atPath: reserve))
-            try verb(
-                place.publisher(on: stuffed(frees: { $0.hasSuffix(".publish/reserve") })))
+            try verb(place.publisher(on: stuffed(frees: { $0.hasSuffix(".publish/reserve") })))
             expect(!FileManager.default.fileExists(atPath: reserve))
             try release(version)
             try place.publish(version)

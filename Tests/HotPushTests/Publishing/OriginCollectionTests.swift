@@ -20,8 +20,7 @@ import VersionTree
     private func collect(
         _ releases: Int, grace: Int64, in place: PublishingPlace
     ) throws -> PruneReport {
-        try place.publisher().collect(
-            OriginRetention(releaseCount: releases, graceSeconds: grace))
+        try place.publisher().collect(OriginRetention(releaseCount: releases, graceSeconds: grace))
     }
 
     @Test("keeps the newest releases, and deletes what only older ones had", arguments: places)
@@ -140,8 +139,7 @@ import VersionTree
         let retention = OriginRetention(releaseCount: 2, graceSeconds: 0)
         let planned = try place.publisher().collect(retention, isDryRun: true)
         try expect(place.published(), equals: before)
-        try expect(
-            place.publisher().collect(retention).trimmedCount, equals: planned.trimmedCount)
+        try expect(place.publisher().collect(retention).trimmedCount, equals: planned.trimmedCount)
     }
 
     @Test(
@@ -207,9 +205,7 @@ import VersionTree
         // What is published next stands before it.
         try expect(
             place.publish("2").pointer.releases.map(\.version?.name.description),
-            equals: [
-                "2", nil, "1",
-            ])
+            equals: ["2", nil, "1"])
     }
 
     @Test(arguments: places)

@@ -60,8 +60,7 @@ import VersionTree
 
     private func makePlace(for verb: Verb) throws -> PackingFixture {
         let place = PackingFixture(fixture, origin: "origin-\(UUID().uuidString)")
-        try FileManager.default.copyItem(
-            atPath: fixture.place.origin, toPath: place.place.origin)
+        try FileManager.default.copyItem(atPath: fixture.place.origin, toPath: place.place.origin)
         try verb.prepare(place)
         return place
     }

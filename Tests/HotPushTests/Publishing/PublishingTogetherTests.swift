@@ -42,8 +42,7 @@ import VersionTree
             Set(pointer.releases.compactMap { $0.version?.name.description }), equals: Set(names))
         for release in pointer.releases {
             let version = try require(release.version)
-            try expect(
-                place.files(of: version)["own"], equals: "content \(version.name)")
+            try expect(place.files(of: version)["own"], equals: "content \(version.name)")
         }
     }
 

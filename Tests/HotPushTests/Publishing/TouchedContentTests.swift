@@ -65,8 +65,7 @@ import VersionTree
         try fixture.publish("t2")
         let report = try fixture.run()
         expect(report.reusedObjects, equals: 1)
-        try expect(
-            fixture.tree("t2"), equals: ["a": "first", "b": "second", "c": "third"])
+        try expect(fixture.tree("t2"), equals: ["a": "first", "b": "second", "c": "third"])
         try expect(fixture.tree("t1"), equals: ["a": "first", "b": "second"])
     }
 

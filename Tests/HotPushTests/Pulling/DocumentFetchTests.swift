@@ -99,9 +99,7 @@ import VersionTree
         expectWhole(try fetch())
         expect(
             origin.requests.map { $0["accept-encoding"] == "identity" },
-            equals: [
-                false, false, true, true,
-            ])
+            equals: [false, false, true, true])
         expect(origin.requests.last?["range"], equals: "bytes=100000-")
     }
 

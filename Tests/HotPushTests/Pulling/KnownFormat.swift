@@ -37,9 +37,7 @@ struct KnownFormat: ReleaseFormat {
         throw StoreError(.badRelease, "\(file.path) has a bad signature")
     }
 
-    func answer(
-        _ bytes: [UInt8], _ context: ReleaseContext
-    ) throws(StoreError) -> FormatAnswer {
+    func answer(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> FormatAnswer {
         if let other { return other }
         return .release(try read(bytes, context))
     }

@@ -18,9 +18,7 @@ import VersionTree
 
     @Test(
         "that is wrong is refused, whether its content is here or must come",
-        arguments: [
-            DigestAlgorithm.crc32, .md5, .sha1, .sha256, .sha384, .sha512,
-        ], [true, false])
+        arguments: [DigestAlgorithm.crc32, .md5, .sha1, .sha256, .sha384, .sha512], [true, false])
     func wrong(_ algorithm: DigestAlgorithm, isHere: Bool) throws {
         if isHere {
             fixture.offer("1", ["/app.js": Content("run(1)")])

@@ -146,8 +146,7 @@ import VersionTree
         guard case .version(var version) = pointer.releases[0].target else { return }
         version.manifestByteCount = 1 << 30
         pointer.releases[0].target = .version(version)
-        fixture.origin.put(
-            Content(pointer.serialized(), type: "application/json"), at: "/" + path)
+        fixture.origin.put(Content(pointer.serialized(), type: "application/json"), at: "/" + path)
         fixture.origin.forgetRequests()
         let pull = try fixture.pull()
         let error = expectRefusal(.tooLarge) { try pull.run(fixture.origin.url) }
@@ -157,9 +156,7 @@ import VersionTree
 
     @Test(
         "that is small only as it is sent is given up when it has become too large",
-        arguments: [
-            "/channels/stable.json", "/__cordova/manifest.json",
-        ])
+        arguments: ["/channels/stable.json", "/__cordova/manifest.json"])
     func packed(_ path: String) throws {
         let fixture = try PullingFixture()
         let text = #"{"manifest":[],"x":""# + String(repeating: "y", count: 3 << 20) + "\"}"

@@ -38,8 +38,7 @@ import Testing
     @Test func `what is absent, wrong or cut short is left out, and the rest comes`() throws {
         let fixture = try PullingFixture(offering: "2")
         let wanted = try lost(Self.texts + ["never published"])
-        try Damage.flip(
-            fixture.place.origin + "/" + OriginLayout.object(wanted[0].address), at: 2)
+        try Damage.flip(fixture.place.origin + "/" + OriginLayout.object(wanted[0].address), at: 2)
         try Damage.truncate(
             fixture.place.origin + "/" + OriginLayout.object(wanted[2].address), to: 99)
         var options = PullingFixture.options
@@ -69,8 +68,7 @@ import Testing
     func noOrigin(isDirectory: Bool) throws {
         let fixture = try PullingFixture()
         let path = fixture.device.directory.appending("not-an-origin")
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         let origin = isDirectory ? path : fixture.origin.url
         let location: OriginLocation = isDirectory ? .directory(path) : .web(origin)
         let wanted = try lost(["never published"])

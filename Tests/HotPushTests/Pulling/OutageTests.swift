@@ -102,8 +102,7 @@ private func serving(_ place: PublishingPlace) throws -> [String: [UInt8]] {
             try place.publisher(packs: withPacks ? .before : .never).publish(
                 "many", of: place.versions)
             let device = try TemporaryStore()
-            let server = try AbsentServer(
-                place, answeredCount: withPacks ? 0 : 5, restCount: 6)
+            let server = try AbsentServer(place, answeredCount: withPacks ? 0 : 5, restCount: 6)
             let pull = Pull(into: device.versions, over: server, options(retryCount: 8))
             let report = try pull.run("http://origin")
             expect(report?.version, equals: "many", "packs: \(withPacks)")

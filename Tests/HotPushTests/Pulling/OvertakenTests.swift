@@ -19,11 +19,9 @@ import VersionTree
     private static func overtake(_ fixture: PullingFixture) throws {
         try fixture.place.publish("1")
         fixture.place.clock.advance(10)
-        try fixture.place.publisher().collect(
-            OriginRetention(releaseCount: 1, graceSeconds: 0))
+        try fixture.place.publisher().collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
         fixture.place.clock.advance(10)
-        try fixture.place.publisher().collect(
-            OriginRetention(releaseCount: 1, graceSeconds: 0))
+        try fixture.place.publisher().collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
         try fixture.serve()
     }
 

@@ -36,9 +36,7 @@ import VersionTree
 
     /// Pulls version 2 into a store that shows version 1, on a disk with that fault.
     /// - Returns: whether the fault was reached.
-    private func survive(
-        _ fault: FaultyFileSystem.Fault, _ newer: PublishingPlace
-    ) throws -> Bool {
+    private func survive(_ fault: FaultyFileSystem.Fault, _ newer: PublishingPlace) throws -> Bool {
         let path = directory.appending("store")
         defer { Damage.remove(path) }
         let disk = FaultyFileSystem()

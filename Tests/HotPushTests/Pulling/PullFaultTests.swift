@@ -149,8 +149,7 @@ import VersionTree
         let versions = try VersionStore.open(fixture.device.path, options: options)
         var pullOptions = PullingFixture.options
         pullOptions.progress = { if $0.bytes >= 320_000 { flag.set() } }
-        let pull = Pull(
-            into: versions, over: try PullingFixture.transport(), pullOptions)
+        let pull = Pull(into: versions, over: try PullingFixture.transport(), pullOptions)
         expect(code { try pull.run(fixture.origin.url) }, equals: .interrupted)
         fixture.origin.always(nil, on: path)
         let report = try fixture.run()

@@ -27,9 +27,7 @@ import VersionTree
         let text = String(repeating: "0123456789abcdef", count: 400_000)
         try store.add("1", ["large": text])
         var file = ReleaseFile(path: try TreePath("other"), byteCount: Int64(text.utf8.count))
-        file.checks = [
-            .digest(try require(Label(.md5, bytes: Array(repeating: 1, count: 16))))
-        ]
+        file.checks = [.digest(try require(Label(.md5, bytes: Array(repeating: 1, count: 16))))]
         let asked = Mutex(0)
         let digests = StoredDigests(store.versions.store, for: [file]) {
             asked.withLock { count in

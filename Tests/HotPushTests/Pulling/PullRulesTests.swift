@@ -202,8 +202,7 @@ import VersionTree
             hasChanged.set()
             do {
                 try place.publish("3")
-                try place.publisher().collect(
-                    OriginRetention(releaseCount: 1, graceSeconds: 0))
+                try place.publisher().collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
                 try fixture.serve()
             } catch {
                 Issue.record("\(error)")

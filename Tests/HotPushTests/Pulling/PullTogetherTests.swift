@@ -35,8 +35,7 @@ import VersionTree
                 var options = Self.kept
                 options.version = "app"
                 options.channel = "beta"
-                let versions = try VersionStore.open(
-                    path, options: StoreOptions(isDurable: false))
+                let versions = try VersionStore.open(path, options: StoreOptions(isDurable: false))
                 _ = try Pull(into: versions, over: Self.patientTransport(), options).run(url)
             }
             answer.withLock { $0 = found }

@@ -70,9 +70,7 @@ struct PullingFixture {
     }
 
     /// A new client, as a new process would have it.
-    func pull(
-        _ options: PullOptions = PullingFixture.options, parallel: Int = 4
-    ) throws -> Pull {
+    func pull(_ options: PullOptions = PullingFixture.options, parallel: Int = 4) throws -> Pull {
         Pull(into: try device.reopened(), over: try Self.transport(parallel: parallel), options)
     }
 
@@ -93,8 +91,7 @@ struct PullingFixture {
                 continue
             }
             var isDirectory: ObjCBool = false
-            _ = FileManager.default.fileExists(
-                atPath: root + "/" + path, isDirectory: &isDirectory)
+            _ = FileManager.default.fileExists(atPath: root + "/" + path, isDirectory: &isDirectory)
             if !isDirectory.boolValue { result[path] = String(decoding: data, as: UTF8.self) }
         }
         return result

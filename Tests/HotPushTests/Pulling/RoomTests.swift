@@ -111,8 +111,7 @@ import VersionTree
         try fixture.publish("offer")
         let small = try fixture.device.opened(
             on: SmallDisk(of: fixture.device.path, free: 120_000), keeping: 0)
-        let pull = Pull(
-            into: small, over: try PullingFixture.transport(), PullingFixture.options)
+        let pull = Pull(into: small, over: try PullingFixture.transport(), PullingFixture.options)
         expect(code { try pull.run(fixture.origin.url) }, equals: nil)
         try expect(
             Set(versions.versions().map(\.version)),
@@ -134,8 +133,7 @@ import VersionTree
     @Test func `says before the first byte that the disk can hold no more files`() throws {
         try fixture.publish("2")
         let full = try fixture.device.opened(on: DiskWithoutInodes(), keeping: 0)
-        let pull = Pull(
-            into: full, over: try PullingFixture.transport(), PullingFixture.options)
+        let pull = Pull(into: full, over: try PullingFixture.transport(), PullingFixture.options)
         let error = expectRefusal(.outOfSpace) { try pull.run(fixture.origin.url) }
         expect(error?.message.contains("df -i"), equals: true)
         expect(fixture.origin.requests.allSatisfy { !$0.path.hasPrefix("/objects/") })

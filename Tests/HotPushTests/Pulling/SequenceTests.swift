@@ -195,9 +195,7 @@ import VersionTree
         return SeenSequences(versions, bound: SequenceBound(versions, now: { 1_760_000_000 }))
     }
 
-    private func sighting(
-        _ sequence: Int64, of origin: String
-    ) throws -> SeenSequences.Sighting {
+    private func sighting(_ sequence: Int64, of origin: String) throws -> SeenSequences.Sighting {
         SeenSequences.Sighting(
             ChannelPointer(channel: .stable, sequence: sequence, createdAt: 0, releases: []),
             at: .web(origin))

@@ -252,9 +252,7 @@ private func file(
         _ audience: (inout Audience) -> Void, _ change: (inout PullOptions) -> Void = { _ in }
     ) throws -> StoreError.Code? {
         let fixture = try PullingFixture()
-        fixture.origin.replaceAll([
-            "/version.txt": Content("1"), "/app.js": Content("run(1)"),
-        ])
+        fixture.origin.replaceAll(["/version.txt": Content("1"), "/app.js": Content("run(1)")])
         var format = KnownFormat(try file("app.js"))
         audience(&format.audience)
         var options = PullingFixture.options
@@ -285,8 +283,7 @@ private func file(
 
     @Test func `is left alone when nobody here knows how its devices are chosen`() throws {
         let partial = Rollout(perMille: 999, salt: "", rule: "murmur3")
-        try expect(
-            code({ $0.rollout = partial }, { $0.device = "d" }), equals: .unsuitableRelease)
+        try expect(code({ $0.rollout = partial }, { $0.device = "d" }), equals: .unsuitableRelease)
         let whole = Rollout(perMille: 1000, salt: "", rule: "murmur3")
         try expect(code { $0.rollout = whole } == nil)
         let own = Rollout(perMille: 999, salt: "s")

@@ -67,8 +67,7 @@ import VersionTree
                 overtaken.load(ordering: .relaxed) < 3
             {
                 let number = overtaken.add(1, ordering: .relaxed).newValue
-                _ = try? world.publish(
-                    "\(number + 2)", by: publisher(alice, "fast"))
+                _ = try? world.publish("\(number + 2)", by: publisher(alice, "fast"))
             }
             return .answered
         }

@@ -43,8 +43,7 @@ import VersionTree
                 try OriginReference(parsing: origin).location.trustPlace, try people.key(key)
             )
             try device.versions.changeTrust { (trust) throws(StoreError) in
-                try trust.put(
-                    TrustedOrigin(places: [place], id: nil, keys: [first], threshold: 1))
+                try trust.put(TrustedOrigin(places: [place], id: nil, keys: [first], threshold: 1))
             }
         }
 

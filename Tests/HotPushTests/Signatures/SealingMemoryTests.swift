@@ -37,8 +37,7 @@ import VersionTree
         let files = FileManager.default
         let other = place.place.store.directory.appending("links")
         try files.createDirectory(atPath: other, withIntermediateDirectories: true)
-        try files.createSymbolicLink(
-            atPath: "\(other)/one", withDestinationPath: "../keys/alice")
+        try files.createSymbolicLink(atPath: "\(other)/one", withDestinationPath: "../keys/alice")
         try files.createSymbolicLink(atPath: "\(other)/two", withDestinationPath: "\(other)/one")
         var pointer = ChannelPointer.empty(.stable, now: 100)
         let origin = String(repeating: "a", count: 32)

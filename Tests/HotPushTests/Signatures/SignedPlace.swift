@@ -17,8 +17,7 @@ struct SignedPlace {
     init(_ kind: OriginPlace = .directory) throws {
         place = try PublishingPlace(kind)
         let keys = place.store.directory.appending("keys")
-        try FileManager.default.createDirectory(
-            atPath: keys, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(atPath: keys, withIntermediateDirectories: true)
         func make(_ name: String) throws -> String {
             let path = "\(keys)/\(name)"
             try SigningKey.generate().write(to: path)
@@ -38,9 +37,7 @@ struct SignedPlace {
     }
 
     /// What a key has signed last, by a file of it.
-    func memory(
-        _ file: String, patience: Duration = .seconds(60)
-    ) throws -> SignedSequences {
+    func memory(_ file: String, patience: Duration = .seconds(60)) throws -> SignedSequences {
         SignedSequences(of: try key(file).id, beside: file, patience: patience)
     }
 

@@ -158,8 +158,7 @@ import VersionTree
         let step = try place.publisher(place.sealing(place.alice)).rotate(rotation)
         // It has not signed that it counts: nothing else asks for it.
         expect(step.file.trusted.keys.count == 2 && step.file.trusted.threshold == 1)
-        try step.file.check(
-            follows: TrustedKeys([place.key(place.alice)]), 1, of: step.file.origin)
+        try step.file.check(follows: TrustedKeys([place.key(place.alice)]), 1, of: step.file.origin)
         try place.expectSigned(by: place.alice)
     }
 
@@ -249,8 +248,7 @@ import VersionTree
     private func file(
         _ trusted: TrustedKeys, version: Int64 = 2, by numbers: Int...
     ) throws -> TrustFile {
-        var file = TrustFile(
-            origin: Self.origin, version: version, trusted: trusted, createdAt: 7)
+        var file = TrustFile(origin: Self.origin, version: version, trusted: trusted, createdAt: 7)
         for number in numbers {
             file.signatures.append(
                 PointerSignature(
@@ -272,8 +270,7 @@ import VersionTree
         expect(text.hasSuffix("],\"threshold\":2,\"version\":2}\n"))
         try expect(TrustFile(parsing: Array(text.utf8), version: 2), equals: file)
         let signed = String(decoding: file.signedBytes, as: UTF8.self)
-        expect(
-            signed.hasPrefix("castree-trust 1\n{\"castreeTrust\":1,") && !signed.hasSuffix("\n"))
+        expect(signed.hasPrefix("castree-trust 1\n{\"castreeTrust\":1,") && !signed.hasSuffix("\n"))
         let wrong = [
             text.replacingOccurrences(of: "\"version\":2", with: "\"version\":3"),
             text.replacingOccurrences(of: "\"threshold\":2", with: "\"threshold\":3"),
@@ -326,8 +323,7 @@ import VersionTree
         var file = try file(try trusted(0))
         let bytes = Array("castree-pointer 1\n".utf8) + file.signedBytes.dropFirst(16)
         file.signatures = [
-            PointerSignature(
-                key: keys[0].verificationKey.id, signature: try keys[0].sign(bytes))
+            PointerSignature(key: keys[0].verificationKey.id, signature: try keys[0].sign(bytes))
         ]
         expect(
             refusal { try file.check(follows: trusted(0), 1, of: Self.origin) }?.code,

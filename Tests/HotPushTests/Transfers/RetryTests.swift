@@ -37,9 +37,7 @@ import Testing
 
     @Test(
         "waits evenly between nothing and a limit that doubles",
-        arguments: [
-            (1, 500), (2, 1000), (3, 2000), (4, 4000), (7, 30_000), (60, 30_000), (0, 500),
-        ])
+        arguments: [(1, 500), (2, 1000), (3, 2000), (4, 4000), (7, 30_000), (60, 30_000), (0, 500)])
     func limits(_ failureCount: Int, _ limit: Int) {
         var generator = SeededRandom(seed: 1)
         var delays: [Duration] = []
@@ -135,9 +133,7 @@ import Testing
 
     @Test(
         "ends soon where nobody is there; not where somebody has answered before",
-        arguments: [
-            (TransferFailure.Kind.resolve, 2), (.connect, 2), (.timeout, 7), (.broken, 7),
-        ])
+        arguments: [(TransferFailure.Kind.resolve, 2), (.connect, 2), (.timeout, 7), (.broken, 7)])
     func unreached(_ kind: TransferFailure.Kind, _ retryCount: Int) {
         let policy = RetryPolicy()
         for (policy, expected) in [(policy, retryCount), (policy.afterAnswer, 7)] {

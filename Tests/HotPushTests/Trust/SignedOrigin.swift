@@ -61,8 +61,7 @@ final class SignedOrigin {
         let place = try OriginReference(parsing: url).location.trustPlace
         try device.versions.changeTrust { (trust) throws(StoreError) in
             trust.origins.removeAll { $0.isAt(place) }
-            try trust.put(
-                TrustedOrigin(places: [place], id: id, keys: keys, threshold: threshold))
+            try trust.put(TrustedOrigin(places: [place], id: id, keys: keys, threshold: threshold))
         }
     }
 
@@ -104,8 +103,7 @@ final class SignedOrigin {
         place.clock.advance(1)
         try place.publisher(packs: packs).publish(
             version, of: place.versions, as: ReleaseOffer(channel: try ChannelName(channel)))
-        let pointer = try require(
-            try DirectoryOrigin(place.origin).pointer(ChannelName(channel)))
+        let pointer = try require(try DirectoryOrigin(place.origin).pointer(ChannelName(channel)))
         for (path, bytes) in try place.published() where !path.hasPrefix("channels") {
             if files[path] != bytes { write(bytes, at: path) }
         }
@@ -124,9 +122,7 @@ final class SignedOrigin {
         return pointer.serialized()
     }
 
-    static func signatures(
-        of bytes: [UInt8], by keys: [SigningKey]
-    ) throws -> [PointerSignature] {
+    static func signatures(of bytes: [UInt8], by keys: [SigningKey]) throws -> [PointerSignature] {
         try keys.map { key throws(StoreError) in
             PointerSignature(key: key.verificationKey.id, signature: try key.sign(bytes))
         }.sorted { $0.key < $1.key }
@@ -170,8 +166,7 @@ final class SignedOrigin {
         let options = options(change)
         switch kind {
         case .server:
-            return Pull(
-                into: try device.reopened(), over: try PullingFixture.transport(), options)
+            return Pull(into: try device.reopened(), over: try PullingFixture.transport(), options)
         case .directory:
             return Pull(into: try device.reopened(), over: DirectoryTransport(directory), options)
         case .bucket:

@@ -84,15 +84,13 @@ import VersionTree
         let real = try require(try places(root).last)
         let files = FileManager.default
         for name in ["real", "evil"] {
-            try files.createDirectory(
-                atPath: "\(root)/\(name)", withIntermediateDirectories: false)
+            try files.createDirectory(atPath: "\(root)/\(name)", withIntermediateDirectories: false)
         }
         for (name, target) in [
             ("o", "evil"), ("absolute", "\(root)/o"), ("up", "real/../o"), ("gone", "missing/x"),
             ("circle", "circle"),
         ] {
-            try files.createSymbolicLink(
-                atPath: "\(root)/\(name)", withDestinationPath: target)
+            try files.createSymbolicLink(atPath: "\(root)/\(name)", withDestinationPath: target)
         }
         for (path, names) in [
             ("real", ["real"]), ("real/", ["real"]), ("./evil/..//real/.", ["real"]),

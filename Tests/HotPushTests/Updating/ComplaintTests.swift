@@ -168,8 +168,7 @@ import VersionTree
             default: "\(event)"
             }
         }
-        expect(
-            kinds, equals: ["checking", "available 3", "1 of 3", "2 of 3", "3 of 3", "started"])
+        expect(kinds, equals: ["checking", "available 3", "1 of 3", "2 of 3", "3 of 3", "started"])
     }
 
     @Test func `14: old pushed files win over a store update: the update is shown`() async throws {

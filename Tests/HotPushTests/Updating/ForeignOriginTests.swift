@@ -147,8 +147,6 @@ struct ForeignOriginTests {
         try await live(try process(format), "a11ce55")
         try expect(
             place.tree("a11ce55"),
-            equals: [
-                "js/app.js": "run(\"a11ce55\")", "index.html": "<h1>8</h1>",
-            ])
+            equals: ["js/app.js": "run(\"a11ce55\")", "index.html": "<h1>8</h1>"])
     }
 }

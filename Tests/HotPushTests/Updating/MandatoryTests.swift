@@ -17,9 +17,7 @@ import VersionTree
         try fixture.place.store.add("3", ["index.html": "<h1>three</h1>"])
     }
 
-    private func process(
-        _ set: (inout UpdateOptions) -> Void = { _ in }
-    ) throws -> UpdateManager {
+    private func process(_ set: (inout UpdateOptions) -> Void = { _ in }) throws -> UpdateManager {
         var options = UpdateOptions()
         set(&options)
         let versions = try fixture.device.reopened()

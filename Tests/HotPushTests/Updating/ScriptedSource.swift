@@ -110,8 +110,7 @@ final class ScriptedSource: UpdateSource {
         var figures = DownloadFigures()
         for count in 1...files.count {
             figures.requests = count
-            progress(
-                UpdateProgress(figures: figures, filesTotal: files.count, bytesTotal: 0))
+            progress(UpdateProgress(figures: figures, filesTotal: files.count, bytesTotal: 0))
             if count == 1 { try await downloadGate.pass() }
         }
         if let failure { throw failure }

@@ -31,8 +31,7 @@ struct UpdatingFixture {
     func process(_ set: (inout UpdateOptions) -> Void = { _ in }) throws -> UpdateManager {
         var options = UpdateOptions()
         set(&options)
-        return UpdateManager(
-            try store.reopened(), source: source, options: options, clock: clock)
+        return UpdateManager(try store.reopened(), source: source, options: options, clock: clock)
     }
 
     /// Offers a release from now on.

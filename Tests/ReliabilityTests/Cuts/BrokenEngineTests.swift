@@ -78,9 +78,7 @@ import Testing
         Fault("syncs again after a failed sync", in: [.put], failsSyncs: true) {
             $0.afterFailedSync = .triesAgain
         },
-        Fault(
-            "deletes content before its version is forgotten", in: [.retireAndCollect]
-        ) {
+        Fault("deletes content before its version is forgotten", in: [.retireAndCollect]) {
             $0.ignoresSync = { path, _ in path.hasSuffix("/manifests") }
         },
         Fault("deletes a tree before its hidden name is durable", in: [.replace]) {

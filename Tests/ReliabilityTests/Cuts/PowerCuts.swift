@@ -48,8 +48,7 @@ struct PowerCuts {
     }
 
     static func prepared(_ scenario: Scenario, in directory: TemporaryDirectory) throws -> Place {
-        let place = Place(
-            root: directory.appending("disk"), beside: directory.appending("beside"))
+        let place = Place(root: directory.appending("disk"), beside: directory.appending("beside"))
         mkdir(place.root, 0o755)
         mkdir(place.beside, 0o755)
         try scenario.prepare(place)

@@ -28,9 +28,7 @@ struct PromiseCheck {
     }
 
     /// What is wrong at a place, first without help and then after the verb is repeated.
-    func problems(
-        at place: Place, on disk: any FileSystem, tryingWithoutIndex: Bool
-    ) -> [String] {
+    func problems(at place: Place, on disk: any FileSystem, tryingWithoutIndex: Bool) -> [String] {
         var problems: [String] = []
         func step(_ name: String, _ body: () throws -> [String]) {
             do { problems += try body().map { "\(name): \($0)" } } catch {

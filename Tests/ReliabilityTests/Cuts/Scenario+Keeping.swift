@@ -32,8 +32,7 @@ extension Scenario {
         testDescription: "retire what a dead process had pinned",
         prepare: { place in
             try with("1")(place)
-            try Damage.overwriteOrCreate(
-                place.store + "/leases/.pin-0123456789abcdef-1", with: [])
+            try Damage.overwriteOrCreate(place.store + "/leases/.pin-0123456789abcdef-1", with: [])
         },
         run: verb { _, versions in _ = try versions.retire("1") },
         isKept: { place, versions in
@@ -140,7 +139,5 @@ extension Scenario {
         }, holds: checkout.holds, isDone: [.targetExists],
         trustsJournal: true, promisesNothingTwice: true)
 
-    static let keeping = [
-        pin, retireUnpinned, retain, shrink, adopt, adoptUpdate, checkoutLinks,
-    ]
+    static let keeping = [pin, retireUnpinned, retain, shrink, adopt, adoptUpdate, checkoutLinks]
 }

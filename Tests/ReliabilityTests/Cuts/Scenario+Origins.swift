@@ -16,8 +16,7 @@ extension Scenario {
         var options = PublisherOptions()
         options.packs.moment = packs
         options.isDurable = isDurable
-        let publisher = Publisher(
-            path, options: options, fileSystem: disk, now: { 1_760_000_000 })
+        let publisher = Publisher(path, options: options, fileSystem: disk, now: { 1_760_000_000 })
         for name in names {
             try publisher.publish(
                 name, of: versions, as: ReleaseOffer(channel: try ChannelName("stable")))
@@ -210,9 +209,7 @@ extension Scenario {
         run: verb(repairFromOrigin), isKept: isWhole, known: [.incompleteVersion],
         treesAreDerived: true)
 
-    static let origins = [
-        pull, publish, publishFirst, withdraw, prune, enable, replace, complete,
-    ]
+    static let origins = [pull, publish, publishFirst, withdraw, prune, enable, replace, complete]
     /// All of them, or those whose names `CASTREE_TEST_VERBS` lists, with commas.
     static let all: [Scenario] = {
         let all = stores + keeping + origins + trustingOrigins

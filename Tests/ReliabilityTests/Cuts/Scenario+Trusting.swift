@@ -19,8 +19,7 @@ extension Scenario {
         try versions.changeTrust { (trust) throws(StoreError) in
             if trust.origin(at: place) != nil { return }
             try trust.put(
-                TrustedOrigin(
-                    places: [place], id: id, keys: [key.verificationKey], threshold: 1))
+                TrustedOrigin(places: [place], id: id, keys: [key.verificationKey], threshold: 1))
         }
     }
 

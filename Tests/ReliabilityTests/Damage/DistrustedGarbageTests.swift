@@ -26,8 +26,7 @@ import VersionTree
 
         _ = try victim.place.open().check()
         try victim.place.open().collect()
-        try expect(
-            contentsBelow(victim.path("objects")).contains(address(of: "hello")))
+        try expect(contentsBelow(victim.path("objects")).contains(address(of: "hello")))
         try expect(!contentsBelow(victim.place.store).contains(address(of: garbage)))
     }
 }

@@ -5,9 +5,7 @@ import StorageTestSupport
 /// What of the content of a damaged store nothing tells from what nobody needs.
 extension LastCopyTests {
     /// What nothing but a hidden tree shows whose version nobody speaks of: what a writer that died leaves looks the same.
-    static func abandoned(
-        _ victim: Victim, besides retired: String?
-    ) throws -> Set<ObjectID> {
+    static func abandoned(_ victim: Victim, besides retired: String?) throws -> Set<ObjectID> {
         let versions = victim.path("versions")
         let said =
             (try? Damage.contents(victim.path("lifecycle.json"))).map {
@@ -73,7 +71,6 @@ extension LastCopyTests {
         let one = ["current", "pending", "embedded", "before"].compactMap {
             document[$0] as? String
         }
-        return Set(
-            one + ["knownGood", "protected"].flatMap { document[$0] as? [String] ?? [] })
+        return Set(one + ["knownGood", "protected"].flatMap { document[$0] as? [String] ?? [] })
     }
 }

@@ -73,8 +73,7 @@ import VersionTree
         },
         Verb(testDescription: "a repair from an origin", repairs: true) { victim, disk in
             let origin = try Self.origin.get().path
-            let pull = Pull(
-                into: try victim.place.open(on: disk), over: DirectoryTransport(origin))
+            let pull = Pull(into: try victim.place.open(on: disk), over: DirectoryTransport(origin))
             let source = RepairSource { (lost) throws(StoreError) in
                 try pull.fetch(lost, from: .directory(origin))
             }

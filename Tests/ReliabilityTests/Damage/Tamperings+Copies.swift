@@ -35,9 +35,7 @@ extension TamperingTests {
             Damage.remove(victim.path("manifests/1.json"))
             Damage.remove(victim.path("index.sqlite"))
         },
-        Tampering(
-            "deletes all manifests", .missingManifest, stays: [.missingManifest]
-        ) { victim in
+        Tampering("deletes all manifests", .missingManifest, stays: [.missingManifest]) { victim in
             for name in ["0", "1", "2"] { Damage.remove(victim.path("manifests/\(name).json")) }
         },
     ]

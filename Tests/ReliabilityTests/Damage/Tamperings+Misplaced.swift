@@ -205,9 +205,7 @@ extension TamperingTests {
         Damage.remove(root)
     }
 
-    private static func renameTree(
-        _ victim: Victim, _ version: String, _ name: [UInt8]
-    ) throws {
+    private static func renameTree(_ victim: Victim, _ version: String, _ name: [UInt8]) throws {
         try move(
             victim.path("versions/\(version)"),
             to: Array((victim.path("versions") + "/").utf8) + name)

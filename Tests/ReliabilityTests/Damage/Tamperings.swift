@@ -37,8 +37,7 @@ extension TamperingTests {
         let place: Place
 
         init() throws {
-            place = Place(
-                root: directory.appending("disk"), beside: directory.appending("beside"))
+            place = Place(root: directory.appending("disk"), beside: directory.appending("beside"))
             mkdir(place.root, 0o755)
             try Scenario.with("1", "2")(place)
             // So that the lifecycle has something of everything.
@@ -147,9 +146,7 @@ extension TamperingTests {
         Tampering("makes a twin writable", .wrongMode, besides: [.wrongModeInTree]) {
             chmod(try $0.object("#!one", executable: true), 0o777)
         },
-        Tampering(
-            "puts a link in place of a shard", .strayFile, besides: [.missingObject]
-        ) {
+        Tampering("puts a link in place of a shard", .strayFile, besides: [.missingObject]) {
             let shard = (try $0.object("hello") as NSString).deletingLastPathComponent
             rename(shard, $0.place.beside + "/shard")
             symlink($0.place.beside + "/shard", shard)
@@ -228,9 +225,7 @@ extension TamperingTests {
             Tampering(
                 "\(what) manifest \(version)", .damagedManifest, stays: [.damagedManifest], act)
         }
-        func edit(
-            _ what: String, _ act: @escaping @Sendable (Victim) throws -> Void
-        ) -> Tampering {
+        func edit(_ what: String, _ act: @escaping @Sendable (Victim) throws -> Void) -> Tampering {
             Tampering("\(what) manifest \(version)", .editedManifest, stays: [.editedManifest], act)
         }
         return [

@@ -60,8 +60,7 @@ import VersionTree
         guard tree.isForgotten else { return }
         // What is made of it is whole.
         _ = try victim.place.open().repair { _ in true }
-        try expect(
-            contentsBelow(victim.path("objects")).contains(only), "\(refusal ?? "done")")
+        try expect(contentsBelow(victim.path("objects")).contains(only), "\(refusal ?? "done")")
         _ = try victim.place.open().collect()
         try expect(contentsBelow(victim.path("objects")).contains(only))
     }

@@ -65,8 +65,7 @@ private struct JumpingDisk: FileSystemWrapper {
     /// Tells a life; before each verb the clock is set anew.
     private func live(_ jumps: [Int64]) throws -> Outcome {
         let directory = TemporaryDirectory()
-        let place = Place(
-            root: directory.appending("disk"), beside: directory.appending("beside"))
+        let place = Place(root: directory.appending("disk"), beside: directory.appending("beside"))
         mkdir(place.root, 0o755)
         mkdir(place.beside, 0o755)
         let disk = JumpingDisk()

@@ -81,9 +81,7 @@ final class RecordingDisk: FileSystemWrapper, @unchecked Sendable {
     }
 
     /// Goes on where a process was killed: `device` says what of all that is there is durable.
-    init(
-        _ root: String, resuming device: Device, on disk: RestoredDisk, nodes: [UInt64: Int]
-    ) {
+    init(_ root: String, resuming device: Device, on disk: RestoredDisk, nodes: [UInt64: Int]) {
         self.root = root
         base = disk
         beginning = device
@@ -139,8 +137,7 @@ final class RecordingDisk: FileSystemWrapper, @unchecked Sendable {
             }
             if kind == .directory { try adopt(inner, as: made) }
         }
-        now.apply(
-            .names(.init(entries: [], changedAt: [number: directoryTime(full)])))
+        now.apply(.names(.init(entries: [], changedAt: [number: directoryTime(full)])))
     }
 
     private func directoryTime(_ path: String) -> Int64 {
@@ -159,9 +156,7 @@ final class RecordingDisk: FileSystemWrapper, @unchecked Sendable {
         var times: [Int64] = []
         for suffix in ["", "-journal"] {
             let status = (try? base.status(POSIXFileSystem.workingDirectory, path + suffix)) ?? nil
-            times += [
-                status?.changedAt ?? 0, status?.byteCount ?? -1, Int64(status?.inode ?? 0),
-            ]
+            times += [status?.changedAt ?? 0, status?.byteCount ?? -1, Int64(status?.inode ?? 0)]
         }
         if times == indexTimes { return indexes.count - 1 }
         indexTimes = times

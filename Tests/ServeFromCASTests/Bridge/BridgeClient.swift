@@ -48,9 +48,7 @@ struct BridgeClient: Sendable {
     }
 
     /// Takes a frame from the server; a message counts as taken when this returns.
-    mutating func receive(
-        _ frame: BridgeFrame, now: Duration
-    ) throws(BridgeViolation) -> [Event] {
+    mutating func receive(_ frame: BridgeFrame, now: Duration) throws(BridgeViolation) -> [Event] {
         switch frame {
         case .welcome(let session, let received):
             let isResumed = session == self.session

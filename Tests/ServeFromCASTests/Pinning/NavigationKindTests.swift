@@ -31,10 +31,7 @@ struct NavigationKindTests {
         ),
         ("pjax", [("Accept", "text/html, */*; q=0.01"), ("X-PJAX", "true")]),
         ("Unpoly", [("Accept", "text/html, */*"), ("X-Up-Version", "3.8.0")]),
-        (
-            "Inertia",
-            [("Accept", "text/html, application/xhtml+xml"), ("X-Inertia", "true")]
-        ),
+        ("Inertia", [("Accept", "text/html, application/xhtml+xml"), ("X-Inertia", "true")]),
         ("swup", [("Accept", "text/html, application/xhtml+xml"), ("X-Requested-With", "swup")]),
         (
             "barba",

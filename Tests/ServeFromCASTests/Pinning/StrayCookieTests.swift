@@ -161,8 +161,7 @@ struct StrayCookieTests {
         for row in rows {
             let head = try RequestHead(
                 method: "GET", target: "/", fields: row.fields.map { ("Cookie", $0) })
-            let request = PinRequest(
-                head, cookieName: "castree_page_1", seal: seal, connection: 1)
+            let request = PinRequest(head, cookieName: "castree_page_1", seal: seal, connection: 1)
             expect(request.cookie?.browser, equals: "b0123456789abcdef", "\(row)")
             expect(request.strays.count, equals: row.strays, "\(row)")
             expect(!request.isCookieOld)

@@ -43,10 +43,7 @@ struct ProxyAnswerTests {
         ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc", false),
         ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", "abc", false),
         // Surplus belongs to nobody.
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 200 OK\r\n\r\n", "abc",
-            false
-        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 200 OK\r\n\r\n", "abc", false),
         ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nabc", "", false),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

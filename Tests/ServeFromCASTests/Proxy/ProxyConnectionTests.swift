@@ -17,8 +17,7 @@ struct ProxyConnectionTests {
                 client.send(get("/api"))
                 expect(client.response()?.status, equals: 200)
             }
-            client.send(
-                "POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nX-Last: 1\r\n\r\n")
+            client.send("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nX-Last: 1\r\n\r\n")
             expect(client.response()?.status, equals: 200)
         }
         expect(upstream.connectionCount, equals: 1)

@@ -58,9 +58,7 @@ final class ScriptedUpstream: Sendable {
     deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
     /// A server that passes `/api` and what is below on to this upstream.
-    func proxy(
-        _ options: ProxyOptions = .patient, path: String = ""
-    ) throws -> TestServer {
+    func proxy(_ options: ProxyOptions = .patient, path: String = "") throws -> TestServer {
         let table = try ProxyTable(
             [ProxyRoute("/api=http://127.0.0.1:\(port)\(path)")], options: options)
         let server = try TestServer.answering { _, head, _ in table.answer(head) }

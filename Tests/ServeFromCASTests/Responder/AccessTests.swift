@@ -22,8 +22,7 @@ struct HostPolicyTests {
         let policy = HostPolicy(port: 12345, names: ["Kiosk.example", "shop.example:8080"])
         expect(policy.allows(Array(row.host.utf8)[...]), equals: row.isAllowed)
         guard
-            let request = try? RequestHead(
-                method: "GET", target: "/", fields: [("Host", row.host)])
+            let request = try? RequestHead(method: "GET", target: "/", fields: [("Host", row.host)])
         else {
             expect(!row.isAllowed)
             return

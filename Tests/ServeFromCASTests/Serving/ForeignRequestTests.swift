@@ -53,8 +53,7 @@ struct ForeignRequestTests {
     }
 
     @Test func `may come from a host that was named with its port`() {
-        let origin = BridgeOrigin(
-            host: "kiosk.example:8080", origin: "http://kiosk.example:8080")
+        let origin = BridgeOrigin(host: "kiosk.example:8080", origin: "http://kiosk.example:8080")
         expect(origin.isAllowed(hosts: ["kiosk.example:8080"]))
         expect(!origin.isAllowed(hosts: ["kiosk.example:8081"]))
     }

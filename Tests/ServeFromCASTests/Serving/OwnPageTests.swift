@@ -40,8 +40,7 @@ struct OwnPageTests {
             try store.versions.activateAtNextBoot("2")
             try expect(browser.navigate("/help/").text.contains("two"))
             for session in sessions {
-                let confirmed = try browser.post(
-                    "/_castree/confirm?session=\(session)", from: page)
+                let confirmed = try browser.post("/_castree/confirm?session=\(session)", from: page)
                 expect(confirmed.status, equals: 204)
             }
             try expect(store.reopened().lifecycle().knownGood, equals: ["1"])

@@ -57,9 +57,7 @@ struct PageAheadTests {
                 let app = try TestApp(watching: store)
                 let browser = try app.visitor()
                 let fields =
-                    Self.ahead + [
-                        ("Sec-Purpose", purpose), ("Referer", browser.origin + "/"),
-                    ]
+                    Self.ahead + [("Sec-Purpose", purpose), ("Referer", browser.origin + "/")]
                 try expect(browser.ask("GET", "/help/", fields).text.contains("help of one"))
                 if isPending {
                     try store.versions.activateAtNextBoot("2")
@@ -74,9 +72,7 @@ struct PageAheadTests {
                 try expect(visit.navigate("/help/").text.contains("help of two"))
                 try expect(visit.confirm(), equals: 204)
                 let next =
-                    Self.ahead + [
-                        ("Sec-Purpose", purpose), ("Referer", visit.origin + "/help/"),
-                    ]
+                    Self.ahead + [("Sec-Purpose", purpose), ("Referer", visit.origin + "/help/")]
                 try expect(visit.ask("GET", "/help/", next).text.contains("help of two"))
             }
         }

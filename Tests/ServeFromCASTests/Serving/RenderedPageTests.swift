@@ -36,8 +36,7 @@ struct RenderedPageTests {
                 defer { withExtendedLifetime(upstream) {} }
                 if visitsApp { try browser.navigate() }
                 let page = try browser.ask("GET", "/shop/", navigation)
-                expect(
-                    visitsApp || page.head.contains("castree_page_"), "\(status) \(fields)")
+                expect(visitsApp || page.head.contains("castree_page_"), "\(status) \(fields)")
                 expect(
                     page.value("Permissions-Policy") == nil, "the frames in it are marked by nobody"
                 )

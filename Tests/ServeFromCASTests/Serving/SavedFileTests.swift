@@ -53,9 +53,7 @@ struct SavedFileTests {
         }
         for path in ["/", "/help/", "/route"] {
             let asked =
-                fields + [
-                    ("Sec-Fetch-Site", "same-origin"), ("Referer", browser.origin + "/"),
-                ]
+                fields + [("Sec-Fetch-Site", "same-origin"), ("Referer", browser.origin + "/")]
             let answer = try browser.ask(method, path, asked)
             expect(!waits || !answer.text.contains("two"), "\(path): \(answer.text)")
             try expect(browser.load("/app.js").text, equals: "run('one')")

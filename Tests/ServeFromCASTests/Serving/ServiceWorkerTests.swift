@@ -114,13 +114,11 @@ struct ServiceWorkerTests {
         // Its navigation was answered, and an old page shown; the worker keeps what came.
         try expect(browser.navigate().text.contains("2"))
         let old = try browser.beginSession()
-        try expect(
-            browser.post("/_castree/confirm?session=\(old)&version=1").status, equals: 204)
+        try expect(browser.post("/_castree/confirm?session=\(old)&version=1").status, equals: 204)
         try browser.post("/_castree/bridge?session=\(old)", "1\nC")
         try expect(store.reopened().lifecycle().current, equals: "1")
         let new = try browser.beginSession()
-        try expect(
-            browser.post("/_castree/confirm?session=\(new)&version=2").status, equals: 409)
+        try expect(browser.post("/_castree/confirm?session=\(new)&version=2").status, equals: 409)
         try expect(store.reopened().lifecycle().knownGood, equals: ["1"])
         try browser.navigate()
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])

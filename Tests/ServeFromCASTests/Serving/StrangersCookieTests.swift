@@ -65,9 +65,7 @@ struct StrangersCookieTests {
                 greeting.text.split(separator: " ").first {
                     BridgeSessionID(String($0)) != nil
                 })
-            return try ask(
-                "POST", "/_castree/confirm?session=\(session)&version=2", cookies
-            ).status
+            return try ask("POST", "/_castree/confirm?session=\(session)&version=2", cookies).status
         }
 
         var lifecycle: Lifecycle { get throws { try app.store.reopened().lifecycle() } }

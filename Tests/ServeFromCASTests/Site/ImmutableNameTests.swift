@@ -108,8 +108,7 @@ import WebTestSupport
             try expect(paths.map { try isImmutable(site, $0) }, equals: wanted)
             // And back again, when those versions have gone.
             let back = site.beside([]) ?? site
-            try expect(
-                paths.map { try isImmutable(back, $0) }, equals: [true, true, false, false])
+            try expect(paths.map { try isImmutable(back, $0) }, equals: [true, true, false, false])
         }
     }
 

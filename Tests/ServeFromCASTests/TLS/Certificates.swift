@@ -30,8 +30,7 @@ struct Certificates: Sendable {
             ProcessInfo.processInfo.environment["CASTREE_TEST_TMP"]
             ?? FileManager.default.temporaryDirectory.path
         directory = URL(filePath: base).appending(path: "castree-tls-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(
-            at: directory, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try Data(Self.script.utf8).write(to: directory.appending(path: "make.sh"))
         let made = try OtherProgram(["sh", "-e", "make.sh"], in: directory.path)
         try require(made.status == 0, "openssl is needed for this test")

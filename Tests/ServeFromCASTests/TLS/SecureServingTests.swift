@@ -215,8 +215,7 @@ struct SecureServingTests {
             ("good.pem", "encrypted.key", "encrypted.key", "is encrypted"),
         ])
     func pairs(_ chain: String, _ key: String, _ what: String, _ words: String) throws {
-        let pair = ServerCertificate(
-            certificateFile: files.path(chain), keyFile: files.path(key))
+        let pair = ServerCertificate(certificateFile: files.path(chain), keyFile: files.path(key))
         let error = expectRefusal(.badCertificate) {
             try TestApp(.app()) { $0.certificate = pair }
         }

@@ -110,8 +110,7 @@ struct SecureUpstreamTests {
 
     @Test(arguments: [
         Failure(certificate: "expired", words: "has expired"),
-        Failure(
-            certificate: "elsewhere", words: "is for another host; it does not name localhost"),
+        Failure(certificate: "elsewhere", words: "is for another host; it does not name localhost"),
         Failure(
             certificate: "name", host: "127.0.0.1",
             words: "is for another host; it does not name 127.0.0.1"),

@@ -134,8 +134,7 @@ import Testing
             isServed = client.response()?.status == 200
         }
         // A server in front is many clients.
-        let behind = try server(
-            ForwardedClients(by: [try require(AddressBlock("127.0.0.0/8"))]))
+        let behind = try server(ForwardedClients(by: [try require(AddressBlock("127.0.0.0/8"))]))
         let others = try (0..<8).map { _ in try behind.client() }
         for client in others { Deed.answered.begin(client) }
     }

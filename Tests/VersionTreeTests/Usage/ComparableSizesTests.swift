@@ -151,8 +151,7 @@ import VersionTree
         let promised = try temporary.versions.retirement(of: ["1", "2"])
         // The object stays with the third; its copy goes with the last tree that shows it.
         let copy = try require(
-            try status(
-                temporary.objectPath(address(of: script), executable: true)))
+            try status(temporary.objectPath(address(of: script), executable: true)))
         expect(promised.diskBytes > copy.blocks * 512 && promised.bytes == 1)
         let before = try du(kept[0], kept[1], kept[2])
         for name in ["1", "2"] { try temporary.versions.retire(name) }

@@ -36,9 +36,7 @@ import VersionTree
         let large = String(repeating: "content ", count: 9000)
         try temporary.add(
             "1",
-            [
-                "a": large, "copy/a": large, "empty": "", "deep/er/b": "b", "bin/run": "#!/bin/sh",
-            ])
+            ["a": large, "copy/a": large, "empty": "", "deep/er/b": "b", "bin/run": "#!/bin/sh"])
         try temporary.add("2", ["a": large, "b": "other", "bin/run": "#!/bin/sh"])
         try temporary.add("3", ["only": large + "3"])
         chmod(temporary.directory.appending("source-2") + "/bin/run", 0o755)

@@ -152,8 +152,7 @@ extension TemporaryStore {
         // And it comes true.
         _ = try temporary.store.collect()
         for name in chosen { try temporary.versions.retire(name) }
-        try expect(
-            temporary.store.collect().byteCount, equals: retirement.bytes, "round \(round)")
+        try expect(temporary.store.collect().byteCount, equals: retirement.bytes, "round \(round)")
     }
 
     @Test(arguments: rounds)

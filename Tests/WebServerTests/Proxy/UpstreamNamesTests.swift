@@ -6,9 +6,7 @@ import Testing
 /// docs/serving.md, "What the other server says of itself".
 @Suite("What an upstream says of itself") struct UpstreamNamesTests {
     /// The field as the client gets it.
-    private func passed(
-        _ field: String, _ route: String, isPlain: Bool = false
-    ) throws -> String {
+    private func passed(_ field: String, _ route: String, isPlain: Bool = false) throws -> String {
         let bytes = Array("HTTP/1.1 200 OK\r\n\(field)\r\nContent-Length: 0\r\n\r\n".utf8)
         var parser = UpstreamHeadParser()
         guard case .head = parser.parse(bytes.span) else {

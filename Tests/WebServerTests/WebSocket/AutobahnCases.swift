@@ -42,16 +42,14 @@ extension AutobahnCase {
         _ number: String, _ frames: [[UInt8]], _ replies: [Reply] = [], code: Int = 1002,
         at place: Int? = nil
     ) -> AutobahnCase {
-        AutobahnCase(
-            number: number, frames: frames, replies: replies, code: code, closesAt: place)
+        AutobahnCase(number: number, frames: frames, replies: replies, code: code, closesAt: place)
     }
 
     private static func text(_ text: String) -> [UInt8] { Array(text.utf8) }
 
     private static func octets(_ payload: [UInt8]) -> [[UInt8]] {
         payload.indices.map { index in
-            Frames.client(
-                index == 0 ? 1 : 0, [payload[index]], isFinal: index == payload.count - 1)
+            Frames.client(index == 0 ? 1 : 0, [payload[index]], isFinal: index == payload.count - 1)
         }
     }
 
@@ -140,15 +138,13 @@ extension AutobahnCase {
         // One after the other; the suite chops each of them in three ways.
         for number in 3...5 { cases.append(good("5.\(number)", two, [whole(2)])) }
         for number in 6...8 {
-            cases.append(
-                good("5.\(number)", between, [.pong(text("ping payload")), whole(2)]))
+            cases.append(good("5.\(number)", between, [.pong(text("ping payload")), whole(2)]))
         }
         for number in 9...14 {
             let nothing = Frames.client(0, text("non-continuation"), isFinal: number < 12)
             cases.append(bad("5.\(number)", [nothing, hello], at: 0))
         }
-        cases.append(
-            bad("5.15", two + [part(0, 3, false), part(1, 4, true)], [whole(2)], at: 2))
+        cases.append(bad("5.15", two + [part(0, 3, false), part(1, 4, true)], [whole(2)], at: 2))
         for (number, isFinal) in [(16, false), (17, true)] {
             let round = [part(0, 1, isFinal), part(1, 2, false), part(0, 3, true)]
             cases.append(bad("5.\(number)", round + round, at: 0))

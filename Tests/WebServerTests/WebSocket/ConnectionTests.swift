@@ -154,8 +154,7 @@ struct ConnectionTests {
                 }
             }
             let whole = Conversation(receiving: bytes)
-            let cut = Conversation(
-                receiving: bytes, pieces: .random(in: 1...9, using: &random))
+            let cut = Conversation(receiving: bytes, pieces: .random(in: 1...9, using: &random))
             if whole.events != cut.events || whole.sent != cut.sent {
                 Issue.record("round \(round): \(bytes)")
             }

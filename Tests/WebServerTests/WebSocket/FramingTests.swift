@@ -80,8 +80,7 @@ struct FramingTests {
             rows.append(Wrong("reserved opcode \(opcode)", 1002, Frames.client(opcode)))
         }
         for opcode: UInt8 in [0, 1, 2, 8, 9, 10] {
-            rows.append(
-                Wrong("unmasked \(opcode)", 1002, Frames.client(opcode, isMasked: false)))
+            rows.append(Wrong("unmasked \(opcode)", 1002, Frames.client(opcode, isMasked: false)))
         }
         let long = [UInt8](repeating: 0, count: 126)
         for opcode: UInt8 in [8, 9, 10] {
@@ -100,13 +99,11 @@ struct FramingTests {
                 "length of 2^63-1", 1009,
                 [0x82, 0xFF, 0x7F, 255, 255, 255, 255, 255, 255, 255, 1, 2, 3, 4]),
             Wrong("continuation of nothing", 1002, Frames.client(0)),
-            Wrong(
-                "continuation after the end", 1002, Frames.text("a") + Frames.client(0, [98])),
+            Wrong("continuation after the end", 1002, Frames.text("a") + Frames.client(0, [98])),
             Wrong(
                 "a message inside another", 1002,
                 Frames.text("a", isFinal: false) + Frames.text("b")),
-            Wrong(
-                "binary inside text", 1002, Frames.text("a", isFinal: false) + Frames.client(2)),
+            Wrong("binary inside text", 1002, Frames.text("a", isFinal: false) + Frames.client(2)),
             Wrong("close of one byte", 1002, Frames.client(8, [3])),
             Wrong("close reason not UTF-8", 1007, Frames.close(1000, [0xC0, 0x80])),
             Wrong("close reason cut", 1007, Frames.close(1000, [0xE2, 0x82])),

@@ -20,11 +20,9 @@ struct HandshakeTests {
         _ fields: [(String, String)], _ method: String = "GET", version: Int = 1,
         isAllowed: Bool = true
     ) throws -> ResponseHead {
-        var request = try RequestHead(
-            method: method, target: "/_castree/bridge", fields: fields)
+        var request = try RequestHead(method: method, target: "/_castree/bridge", fields: fields)
         request.minorVersion = version
-        switch try WebSocketHandshake.answer(
-            to: request, isAllowedOrigin: isAllowed)
+        switch try WebSocketHandshake.answer(to: request, isAllowedOrigin: isAllowed)
         {
         case .accepted(let head): return head
         case .refused(let response): return response.head
