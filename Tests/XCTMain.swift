@@ -3,7 +3,5 @@ import Testing
 
 @main
 struct TestProgram {
-    static func main() async {
-        await Testing.__swiftPMEntryPoint() as Never
-    }
+    static func main() async { await Testing.__swiftPMEntryPoint() as Never }
 }

@@ -125,13 +125,9 @@ package final class ModelStore: Sendable {
         }
     }
 
-    func keep(_ write: Write, until due: Int) {
-        state.withLock { $0.ghosts.append((due, write)) }
-    }
+    func keep(_ write: Write, until due: Int) { state.withLock { $0.ghosts.append((due, write)) } }
 
-    func apply(_ write: Write) -> WriteOutcome {
-        state.withLock { apply(write, &$0) }
-    }
+    func apply(_ write: Write) -> WriteOutcome { state.withLock { apply(write, &$0) } }
 
     func file(_ key: String, isStale: Bool) -> File? {
         state.withLock { state in

@@ -171,9 +171,7 @@ import VersionTree
     }
 
     /// What is known to be odd after a fault.
-    func expectNothingOdd(_ odd: [String], _ verb: Verb) {
-        expect(odd, equals: [], "\(verb)")
-    }
+    func expectNothingOdd(_ odd: [String], _ verb: Verb) { expect(odd, equals: [], "\(verb)") }
 
     @Test(arguments: [put, retire, collect, add, arrive, revise])
     func `survives every call to the disk failing once`(verb: Verb) throws {

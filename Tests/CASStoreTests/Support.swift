@@ -11,9 +11,7 @@ import VersionTree
 final class Notices: Sendable {
     private let texts = Mutex<[String]>([])
     var all: [String] { texts.withLock { $0 } }
-    var sink: @Sendable (String) -> Void {
-        { text in self.texts.withLock { $0.append(text) } }
-    }
+    var sink: @Sendable (String) -> Void { { text in self.texts.withLock { $0.append(text) } } }
 }
 
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
@@ -71,9 +69,7 @@ extension TemporaryStore {
     }
 
     /// Changes the index as a stranger does: the next open can tell by the file's times.
-    func change(_ sql: String) throws {
-        try withIndex { try $0.execute(sql) }
-    }
+    func change(_ sql: String) throws { try withIndex { try $0.execute(sql) } }
 
     /// Changes the index and lets the stamp agree: what a crash or a mistake of castree leaves.
     func changeUnnoticed(_ sql: String) throws {

@@ -11,9 +11,7 @@ import Testing
         try place.run(.castree, ["adopt"] + arguments)
     }
 
-    private func lifecycle() throws -> JSON {
-        try place.lifecycle()
-    }
+    private func lifecycle() throws -> JSON { try place.lifecycle() }
 
     @Test func `what was shipped becomes current, is embedded, and costs nothing the second time`()
         throws

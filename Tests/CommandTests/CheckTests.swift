@@ -8,9 +8,7 @@ import Testing
 @Suite struct CheckTests {
     let place: Workplace
 
-    init() throws {
-        place = try Workplace(adding: "1", Release.first, "--activate")
-    }
+    init() throws { place = try Workplace(adding: "1", Release.first, "--activate") }
 
     private func damage() throws -> String {
         let address = try place.address(of: "index.html", in: "1")

@@ -6,9 +6,7 @@ import Testing
 @Suite struct ContentTests {
     let place: Workplace
 
-    init() throws {
-        place = try Workplace(adding: "1", Release.first, "--activate")
-    }
+    init() throws { place = try Workplace(adding: "1", Release.first, "--activate") }
 
     @Test func `cat prints the bytes of a file and of an object`() throws {
         let file = try place.castree("cat", "1:index.html")

@@ -28,9 +28,7 @@ import Testing
     }
 
     /// Makes a store, so that nothing is said of one that is made.
-    private func makeStore() throws {
-        try place.castree("init")
-    }
+    private func makeStore() throws { try place.castree("init") }
 
     private func add(_ words: String...) throws -> Finished {
         let added = try place.run(.castree, ["add", "--no-sync"] + words)

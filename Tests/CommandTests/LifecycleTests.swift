@@ -11,9 +11,7 @@ import Testing
         try place.add("2", Release.second)
     }
 
-    private func lifecycle() throws -> JSON {
-        try place.lifecycle()
-    }
+    private func lifecycle() throws -> JSON { try place.lifecycle() }
 
     /// Boots and confirms.
     private func start() throws {

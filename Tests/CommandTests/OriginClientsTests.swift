@@ -30,9 +30,7 @@ import Testing
 
     private struct Refused: Error { let outcome: Finished }
 
-    private func serve() throws -> Served {
-        try Served(origin: "origin", place)
-    }
+    private func serve() throws -> Served { try Served(origin: "origin", place) }
 
     private static let check =
         "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0"

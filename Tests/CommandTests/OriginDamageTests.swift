@@ -26,9 +26,7 @@ import Testing
         try place.write(["site/\(path)": "{\"half\":"], to: ".")
     }
 
-    private func serve() throws -> Served {
-        try Served(origin: "site", place)
-    }
+    private func serve() throws -> Served { try Served(origin: "site", place) }
 
     private static let check =
         "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0"

@@ -23,9 +23,7 @@ import Testing
         try place.run(.castree, ["--store", "device", "pull"] + arguments)
     }
 
-    private func served() throws -> WebOrigin {
-        try place.origin()
-    }
+    private func served() throws -> WebOrigin { try place.origin() }
 
     private func lifecycle() throws -> JSON {
         try place.castree("--store", "device", "lifecycle", "--json").document(.lifecycle)

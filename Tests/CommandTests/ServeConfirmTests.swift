@@ -13,9 +13,7 @@ import Testing
     }
 
     private var knownGood: [String] {
-        get throws {
-            try place.lifecycle().knownGood.map(\.text)
-        }
+        get throws { try place.lifecycle().knownGood.map(\.text) }
     }
 
     @Test func `a confirmation without the page's session is refused, with it it counts`() throws {

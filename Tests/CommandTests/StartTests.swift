@@ -19,9 +19,7 @@ import Testing
         try place.castree("activate", "2", "--at-next-boot")
     }
 
-    private func lifecycle() throws -> JSON {
-        try place.lifecycle()
-    }
+    private func lifecycle() throws -> JSON { try place.lifecycle() }
 
     /// What `castree lifecycle` says of starts.
     private func trials() throws -> String {

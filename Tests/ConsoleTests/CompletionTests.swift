@@ -125,13 +125,9 @@ import Testing
         }
     }
 
-    private func candidates(_ words: [String]) -> [String] {
-        lines(["__complete", "zsh"] + words)
-    }
+    private func candidates(_ words: [String]) -> [String] { lines(["__complete", "zsh"] + words) }
 
-    private func bash(_ words: [String]) -> [String] {
-        lines(["__complete", "bash"] + words)
-    }
+    private func bash(_ words: [String]) -> [String] { lines(["__complete", "bash"] + words) }
 
     private func lines(_ arguments: [String]) -> [String] {
         program.outcome(of: arguments).output.split(separator: "\n").map { line in

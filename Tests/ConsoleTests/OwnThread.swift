@@ -24,9 +24,7 @@ func onOwnThread<Value: Sendable>(
 private final class Work: Sendable {
     let run: @Sendable () -> Void
 
-    init(_ run: @escaping @Sendable () -> Void) {
-        self.run = run
-    }
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
 }
 
 #if canImport(Darwin)

@@ -152,9 +152,7 @@ import Testing
         }
     #endif
 
-    private func text(_ bytes: [UInt8]) -> String {
-        String(decoding: bytes, as: UTF8.self)
-    }
+    private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 }
 
 /// Runs a program with one command in this process, and ends the process.

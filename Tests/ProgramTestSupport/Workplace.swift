@@ -29,9 +29,7 @@ package final class Workplace {
 
     /// Runs castree-fsck here.
     @discardableResult
-    package func checker(_ arguments: String...) throws -> Finished {
-        try run(.checker, arguments)
-    }
+    package func checker(_ arguments: String...) throws -> Finished { try run(.checker, arguments) }
 
     /// Runs a program here.
     package func run(

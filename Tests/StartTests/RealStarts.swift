@@ -203,9 +203,7 @@ final class RealStarts {
 
     // MARK: Servers
 
-    private func served(_ number: Int) throws -> Served {
-        try require(processes[number]).served
-    }
+    private func served(_ number: Int) throws -> Served { try require(processes[number]).served }
 
     private func begin() throws -> Process {
         let input = Pipe()

@@ -71,9 +71,7 @@ package enum Damage {
     }
 
     /// Removes a file or a directory with all it holds, if it is there.
-    package static func remove(_ path: String) {
-        try? FileManager.default.removeItem(atPath: path)
-    }
+    package static func remove(_ path: String) { try? FileManager.default.removeItem(atPath: path) }
 
     /// Sets the permission bits.
     package static func setMode(_ path: String, _ mode: Int) throws {

@@ -97,9 +97,7 @@ package final class FaultyFileSystem: FileSystemWrapper {
     // MARK: Faults
 
     /// Arms a fault in place of the one before, and begins to count and to record anew.
-    package func arm(_ fault: Fault) {
-        state.withLock { $0 = State(fault: fault) }
-    }
+    package func arm(_ fault: Fault) { state.withLock { $0 = State(fault: fault) } }
 
     /// Lets everything happen from here on.
     package func disarm() { state.withLock { $0.fault = nil } }

@@ -10,9 +10,7 @@ public final class TemporaryDirectory: Sendable {
     public let path: String
 
     /// Makes a directory under `$CASTREE_TEST_TMP`, or the system's temporary directory.
-    public init() {
-        path = Self.make(in: Self.disk)
-    }
+    public init() { path = Self.make(in: Self.disk) }
 
     private static let environment = ProcessInfo.processInfo.environment
     private static let disk = environment["CASTREE_TEST_TMP"] ?? environment["TMPDIR"] ?? "/tmp"

@@ -69,14 +69,10 @@ func refusal(of text: String, limits: JSONLimits = JSONLimits()) -> JSONError? {
     refusal(of: Array(text.utf8), limits: limits)
 }
 
-func parse(_ text: String) throws -> JSONValue {
-    try JSONValue.parse(Array(text.utf8))
-}
+func parse(_ text: String) throws -> JSONValue { try JSONValue.parse(Array(text.utf8)) }
 
 /// Returns a reader of `text`, at its first value.
-func makeReader(_ text: String) throws(JSONError) -> JSONReader {
-    try JSONReader(Array(text.utf8))
-}
+func makeReader(_ text: String) throws(JSONError) -> JSONReader { try JSONReader(Array(text.utf8)) }
 
 /// Returns a reader that gets `bytes` in pieces of a few bytes.
 func makeReader(

@@ -95,9 +95,7 @@ func writeFile(_ path: String, _ content: String, mode: UInt32 = 0o644) throws {
 }
 
 /// stat(2) of the entry itself.
-func status(_ path: String) throws -> FileStatus? {
-    try POSIXFileSystem().status(working, path)
-}
+func status(_ path: String) throws -> FileStatus? { try POSIXFileSystem().status(working, path) }
 
 /// Changes one byte of a file in place, whatever its mode.
 func flipByte(_ path: String, at offset: Int64 = 0) throws {

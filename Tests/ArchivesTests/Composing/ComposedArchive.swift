@@ -58,7 +58,5 @@ struct ComposedArchive {
     func bytes() throws -> [UInt8] { try bytes(0..<archive.byteCount) }
 
     /// Writes the whole archive into a file.
-    func write(to path: String) throws {
-        try Data(bytes()).write(to: URL(filePath: path))
-    }
+    func write(to path: String) throws { try Data(bytes()).write(to: URL(filePath: path)) }
 }

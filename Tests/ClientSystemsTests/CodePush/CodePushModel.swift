@@ -78,9 +78,7 @@ extension ClientRequest {
 
 extension ClientAnswer {
     /// The bytes of the body, if they are in memory.
-    var bytes: [UInt8] {
-        if case .bytes(let bytes) = body { bytes } else { [] }
-    }
+    var bytes: [UInt8] { if case .bytes(let bytes) = body { bytes } else { [] } }
 
     /// The body as text.
     var text: String { String(decoding: bytes, as: UTF8.self) }

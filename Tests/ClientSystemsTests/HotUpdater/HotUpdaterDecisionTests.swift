@@ -138,9 +138,7 @@ import VersionTree
         _ channel: ClientChannel, _ strategy: Strategy, app: String = "1.0", current: Int,
         minimum: Int = 0, cohort: String? = nil
     ) throws -> String {
-        func text(_ number: Int) -> String {
-            number == 0 ? HotUpdaterCheck.builtIn : id(number)
-        }
+        func text(_ number: Int) -> String { number == 0 ? HotUpdaterCheck.builtIn : id(number) }
         var segments = [
             strategy == .appVersion ? "app-version" : "fingerprint", "ios", app, "production",
             text(minimum), text(current),

@@ -91,9 +91,7 @@ struct TellingPlace {
     }
 
     /// What the origin tells the clients of all systems.
-    func statuses() throws -> [ClientStatus] {
-        try ClientStatus.all(in: clients())
-    }
+    func statuses() throws -> [ClientStatus] { try ClientStatus.all(in: clients()) }
 
     func history(_ system: ClientSystem) throws -> ClientHistory {
         let path = origin + "/" + OriginLayout.clientHistory(of: .stable, system.rawValue)

@@ -32,9 +32,7 @@ extension Workplace {
     }
 
     /// Where things stand on that device.
-    func deviceLifecycle() throws -> JSON {
-        try device("lifecycle", "--json").document(.lifecycle)
-    }
+    func deviceLifecycle() throws -> JSON { try device("lifecycle", "--json").document(.lifecycle) }
 
     /// Lets the device reject what it is offered: shows it, goes back and bans it.
     func reject(_ version: String) throws {
@@ -57,7 +55,5 @@ extension Workplace {
     }
 
     /// What `du site` says.
-    func originUsage() throws -> JSON {
-        try castree("du", "site", "--json").document(.originUsage)
-    }
+    func originUsage() throws -> JSON { try castree("du", "site", "--json").document(.originUsage) }
 }

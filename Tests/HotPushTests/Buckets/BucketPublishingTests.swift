@@ -45,9 +45,7 @@ import VersionTree
             Set(try world.versions.manifest(of: version).entries.map { "\($0.address)" })
         }
         let only = try require(objects("1").subtracting(objects("2")).first)
-        func keys() -> [String] {
-            world.store.files.keys.filter { $0.contains(only.dropFirst(2)) }
-        }
+        func keys() -> [String] { world.store.files.keys.filter { $0.contains(only.dropFirst(2)) } }
         expect(!keys().isEmpty)
         let release = try require(world.publisher().pointers()[.stable]?.releases.last)
         for key in keys() { world.store.set(key, nil) }

@@ -254,9 +254,7 @@ final class BucketWorld: Sendable {
             ?? []
     }
 
-    private static func entry(_ number: Int) -> String {
-        String(format: "log/%010d.json", number)
-    }
+    private static func entry(_ number: Int) -> String { String(format: "log/%010d.json", number) }
 
     private static func keys(
         of release: [String: Any], _ files: [String: ModelStore.File]

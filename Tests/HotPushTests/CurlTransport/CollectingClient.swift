@@ -21,9 +21,7 @@ struct Fetched {
     }
 
     /// The sentence of its failure.
-    var message: String {
-        if case .failed(let failure) = outcome { failure.message } else { "" }
-    }
+    var message: String { if case .failed(let failure) = outcome { failure.message } else { "" } }
 }
 
 /// A client that asks for a list of requests and keeps what comes.

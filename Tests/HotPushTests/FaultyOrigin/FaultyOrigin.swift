@@ -76,9 +76,7 @@ final class FaultyOrigin: Sendable {
     }
 
     /// Ends every connection as soon as it is accepted, before a byte of it is read; nil for no more.
-    func slam(_ ending: Fault.Ending?) {
-        state.shared.withLock { $0.slamming = ending }
-    }
+    func slam(_ ending: Fault.Ending?) { state.shared.withLock { $0.slamming = ending } }
 
     /// Refuses connections from now on and breaks off those that are open.
     func close() {

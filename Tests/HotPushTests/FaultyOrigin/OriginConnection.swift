@@ -141,7 +141,5 @@ final class OriginConnection {
 
     private func send(_ bytes: ArraySlice<UInt8>) -> Bool { OriginSocket.send(raw, bytes) }
 
-    private func waitUntilGone() {
-        while !OriginSocket.receive(raw).isEmpty {}
-    }
+    private func waitUntilGone() { while !OriginSocket.receive(raw).isEmpty {} }
 }

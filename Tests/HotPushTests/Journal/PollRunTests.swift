@@ -25,9 +25,7 @@ import VersionTree
         .checked(origin: origin, outcome: outcome, version: version, reason: reason)
     }
 
-    private var entries: [JournalEntry] {
-        get throws { try Journal(store.versions).entries() }
-    }
+    private var entries: [JournalEntry] { get throws { try Journal(store.versions).entries() } }
 
     @Test func `are one line: how many, the first, and the last; for years`() throws {
         record([.booted(version: "1")], at: 1_760_000_000)

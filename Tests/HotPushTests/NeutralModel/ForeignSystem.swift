@@ -40,9 +40,7 @@ extension JSONValue {
     func maybe(_ key: String) -> String? { self[key]?.asString }
 
     /// Members that the neutral model has no place for.
-    func kept(_ keys: String...) -> [Member] {
-        (asObject ?? []).filter { keys.contains($0.key) }
-    }
+    func kept(_ keys: String...) -> [Member] { (asObject ?? []).filter { keys.contains($0.key) } }
 }
 
 extension Release {

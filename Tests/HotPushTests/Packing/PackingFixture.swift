@@ -107,9 +107,7 @@ struct PackingFixture {
     }
 
     /// What the channel offers.
-    func pointer() throws -> ChannelPointer {
-        try require(place.pointer())
-    }
+    func pointer() throws -> ChannelPointer { try require(place.pointer()) }
 
     /// The names of the files in one of the publisher's own directories.
     func kept(_ directory: String) -> [String] {

@@ -224,9 +224,7 @@ struct PublishingPlace {
         origin + "/" + OriginLayout.object(try address(of: text))
     }
 
-    func objectKey(_ text: String) throws -> String {
-        OriginLayout.object(try address(of: text))
-    }
+    func objectKey(_ text: String) throws -> String { OriginLayout.object(try address(of: text)) }
 }
 
 /// SHA-256 of a text.

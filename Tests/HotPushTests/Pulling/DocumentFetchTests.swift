@@ -35,9 +35,7 @@ import VersionTree
         expect(answer.head["content-type"], equals: "application/json")
     }
 
-    private var asked: [[String?]] {
-        origin.requests.map { [$0["range"], $0["if-range"]] }
-    }
+    private var asked: [[String?]] { origin.requests.map { [$0["range"], $0["if-range"]] } }
 
     private var tag: String? { Content(Self.text).tag }
 

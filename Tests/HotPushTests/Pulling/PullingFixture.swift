@@ -98,9 +98,7 @@ struct PullingFixture {
     }
 
     /// Where the content of a text is at the origin.
-    func path(of text: String) throws -> String {
-        "/" + OriginLayout.object(try address(of: text))
-    }
+    func path(of text: String) throws -> String { "/" + OriginLayout.object(try address(of: text)) }
 
     func expectClean(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let findings = try device.reopened().check(CheckOptions(isDeep: true)).findings

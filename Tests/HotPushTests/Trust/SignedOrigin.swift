@@ -211,7 +211,5 @@ final class SignedOrigin {
     }
 
     /// The sentences of the event log.
-    func sentences() throws -> [String] {
-        try Journal(device.versions).entries().map(\.sentence)
-    }
+    func sentences() throws -> [String] { try Journal(device.versions).entries().map(\.sentence) }
 }

@@ -44,9 +44,7 @@ final class ScriptedSource: UpdateSource {
     func answer(_ answers: Answer...) { state.withLock { $0.answers = answers } }
 
     /// Makes the next downloads fail.
-    func failDownloads(_ errors: StoreError...) {
-        state.withLock { $0.downloadFailures = errors }
-    }
+    func failDownloads(_ errors: StoreError...) { state.withLock { $0.downloadFailures = errors } }
 
     /// Makes a release that it can deliver.
     /// - Parameter saysAddresses: `false` for a format without digests of content.

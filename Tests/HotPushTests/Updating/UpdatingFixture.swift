@@ -62,7 +62,5 @@ struct UpdatingFixture {
     var lifecycle: Lifecycle { get throws { try store.versions.lifecycle() } }
 
     /// The names of the logged events.
-    func logged() throws -> [String] {
-        try Journal(store.versions).entries().map(\.event.name)
-    }
+    func logged() throws -> [String] { try Journal(store.versions).entries().map(\.event.name) }
 }

@@ -19,9 +19,7 @@ import VersionTree
         Damage.remove(place.beside + "/origin/packs")
     }
 
-    private func pull() throws {
-        try Scenario.pull.run(place, POSIXFileSystem(), false)
-    }
+    private func pull() throws { try Scenario.pull.run(place, POSIXFileSystem(), false) }
 
     private func files(in name: String) -> [String] {
         Damage.names(origin + "/" + name).map { origin + "/" + name + "/" + $0 }.filter {

@@ -30,9 +30,7 @@ struct BridgeClient: Sendable {
     var queuedCount: Int { queue.unacknowledged.count }
 
     /// Queues a message; throws `.queueFull` or `.tooLarge`.
-    mutating func send(_ content: BridgeContent) throws(StoreError) {
-        try queue.enqueue(content)
-    }
+    mutating func send(_ content: BridgeContent) throws(StoreError) { try queue.enqueue(content) }
 
     /// The link has broken.
     mutating func disconnect() { isLinked = false }

@@ -66,9 +66,7 @@ final class TestApp: Sendable {
     }
 
     /// Looks after everything as if it were so much later.
-    func look(after: Duration) {
-        Housekeeping.look(server.handler, now: SystemClock.now + after)
-    }
+    func look(after: Duration) { Housekeeping.look(server.handler, now: SystemClock.now + after) }
 
     /// Asks the server for its state again and again until `isSo`; records an issue if it never is.
     func wait(for what: String, _ isSo: () throws -> Bool) throws {

@@ -37,9 +37,7 @@ final class TestWatch: Sendable {
         }
     }
 
-    func confirm(_ version: String) throws -> Bool {
-        try watch.confirm(version)
-    }
+    func confirm(_ version: String) throws -> Bool { try watch.confirm(version) }
 
     func end() throws {
         try watch.judge { (judge, ledger) throws(StoreError) in try judge.end(ledger) }

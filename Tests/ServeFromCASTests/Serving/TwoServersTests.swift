@@ -25,9 +25,7 @@ struct TwoWatchesTests {
 
     /// Waits until the lock of a server that is gone is free: a process that another test starts has
     /// the lock, too, for the moment between fork and exec.
-    private func waitForLock() throws {
-        while try !isLockFree() {}
-    }
+    private func waitForLock() throws { while try !isLockFree() {} }
 
     private func isLockFree() throws -> Bool {
         let system = POSIXFileSystem()

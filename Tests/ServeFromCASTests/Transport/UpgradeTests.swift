@@ -63,9 +63,7 @@ private final class Pump: StreamHandler, ExchangeStreamHandler {
         if !exchange.hasRoom { stream.pauseReading() }
     }
     func drained(_ stream: Stream) { exchange.resumeBody() }
-    func receivedEnd(on stream: Stream) {
-        stream.close()
-    }
+    func receivedEnd(on stream: Stream) { stream.close() }
     func closed(_ stream: Stream, failure: Int32?) {
         outbound = nil
         if hasHead { exchange.finish() } else { exchange.fail(TestHandler.text(502, [])) }
