@@ -41,25 +41,13 @@ import VersionTree
     func `ends with an error where no more files can be made`(number: Int32) throws {
         let temporary = try TemporaryStore()
         try wait(for: [Self.large], in: temporary)
-        let arrivals = try Arrivals(temporary.reopened(on: NoMoreFiles(errno: number)).store)
+        let disk = FaultyFileSystem {
+            $0.access == .updating && $0.name.utf8.count == 64 ? $0.error(number) : nil
+        }
+        let arrivals = try Arrivals(temporary.reopened(on: disk).store)
         #expect(throws: StoreError.self) { _ = try bring(Self.large, arrivals) }
         // Once there is room, it arrives.
         _ = try bring(Self.large, try Arrivals(temporary.store))
-    }
-
-    /// A disk on which no file of a download can be made.
-    private struct NoMoreFiles: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-        let errno: Int32
-
-        func open(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
-        ) throws(StoreError) -> Descriptor {
-            if access == .updating, String(cString: path).utf8.count == 64 {
-                throw StoreError(systemCall: "openat", errno: errno, path: "staging")
-            }
-            return try base.open(directory, path, access, mode: mode)
-        }
     }
 
     @Test func `many become durable in as many syncs as one`() throws {

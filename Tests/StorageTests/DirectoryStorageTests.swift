@@ -157,28 +157,14 @@ import Testing
         expect(disk.operations.count { [.sync, .syncAll].contains($0.verb) }, equals: 0)
     }
 
-    /// A disk that does not give up what is not finished.
-    private struct ClingingDisk: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-        let number: Int32
-
-        func remove(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
-        ) throws(StoreError) {
-            let name = String(cString: path)
-            if name.hasPrefix("put-") {
-                throw StoreError(systemCall: "unlinkat", errno: number, path: name)
-            }
-            try base.remove(directory, path, directory: isDirectory)
-        }
-    }
-
     @Test(arguments: [EIO, EACCES, ENOSPC])
     func `a leftover that cannot be removed changes nothing of what is acknowledged`(
         _ number: Int32
     ) throws {
         let storage = try storage(
-            on: ClingingDisk(number: number),
+            on: FaultyFileSystem {
+                $0.verb == .remove && $0.name.hasPrefix("put-") ? $0.error(number) : nil
+            },
             DirectoryStorage.Rescue(makeRoom: { (_) throws(StoreError) in true }))
         let first = try storage.putIfAbsent("log/1", body("first"), .object)
         expect(first.isStored)

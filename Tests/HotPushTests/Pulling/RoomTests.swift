@@ -119,20 +119,9 @@ import VersionTree
         withExtendedLifetime(consume fetching) {}
     }
 
-    /// A disk with room for bytes and for no file.
-    private struct DiskWithoutInodes: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-
-        func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
-            var space = try base.freeSpace(file)
-            space.files = 0
-            return space
-        }
-    }
-
     @Test func `says before the first byte that the disk can hold no more files`() throws {
         try fixture.publish("2")
-        let full = try fixture.device.opened(on: DiskWithoutInodes(), keeping: 0)
+        let full = try fixture.device.opened(on: FullFileSystem(lacksFiles: true), keeping: 0)
         let pull = Pull(into: full, over: try PullingFixture.transport(), PullingFixture.options)
         let error = expectRefusal(.outOfSpace) { try pull.run(fixture.origin.url) }
         expect(error?.message.contains("df -i"), equals: true)
