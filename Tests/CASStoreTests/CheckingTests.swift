@@ -251,9 +251,7 @@ import VersionTree
             try Damage.replace(Self.path(temporary), by: stranger)
             let found = code { _ = try temporary.versions.check(repairing: true) }
             expect(found == nil, "\(stranger) in round \(round)")
-            _ = code {
-                try temporary.add("1", ["a": "first content", "b": "second content"])
-            }
+            _ = code { try temporary.add("1", ["a": "first content", "b": "second content"]) }
         }
     }
 

@@ -133,9 +133,7 @@ import VersionTree
         let temporary = try Self.makeStore()
         let foreign = temporary.directory.appending("foreign")
         try writeTree(temporary.directory.path, ["foreign": "somebody's"])
-        try expectSame(temporary) {
-            try Damage.replace($0.indexPath, by: .symbolicLink(foreign))
-        }
+        try expectSame(temporary) { try Damage.replace($0.indexPath, by: .symbolicLink(foreign)) }
         try expect(Damage.contents(foreign), equals: bytes("somebody's"))
     }
 

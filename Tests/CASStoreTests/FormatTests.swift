@@ -48,9 +48,7 @@ import VersionTree
         try Damage.overwrite(temporary.path + "/FORMAT", with: bytes(text))
         expect(open(temporary.path), equals: .unsupportedFormat)
         expect(code { _ = try VersionStore.create(at: temporary.path) }, equals: .unsupportedFormat)
-        let error = #expect(throws: StoreError.self) {
-            _ = try VersionStore.open(temporary.path)
-        }
+        let error = #expect(throws: StoreError.self) { _ = try VersionStore.open(temporary.path) }
         expect(error?.message.contains(text.split(separator: " ")[1].dropLast()), equals: true)
     }
 

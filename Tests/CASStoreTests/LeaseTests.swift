@@ -47,9 +47,7 @@ import VersionTree
         let living = try temporary.store.openLock(StoreLayout.pullLock("2"))
         try temporary.store.waitForLock(living.raw, exclusive: false)
         _ = try temporary.reopened().collect()
-        let left = Damage.names(leases).filter {
-            $0.hasPrefix(".pull-") || $0.hasPrefix(".fetch-")
-        }
+        let left = Damage.names(leases).filter { $0.hasPrefix(".pull-") || $0.hasPrefix(".fetch-") }
         expect(left, equals: [StoreLayout.pullLock("2")])
     }
 

@@ -64,9 +64,7 @@ import Testing
             waitLimit: .milliseconds(2100), notice: { text in notices.withLock { $0.append(text) } }
         )
         let file = try system.openLock(leases.raw, ".writer")
-        expectRefusal(.locked) {
-            try system.waitForLock(file.raw, exclusive: true, options)
-        }
+        expectRefusal(.locked) { try system.waitForLock(file.raw, exclusive: true, options) }
         expect(notices.withLock { $0 }, equals: ["waiting for another part of this process"])
     }
 

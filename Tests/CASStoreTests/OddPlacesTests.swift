@@ -40,9 +40,7 @@ import VersionTree
         end: String
     ) throws {
         let directory = TemporaryDirectory()
-        let found = code {
-            _ = try VersionStore.create(at: directory.appending("above") + end)
-        }
+        let found = code { _ = try VersionStore.create(at: directory.appending("above") + end) }
         expect(found, equals: .tooLarge)
         expect(Damage.names(directory.appending(".")).filter { $0 == "above" }, equals: [])
     }

@@ -172,9 +172,7 @@ import VersionTree
         var model = CodePushModel()
         let files = ["index.html": "a", ".codepushrelease": "jwt"]
         try model.publish("1", files)
-        #expect(throws: StoreError.self) {
-            try model.publish("2", files, signer: ModelSigner())
-        }
+        #expect(throws: StoreError.self) { try model.publish("2", files, signer: ModelSigner()) }
     }
 
     @Test func `What cannot be told and stands in a pointer all the same is offered to nobody`()

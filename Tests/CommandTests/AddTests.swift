@@ -9,8 +9,7 @@ import Testing
     init() throws { place = Workplace() }
 
     @Test func `init creates a store and says which`() throws {
-        let created = try place.castree("init", "--json")
-        expect(created.status, equals: 0)
+        let created = try place.done("init", "--json")
         let document = try created.document(.initialized)
         expect(document.store, equals: ".castree")
         expect(document.format, equals: 1)
@@ -54,9 +53,8 @@ import Testing
     @Test func `add of the same content again changes nothing and succeeds`() throws {
         try place.add("1", Release.first)
         for cache in [[], ["--no-cache"]] {
-            let again = try place.run(
-                .castree, ["add", "release-1", "--version", "1", "--json"] + cache)
-            expect(again.status, equals: 0)
+            let again = try place.done(
+                words: ["add", "release-1", "--version", "1", "--json"] + cache)
             try expect(again.document(.added).newObjects, equals: 0)
         }
     }

@@ -60,8 +60,7 @@ import Testing
             "channels",
         ])
     func `every command has help with an example`(_ command: String) throws {
-        let help = try place.castree(command, "--help")
-        expect(help.status, equals: 0)
+        let help = try place.done(command, "--help")
         expect(help.text.hasPrefix("Usage: castree \(command)"))
         expect(help.text.contains("\n    "))
         try expect(place.castree("help", command).text, equals: help.text)
@@ -214,8 +213,7 @@ import Testing
 
     @Test(arguments: ["bash", "zsh", "fish"])
     func `completions are printed for a shell`(_ shell: String) throws {
-        let script = try place.castree("completions", shell)
-        expect(script.status, equals: 0)
+        let script = try place.done("completions", shell)
         expect(script.text.contains("castree"))
         try expect(place.castree("completions", "dos").status, equals: 2)
     }
@@ -280,8 +278,7 @@ import Testing
     @Test func `versions are completed from the store`() throws {
         try place.add("2025.1", ["a": "a"])
         try expect(place.castree("__complete", "bash", "show", "20").text.contains("2025.1"))
-        let nowhere = try place.castree("__complete", "bash", "--store", "nowhere", "show", "")
-        expect(nowhere.status, equals: 0)
+        let nowhere = try place.done("__complete", "bash", "--store", "nowhere", "show", "")
         expect(nowhere.errors.isEmpty)
     }
 

@@ -9,16 +9,14 @@ import Testing
     init() throws { place = try Workplace(adding: "1", Release.first, "--activate") }
 
     @Test func `cat prints the bytes of a file and of an object`() throws {
-        let file = try place.castree("cat", "1:index.html")
-        expect(file.status, equals: 0)
+        let file = try place.done("cat", "1:index.html")
         expect(file.text, equals: Release.first["index.html"])
         let address = try place.address(of: "index.html", in: "1")
         try expect(place.castree("cat", address).text, equals: Release.first["index.html"])
     }
 
     @Test func `cat of an empty file prints nothing`() throws {
-        let file = try place.castree("cat", "1:empty")
-        expect(file.status, equals: 0)
+        let file = try place.done("cat", "1:empty")
         expect(file.output.isEmpty)
     }
 
@@ -130,8 +128,7 @@ import Testing
 
     @Test(arguments: ["link", "reflink", "copy"])
     func `checkout builds the tree elsewhere and tells how`(_ mode: String) throws {
-        let built = try place.castree("checkout", "1", "target", "--mode", mode, "--json")
-        expect(built.status, equals: 0)
+        let built = try place.done("checkout", "1", "target", "--mode", mode, "--json")
         let document = try built.document(.checkedOut)
         expect(document.version, equals: "1")
         expect(document.target, equals: "target")

@@ -31,8 +31,7 @@ import Testing
     private func makeStore() throws { try place.castree("init") }
 
     private func add(_ words: String...) throws -> Finished {
-        let added = try place.run(.castree, ["add", "--no-sync"] + words)
-        expect(added.status, equals: 0, "\(added)")
+        let added = try place.done(words: ["add", "--no-sync"] + words)
         return added
     }
 
@@ -97,10 +96,9 @@ import Testing
     }
 
     @Test func `is left out and said by adopt, too`() throws {
-        let adopted = try place.castree(
+        let adopted = try place.done(
             "adopt", "v", "--version", "1", "--exclude", "tls.pem", "--exclude", "node_modules",
             "--skip-junk")
-        expect(adopted.status, equals: 0)
         expect(adopted.errors.contains(".git/ is left out"), "\(adopted)")
         expect(adopted.errors.contains(".env, sub/.npmrc are in the version"), "\(adopted)")
         expect(place.exists(".castree/versions/1/.env"))

@@ -44,8 +44,7 @@ import Testing
     }
 
     @Test func `activate tells the current and the previous version`() throws {
-        let first = try place.castree("activate", "1", "--json")
-        expect(first.status, equals: 0)
+        let first = try place.done("activate", "1", "--json")
         expect(first.text, equals: "{\"current\":\"1\",\"previous\":null}\n")
         let second = try place.castree("activate", "2", "--json").document(.activated)
         expect(second.current, equals: "2")
@@ -89,8 +88,7 @@ import Testing
         try place.castree("activate", "1")
         let boot = try place.boot()
         for _ in 1...2 {
-            let confirmed = try place.castree("confirm", "1", "--token", boot.token.text, "--json")
-            expect(confirmed.status, equals: 0)
+            let confirmed = try place.done("confirm", "1", "--token", boot.token.text, "--json")
             expect(confirmed.text, equals: "{\"knownGood\":\"1\"}\n")
         }
         try expect(lifecycle().knownGood, equals: ["1"])
@@ -175,8 +173,7 @@ import Testing
         try place.castree("activate", "1")
         try start()
         try place.castree("activate", "2")
-        let back = try place.castree("rollback", "--reason", "white page", "--json")
-        expect(back.status, equals: 0)
+        let back = try place.done("rollback", "--reason", "white page", "--json")
         let document = try back.document(.rolledBack)
         expect(document.current, equals: "1")
         expect(document.rolledBackFrom, equals: "2")

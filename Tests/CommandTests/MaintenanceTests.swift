@@ -17,8 +17,7 @@ import Testing
         expect(planned.objects, equals: 2)
         expect(planned.bytes, equals: "<h1>two</h1>more()".utf8.count)
         expect(planned.dryRun.isTrue)
-        let answer = try place.castree("gc", "--json")
-        expect(answer.status, equals: 0)
+        let answer = try place.done("gc", "--json")
         let done = try answer.document(.collected)
         expect(done.objects, equals: planned.objects)
         expect(done.bytes, equals: planned.bytes)
@@ -30,8 +29,7 @@ import Testing
     @Test func `gc names the largest garbage when it is asked first`() throws {
         let address = try place.address(of: "index.html", in: "2")
         try place.castree("retire", "2")
-        let plan = try place.castree("gc", "--dry-run")
-        expect(plan.status, equals: 0)
+        let plan = try place.done("gc", "--dry-run")
         expect(plan.text.contains(address))
         expect(place.exists(place.object(address)))
     }
@@ -119,8 +117,7 @@ import Testing
     }
 
     @Test func `du tells store, versions and largest objects`() throws {
-        let answer = try place.castree("du", "--json")
-        expect(answer.status, equals: 0)
+        let answer = try place.done("du", "--json")
         let usage = try answer.document(.usage)
         let bytes = { (files: [String: String]) in files.values.reduce(0) { $0 + $1.utf8.count } }
         let apparent = bytes(Release.first) + bytes(Release.second)
@@ -162,8 +159,7 @@ import Testing
         try place.castree("boot")
         let boot = try place.lifecycle().boot
         let token = try require(boot.token)
-        let document = try place.castree("report", "--json")
-        expect(document.status, equals: 0)
+        let document = try place.done("report", "--json")
         let members = try document.members()
         expect(
             members.isSuperset(of: [
@@ -216,8 +212,7 @@ import Testing
     @Test func `report tells what is broken instead of failing`() throws {
         let file = place.directory.appending(path: ".castree/lifecycle.json")
         try Data("{".utf8).write(to: file)
-        let document = try place.castree("report", "--json")
-        expect(document.status, equals: 0)
+        let document = try place.done("report", "--json")
         expect(document.text.contains("\"lifecycle\":{\"error\":{\"code\":\"badLifecycle\""))
     }
 }

@@ -9,9 +9,7 @@ import Testing
 
     init() throws {
         place = try Workplace(adding: "1", Release.first, "--activate")
-        let published = try place.run(
-            .castree, ["publish", "1", "site", "--no-sync", "--no-packs"])
-        expect(published.status, equals: 0, "\(published)")
+        try place.done(words: ["publish", "1", "site", "--no-sync", "--no-packs"])
     }
 
     private func damage(_ path: String = "index.html") throws -> String {
@@ -71,9 +69,8 @@ import Testing
         try expect(place.castree("fsck", "--repair").status, equals: 1)
         try expect(place.castree("fsck").status, equals: 0)
         let server = try origin == "http:" ? place.origin() : nil
-        let planned = try place.castree(
+        let planned = try place.done(
             "fsck", "--from", server?.url ?? origin, "--dry-run", "--json")
-        expect(planned.status, equals: 0)
         try expect(
             planned.document(.repaired).plan,
             equals: [["action": "fetchMissing", "object": .null, "version": "1", "path": .null]])
@@ -243,9 +240,7 @@ import Testing
     @Test func `findings come as lines of JSON, the report last`() throws {
         let address = try damage()
         let answer = try place.castree("fsck", "--repair", "--json-lines")
-        let lines = try answer.text.split(separator: "\n").map {
-            try JSON($0)
-        }
+        let lines = try answer.text.split(separator: "\n").map { try JSON($0) }
         expect(lines.count, equals: 3)
         expect(lines[0].finding.object, equals: address)
         expect(lines[0].finding.repaired, equals: false)

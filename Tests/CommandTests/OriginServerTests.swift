@@ -36,9 +36,8 @@ import Testing
             equals:
                 "Serving origin at http://127.0.0.1:\(served.port); no other system is enabled (castree origin enable)\n"
         )
-        let pulled = try place.castree(
+        try place.done(
             "--store", "device", "pull", served.url, "--activate", "--quiet")
-        expect(pulled.status, equals: 0, "\(pulled)")
         try expect(place.contents("device/current/index.html"), equals: Release.first["index.html"])
         let ended = try served.end()
         expect(ended.status == 0 && ended.errors.isEmpty, "\(ended)")
@@ -221,8 +220,7 @@ import Testing
 
     @Test func `an answer is printed as the server would give it`() throws {
         let (address, path) = try page()
-        let text = try place.castree("origin", "answer", "origin", "GET", path)
-        expect(text.status, equals: 0)
+        let text = try place.done("origin", "answer", "origin", "GET", path)
         expect(
             text.text.hasPrefix("HTTP/1.1 200 OK\n") && text.text.hasSuffix("\n\n<h1>one</h1>\n"))
         // Who sends the file just now goes on with what it had.

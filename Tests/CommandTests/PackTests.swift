@@ -30,8 +30,7 @@ import Testing
     }
 
     private func run(_ arguments: String...) throws -> JSON {
-        let answer = try place.run(.castree, arguments + ["--no-sync", "--json"])
-        expect(answer.status, equals: 0, "\(answer)")
+        let answer = try place.done(words: arguments + ["--no-sync", "--json"])
         return try answer.document(.packed)
     }
 
@@ -70,8 +69,7 @@ import Testing
 
     @Test func `publish with --packs-later offers the version before its packs`() throws {
         _ = try run("publish", "1", "site")
-        let answer = try place.castree("publish", "2", "site", "--no-sync", "--packs-later")
-        expect(answer.status, equals: 0)
+        let answer = try place.done("publish", "2", "site", "--no-sync", "--packs-later")
         expect(answer.errors.contains("version 2 is offered; its packs follow"))
         expect(answer.text.contains("Packed what version 1 lacks: 2 objects"))
         try expect(place.release()["delivery"] is String)
@@ -171,8 +169,7 @@ import Testing
                 "2 from a content that no channel here lists ("))
         _ = try run("publish", "3", "site", "--channel", "beta", "--pack-base", "2")
         try expect(place.castree("channels", "site").text.contains("beta: 3 from nothing: "))
-        let withdrawn = try place.castree("withdraw", "3", "site", "--channel", "beta")
-        expect(withdrawn.status, equals: 0, "\(withdrawn)")
+        try place.done("withdraw", "3", "site", "--channel", "beta")
         try expect(place.castree("channels", "site").text.contains("nothing"))
     }
 }

@@ -24,8 +24,7 @@ import Testing
         try expect(
             place.castree("protect", "www").text, equals: "Version www is protected already.\n")
         for policy in [["--keep", "1"], ["--older-than", "0s"], ["--max-size", "1"]] {
-            let collected = try place.run(.castree, ["gc"] + policy)
-            expect(collected.status, equals: 0, "\(collected)")
+            try place.done(words: ["gc"] + policy)
         }
         try expect(versions(place).contains("www"))
         try place.castree("activate", "2")
@@ -93,8 +92,7 @@ import Testing
         try place.castree("activate", "2")
         try place.castree("protect", "www")
         let words = ["gc", "--max-size", "1"] + (isDryRun ? ["--dry-run"] : [])
-        let finished = try place.run(.castree, words)
-        expect(finished.status, equals: 0, "\(finished)")
+        let finished = try place.done(words: words)
         expect(finished.errors.contains("more than 1 B"), "\(finished)")
         expect(finished.errors.contains("www (it is protected)"), "\(finished)")
         expect(finished.errors.contains("2 (it is current)"), "\(finished)")

@@ -12,9 +12,8 @@ import Testing
     }
 
     private func publish(_ arguments: String...) throws -> JSON {
-        let answer = try place.run(
-            .castree, ["publish"] + arguments + ["site", "--no-sync", "--json"])
-        expect(answer.status, equals: 0, "\(answer)")
+        let answer = try place.done(
+            words: ["publish"] + arguments + ["site", "--no-sync", "--json"])
         return try answer.document(.published)
     }
 
@@ -29,8 +28,7 @@ import Testing
             expect(refused.status == 1 && refused.errors.contains("--force"), "\(refused)")
         }
         expect(!place.exists("dist/.publish") && !place.exists("dist/origin.json"))
-        let forced = try place.castree("publish", "1", "dist", "--no-sync", "--force")
-        expect(forced.status, equals: 0, "\(forced.errors)")
+        try place.done("publish", "1", "dist", "--no-sync", "--force")
         // Once it is one, it needs no word.
         try expect(place.castree("publish", "2", "dist", "--no-sync").status, equals: 0)
         try place.write(
@@ -80,8 +78,7 @@ import Testing
     }
 
     @Test func `publish says in words what it did`() throws {
-        let first = try place.castree("publish", "1", "site", "--no-sync")
-        expect(first.status, equals: 0)
+        let first = try place.done("publish", "1", "site", "--no-sync")
         expect(first.text.hasPrefix("Published version 1 to site, channel stable: 6 new objects, "))
         let again = try place.castree("publish", "1", "site", "--no-sync")
         expect(again.text.hasPrefix("Channel stable of site already offers version 1; "))
@@ -210,14 +207,12 @@ import Testing
     {
         _ = try publish("1")
         let second = try publish("2")
-        let answer = try place.castree("withdraw", "2", "site", "--json")
-        expect(answer.status, equals: 0)
+        let answer = try place.done("withdraw", "2", "site", "--json")
         let document = try answer.document(.withdrawn)
         expect(document.offered == "1" && !document.embedded)
         expect(document.sequence > second.sequence)
         try expect(place.release()["version"] as? String == "1")
-        let last = try place.castree("withdraw", "1", "site", "--embedded")
-        expect(last.status, equals: 0)
+        try place.done("withdraw", "1", "site", "--embedded")
         try expect(place.release()["embedded"] as? Bool == true)
     }
 

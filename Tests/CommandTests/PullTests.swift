@@ -14,9 +14,7 @@ import Testing
     }
 
     private func publish(_ arguments: String...) throws {
-        let answer = try place.run(
-            .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
-        expect(answer.status, equals: 0, "\(answer)")
+        try place.done(words: ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
     }
 
     private func pull(_ arguments: String...) throws -> Finished {
@@ -92,8 +90,7 @@ import Testing
         try publish("2", "--channel", "beta", "--mandatory")
         let origin = try served()
         for url in [origin.url, "site"] {
-            let answer = try place.run(.castree, ["channels", url, "--json"])
-            expect(answer.status, equals: 0, "\(answer)")
+            let answer = try place.done(words: ["channels", url, "--json"])
             let channels = try answer.document(.channels)
             expect(channels.map(\.channel), equals: ["beta", "stable"])
             expect(channels.map { $0.releases.map(\.version) }, equals: [["2"], ["1"]])
@@ -252,8 +249,7 @@ import Testing
         expect(answer.output.isEmpty)
         try expect(lifecycle().pending.isNull)
         // Whoever started it may repeat it; a day later, or since a clock that was ahead, nobody has.
-        let after = try place.run(.castree, status)
-        expect(after.status, equals: 0, "\(after)")
+        let after = try place.done(words: status)
         let left = try after.document(.status)
         expect(left.downloads[0].fetched == false && !left.downloads[0].at.isNull)
         let waits = try place.castree("--store", "device", "status").text.split(separator: "\n")

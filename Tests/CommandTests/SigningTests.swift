@@ -14,8 +14,7 @@ import Testing
 
     /// Makes a key; returns its id.
     private func makeKey(_ name: String) throws -> String {
-        let made = try place.castree("key", "new", name, "--json")
-        try require(made.status == 0, "\(made)")
+        let made = try place.done("key", "new", name, "--json")
         return try made.document(.key).key.text
     }
 
@@ -207,10 +206,9 @@ import Testing
             expect(!lacking.errors.contains("trust/2.json"), "\(lacking)")
             expect(!place.exists("site/trust/2.json"))
         }
-        let rotated = try place.castree(
+        let rotated = try place.done(
             "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
             "one.key", "--sign-key", "two.key", "--json")
-        expect(rotated.status, equals: 0, "\(rotated)")
         let document = try rotated.document(.rotated)
         expect(document.version == 2 && document.keys == [two] && document.threshold == 1)
         expect(document.channels.map(\.signedBy), equals: [[two], [two]])
@@ -288,8 +286,7 @@ import Testing
             ["key", "show", "one.key"], ["publish", "1", "site", "--sign-key", "one.key"],
             ["resign", "site", "--sign-key", "one.key"], ["report"], ["log"], ["channels", "site"],
         ] {
-            let finished = try place.run(.castree, arguments)
-            expect(finished.status, equals: 0, "\(finished)")
+            let finished = try place.done(words: arguments)
             printed += finished.text + finished.errors
         }
         expect(!printed.contains(secret) && !printed.contains("PRIVATE KEY"))

@@ -18,8 +18,7 @@ import Testing
             ["publish", "1"], ["publish", "2"], ["publish", "1", "--channel", "beta"],
             ["withdraw", "1", "--channel", "beta"], ["prune", "--keep", "1"],
         ] {
-            let done = try place.run(.castree, words + ["bucket/app", "--no-sync"])
-            expect(done.status, equals: 0, "\(done)")
+            try place.done(words: words + ["bucket/app", "--no-sync"])
         }
         web = try WebOrigin(place.directory)
     }

@@ -139,8 +139,7 @@ import Testing
 
     @Test func `du --html writes one page, and replaces one that is there`() throws {
         try place.write(["usage.html": String(repeating: "old ", count: 100_000)], to: ".")
-        let answer = try place.castree("du", "--html", "usage.html")
-        expect(answer.status, equals: 0)
+        let answer = try place.done("du", "--html", "usage.html")
         expect(answer.text.contains("Wrote usage.html"))
         let page = try place.contents("usage.html")
         expect(page.hasPrefix("<!doctype html>") && page.hasSuffix("</html>\n"))

@@ -12,8 +12,7 @@ import Testing
     }
 
     @Test func `versions lists the newest first, with every field`() throws {
-        let listed = try place.castree("versions", "--json")
-        expect(listed.status, equals: 0)
+        let listed = try place.done("versions", "--json")
         let versions = try listed.document(.listed)
         expect(versions.map(\.version), equals: ["2", "1"])
         expect(versions.map(\.current), equals: [false, true])
@@ -98,8 +97,7 @@ import Testing
     }
 
     @Test func `retire forgets a version and counts what it referenced`() throws {
-        let retired = try place.castree("retire", "2", "--json")
-        expect(retired.status, equals: 0)
+        let retired = try place.done("retire", "2", "--json")
         let document = try retired.document(.retired)
         expect(document.version, equals: "2")
         expect(document.references, equals: Release.second.count)

@@ -106,9 +106,7 @@ import Testing
         try FileManager.default.createSymbolicLink(
             atPath: path("link"), withDestinationPath: "nothing")
         for name in ["link", "absent/page"] {
-            let error = expectRefusal(.notFound) {
-                try replaceFile(path(name), with: [1])
-            }
+            let error = expectRefusal(.notFound) { try replaceFile(path(name), with: [1]) }
             expect(error?.message.contains(name), equals: true)
         }
         expect(Damage.names(directory.path), equals: ["link"])

@@ -79,9 +79,7 @@ import Testing
     @Test func `a command waits for asynchronous work and gets its error`() async throws {
         let call = try call("du")
         await #expect(throws: UnknownError.self) {
-            try await onOwnThread {
-                try call.waiting { throw UnknownError(word: "late") }
-            }
+            try await onOwnThread { try call.waiting { throw UnknownError(word: "late") } }
         }
     }
 

@@ -59,9 +59,7 @@ import Testing
                 String(decoding: Damage.contents(precious), as: UTF8.self), equals: "precious")
             expect(Damage.names(shared), equals: before)
         } else if trap == .dangling {
-            expectRefusal(.notFound) {
-                try replaceFile(name, with: Array("new".utf8), on: disk)
-            }
+            expectRefusal(.notFound) { try replaceFile(name, with: Array("new".utf8), on: disk) }
         } else {
             _ = try replaceFile(name, with: Array("new".utf8), on: disk)
             let written = trap == .file ? page : precious

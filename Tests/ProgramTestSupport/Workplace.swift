@@ -1,5 +1,7 @@
+import Expectations
 package import Foundation
 import StorageTestSupport
+import Testing
 
 /// A directory to work in as a user would, with a store at `.castree` as soon as something is added.
 package final class Workplace {
@@ -25,6 +27,19 @@ package final class Workplace {
         -> Finished
     {
         try run(.castree, arguments, environment: environment)
+    }
+
+    /// Runs castree here, which must succeed.
+    @discardableResult
+    package func done(
+        _ arguments: String..., words: [String] = [], fileID: String = #fileID,
+        filePath: String = #filePath, line: Int = #line, column: Int = #column
+    ) throws -> Finished {
+        let finished = try run(.castree, arguments + words)
+        expect(
+            finished.status == 0, "\(finished)", fileID: fileID, filePath: filePath, line: line,
+            column: column)
+        return finished
     }
 
     /// Runs castree-fsck here.

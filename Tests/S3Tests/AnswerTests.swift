@@ -107,9 +107,7 @@ import Testing
 
     @Test func `an answer without a length is read up to its limit`() throws {
         let script = try ScriptedBucket([.answer(200, Self.head, "0123456789")])
-        expectRefusal(.tooLarge) {
-            try script.bucket.bytes("o", ReadRequest(byteCountMax: 9))
-        }
+        expectRefusal(.tooLarge) { try script.bucket.bytes("o", ReadRequest(byteCountMax: 9)) }
         let fits = try ScriptedBucket([.answer(200, Self.head, "0123456789")])
         let read = try fits.bucket.bytes("o", ReadRequest(byteCountMax: 10))
         guard case .found(let file) = read.outcome else { return }
@@ -170,16 +168,12 @@ import Testing
     ])
     func `what is no listing is refused`(_ step: Step) throws {
         let script = try ScriptedBucket([step])
-        expectRefusal(.bucketAnswer) {
-            try script.bucket.list(ListRequest(prefix: ""))
-        }
+        expectRefusal(.bucketAnswer) { try script.bucket.list(ListRequest(prefix: "")) }
     }
 
     @Test func `a listing larger than any is cut off`() throws {
         let script = try ScriptedBucket([Self.listing(String(repeating: " ", count: 9 << 20))])
-        expectRefusal(.bucketAnswer) {
-            try script.bucket.list(ListRequest(prefix: ""))
-        }
+        expectRefusal(.bucketAnswer) { try script.bucket.list(ListRequest(prefix: "")) }
     }
 
     @Test(arguments: [

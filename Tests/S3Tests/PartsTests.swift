@@ -125,9 +125,7 @@ import Testing
     func `what is interrupted is aborted, by one short request`(_ count: Int) throws {
         let good = [Self.begun, Self.part, Self.part, Self.part, .answer(503)].prefix(count)
         let script = try script(Array(good), then: .answer(204), stoppedAfter: count)
-        expectRefusal(.interrupted) {
-            try script.bucket.put("o", try require(content), .object)
-        }
+        expectRefusal(.interrupted) { try script.bucket.put("o", try require(content), .object) }
         expect(script.carrier.requests.count, equals: count + 1)
         expect(script.targets.last, equals: "DELETE /updates/app/o?uploadId=u%2B1")
         let longest = try require(script.carrier.requests.last?.totalMilliseconds)
@@ -138,9 +136,7 @@ import Testing
         let script = try script(
             [Self.begun, Self.part, .refusal(403, "AccessDenied"), .answer(503)],
             then: .answer(204), stoppedAfter: 4)
-        expectRefusal(.accessDenied) {
-            try script.bucket.put("o", try require(content), .object)
-        }
+        expectRefusal(.accessDenied) { try script.bucket.put("o", try require(content), .object) }
         expect(script.targets.suffix(2).allSatisfy { $0 == "DELETE /updates/app/o?uploadId=u%2B1" })
         expect(script.carrier.requests.count, equals: 5)
     }

@@ -125,9 +125,7 @@ import Testing
         }
         // 64 MiB at 256 bytes a second.
         expect(object >= 262_144)
-        let all = try seconds {
-            _ = try script.bucket.bytes("o", ReadRequest(byteCountMax: .max))
-        }
+        let all = try seconds { _ = try script.bucket.bytes("o", ReadRequest(byteCountMax: .max)) }
         expect((262_144...1_728_000).contains(all))
     }
 
@@ -233,9 +231,7 @@ import Testing
         let mended = try ScriptedBucket([mismatch, Self.stored])
         try expect(mended.bucket.put("o", body("a"), .object).isStored)
         let onTheWay = try ScriptedBucket([mismatch, mismatch])
-        expectRefusal(.bucketAnswer) {
-            try onTheWay.bucket.put("o", body("a"), .object)
-        }
+        expectRefusal(.bucketAnswer) { try onTheWay.bucket.put("o", body("a"), .object) }
         let damaged = try ScriptedBucket([mismatch, mismatch])
         let wrong = StorageBody(Array("b".utf8), address: try body("a").address)
         let file = #expect(throws: StoreError.self) { try damaged.bucket.put("o", wrong, .object) }

@@ -32,9 +32,7 @@ import VersionTree
     @Test(arguments: [300 << 20, Manifest.byteCountMax])
     func `reads a file of any size that may be written`(_ byteCount: Int) throws {
         let temporary = try lengthened(to: byteCount)
-        let error = expectRefusal(.badManifest) {
-            try temporary.reopened().manifest(of: "1")
-        }
+        let error = expectRefusal(.badManifest) { try temporary.reopened().manifest(of: "1") }
         // What is wrong with it is the zeros, not the length.
         expect(
             error?.message.contains("follows the value"), equals: true, "\(error?.message ?? "")")
@@ -59,9 +57,7 @@ import VersionTree
         try expect(temporary.reopened().manifest(of: "2").count, equals: 300)
 
         try writeFile(source + "/new", "not yet here")
-        let error = expectRefusal(.tooLarge) {
-            try tight.add(directory: source, version: "3")
-        }
+        let error = expectRefusal(.tooLarge) { try tight.add(directory: source, version: "3") }
         expect(error?.message.contains("version 3"), equals: true)
         expect(error?.message.contains("\(byteCount) bytes"), equals: true)
         try expect(temporary.versions.versions().map(\.version).sorted(), equals: ["1", "2"])

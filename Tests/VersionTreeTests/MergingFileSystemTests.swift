@@ -48,9 +48,7 @@ private let merged: [[String]] = [
             at: directory.appending("store"),
             options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
             fileSystem: FoldingFileSystem(sourcePath: source))
-        let error = expectRefusal(.pathCollision) {
-            try store.add(directory: source, version: "1")
-        }
+        let error = expectRefusal(.pathCollision) { try store.add(directory: source, version: "1") }
         expect(error?.message.contains("rename one of them"), equals: true)
         try expect(store.versions().isEmpty)
         try expect(store.check().findings, equals: [])

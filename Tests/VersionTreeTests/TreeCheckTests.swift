@@ -113,9 +113,7 @@ import VersionTree
             let found = try temporary.reopened().check().findings
             expect(found.map(\.kind), equals: [.wrongMode])
             try expect(
-                temporary.reopened().check(repairing: true).findings.allSatisfy {
-                    $0.isRepaired
-                })
+                temporary.reopened().check(repairing: true).findings.allSatisfy { $0.isRepaired })
             try temporary.expectClean()
         }
     }

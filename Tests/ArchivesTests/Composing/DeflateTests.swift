@@ -103,15 +103,11 @@ import Testing
             }
         }
         for size in [1, stream.count, 100] {
-            expectRefusal(.mismatch) {
-                try Self.inflate(stream + [0], pieces: size, inflater)
-            }
+            expectRefusal(.mismatch) { try Self.inflate(stream + [0], pieces: size, inflater) }
         }
         // A block of the reserved kind (3.2.3), and a stored one whose lengths do not agree.
         for none: [UInt8] in [[0x07, 0, 0], [0x01, 0x05, 0x00, 0xff, 0xff, 1, 2, 3, 4, 5]] {
-            expectRefusal(.mismatch) {
-                try Self.inflate(none, pieces: 100, inflater)
-            }
+            expectRefusal(.mismatch) { try Self.inflate(none, pieces: 100, inflater) }
         }
     }
 

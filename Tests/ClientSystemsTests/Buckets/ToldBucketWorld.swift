@@ -293,8 +293,6 @@ final class ToldBucketWorld: Sendable {
         }
         guard epochs.count == twins.count else { return keys + ["places that fit \(address)"] }
         return keys
-            + zip(twins, epochs).map {
-                root($1) + "deflated/\($0.prefix(2))/\($0.dropFirst(2))"
-            }
+            + zip(twins, epochs).map { root($1) + "deflated/\($0.prefix(2))/\($0.dropFirst(2))" }
     }
 }

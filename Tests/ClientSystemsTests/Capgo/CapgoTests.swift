@@ -238,9 +238,7 @@ import VersionTree
         var counts: [String: Int] = [:]
         for _ in 0..<20 {
             var origin = ModelOrigin()
-            let versions = try (1...3).map {
-                try origin.add("\($0).0.0", ["index.html": "\($0)"])
-            }
+            let versions = try (1...3).map { try origin.add("\($0).0.0", ["index.html": "\($0)"]) }
             var live: [(name: String, least: Int?, perMille: Int)] = []
             for _ in 0..<8 {
                 let choice = Int.random(in: 0..<4, using: &random)

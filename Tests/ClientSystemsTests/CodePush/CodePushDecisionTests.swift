@@ -297,9 +297,7 @@ import VersionTree
         let clients = (0..<1000).map { "c\($0)" }
         func client(_ isIn: Bool) -> String? {
             clients.first { client in
-                (1...3).allSatisfy {
-                    (CodePushRollout.bucket(of: "\(client)-v\($0)") < 50) == isIn
-                }
+                (1...3).allSatisfy { (CodePushRollout.bucket(of: "\(client)-v\($0)") < 50) == isIn }
             }
         }
         let selected = try require(client(true))

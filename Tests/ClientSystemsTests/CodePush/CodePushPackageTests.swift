@@ -238,9 +238,7 @@ import VersionTree
         expect(members.map(\.content), equals: [.twin(twin, byteCount: 3), .bytes([])])
         expect(members.map(\.crc32), equals: [7, 0])
         content.facts = ContentFacts([])
-        #expect(throws: StoreError.self) {
-            try CodePushPackage(content, folder: "www").archive()
-        }
+        #expect(throws: StoreError.self) { try CodePushPackage(content, folder: "www").archive() }
     }
 
     @Test func `Roll-outs choose the clients that CodePush's server chooses`() {

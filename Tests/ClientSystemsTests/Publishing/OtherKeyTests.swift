@@ -22,9 +22,7 @@ import VersionTree
         for (offer, key, wanted) in [
             (offer, "key", true), (offer, "other", false), (plain, "key", nil),
         ] as [(ClientOffer, String, Bool?)] {
-            let found = try Feed.isSigned(offer, by: ModelSigner(key: key)) {
-                objects[$0.address]
-            }
+            let found = try Feed.isSigned(offer, by: ModelSigner(key: key)) { objects[$0.address] }
             if found != wanted { failures.append("\(Feed.system) \(key)") }
         }
         return failures

@@ -82,9 +82,7 @@ import VersionTree
         let shelf = try BucketWorld.Shelf()
         for number in 1..<20 {
             let world = try BucketWorld(shelf, dialect)
-            let disturbed = world.publisher("one") {
-                $0.number == number ? .lostAnswer : .answered
-            }
+            let disturbed = world.publisher("one") { $0.number == number ? .lostAnswer : .answered }
             _ = try? world.publish("1", by: disturbed)
             try world.publish("1", by: world.publisher("two"))
             let first = try require(world.store.files["log/0000000001.json"])

@@ -153,9 +153,7 @@ import VersionTree
             try BucketLocation(parsing: "s3://updates/app"),
             at: try BucketEndpoint(bucket: "updates", endpoint: "http://store:9000", region: nil),
             keys: FixedKeys(keys), carrier: EchoCarrier())
-        let error = expectRefusal(.accessDenied) {
-            try verb.run(bucket, shelf.temporary.versions)
-        }
+        let error = expectRefusal(.accessDenied) { try verb.run(bucket, shelf.temporary.versions) }
         for hidden in [keys.secret, "a t0ken that nobody sees", keys.id, "t0ken", "NOBODY SEES"] {
             expect(error?.message.contains(hidden), equals: false, "\(error?.message ?? "")")
         }

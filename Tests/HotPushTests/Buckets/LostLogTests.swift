@@ -53,9 +53,7 @@ import VersionTree
     private func publisher(
         _ store: ModelStore, takesOver: Bool = false, notes: Notices = Notices()
     ) -> OriginPublisher {
-        ModelStorage(store).publisher {
-            ($0.takesOver, $0.notice) = (takesOver, { notes.add($0) })
-        }
+        ModelStorage(store).publisher { ($0.takesOver, $0.notice) = (takesOver, { notes.add($0) }) }
     }
 
     @Test(arguments: Left.allCases)
@@ -152,9 +150,7 @@ import VersionTree
         let notes = Notices()
         let bucket = ModelStorage(
             store,
-            schedule: {
-                $0.verb == .putIf && $0.key == "channels/beta.json" ? .dropped : .answered
-            }
+            schedule: { $0.verb == .putIf && $0.key == "channels/beta.json" ? .dropped : .answered }
         )
         let publisher = bucket.publisher { ($0.takesOver, $0.notice) = (true, { notes.add($0) }) }
         _ = try publisher.publish("5", of: versions)

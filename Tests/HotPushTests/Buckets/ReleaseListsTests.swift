@@ -59,9 +59,7 @@ import Testing
             for (number, release) in given.enumerated() {
                 expect(lists.add(files(release)), equals: number)
             }
-            let wrong = given.indices.filter {
-                lists.positions($0) != files(given[$0]).positions
-            }
+            let wrong = given.indices.filter { lists.positions($0) != files(given[$0]).positions }
             expect(wrong, equals: [], "seed \(seed)")
             for share in [1, 2, 30, 400] {
                 let chosen = given.indices.filter { _ in

@@ -87,9 +87,7 @@ import Testing
     func `that is not one is never sent`(_ url: String, _ name: String, _ value: String) throws {
         let origin = try FaultyOrigin(["/f": Content("x")])
         let url = url.replacing("ORIGIN", with: origin.url)
-        let result = try fetch(url, .local) {
-            if !value.isEmpty { $0.fields = [(name, value)] }
-        }
+        let result = try fetch(url, .local) { if !value.isEmpty { $0.fields = [(name, value)] } }
         expect(result.failure, equals: .request)
         expect(!result.message.isEmpty)
         expect(!result.message.contains("\r") && !result.message.contains("\n"))

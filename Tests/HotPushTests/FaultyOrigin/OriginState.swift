@@ -60,9 +60,7 @@ final class OriginState: Sendable {
                     self.end(raw, ending)
                     continue
                 }
-                Thread.detachNewThread {
-                    OriginConnection(raw, number, self).serve()
-                }
+                Thread.detachNewThread { OriginConnection(raw, number, self).serve() }
             }
             OriginSocket.close(listener)
         }

@@ -86,8 +86,6 @@ import VersionTree
         "{\"path\":\"a\",\"route\":\"r\"}", "{\"path\":\"a\",\"size\":-1}",
     ])
     func `is refused if its files do not make a tree, or two share a route`(_ files: String) {
-        expectRefusal(.badRelease) {
-            try read("{\"commit\":\"c\",\"files\":[\(files)]}")
-        }
+        expectRefusal(.badRelease) { try read("{\"commit\":\"c\",\"files\":[\(files)]}") }
     }
 }

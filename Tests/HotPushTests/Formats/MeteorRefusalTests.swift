@@ -147,9 +147,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
             ([0x80], 12), ([0xC0, 0xAF], 12), ([0xED, 0xA0, 0x80], 13), ([0xFF, 0xFE], 12),
         ] as [([UInt8], Int)] {
             let text = Array("{\"version\":\"".utf8) + bytes + Array("\"}".utf8)
-            let error = #expect(throws: StoreError.self) {
-                try MeteorFormat().read(text, context)
-            }
+            let error = #expect(throws: StoreError.self) { try MeteorFormat().read(text, context) }
             expect(error?.message.contains("not UTF-8 here at byte \(place) "), equals: true)
         }
     }
@@ -171,9 +169,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
             MeteorFixture.manifest(MeteorFixture.asset("x", url: "/" + huge)),
             Array("{\"format\":\"\(huge)\"}".utf8),
         ] {
-            let error = #expect(throws: StoreError.self) {
-                try MeteorFormat().read(text, context)
-            }
+            let error = #expect(throws: StoreError.self) { try MeteorFormat().read(text, context) }
             expect((error?.message.utf8.count ?? .max) < 2000)
         }
     }

@@ -136,9 +136,7 @@ import VersionTree
             ReleaseFile(path: try TreePath("index.html"), address: try address(of: "a"))
         ]
         change(&release)
-        let error = expectRefusal(.badRelease, "\(name)") {
-            try release.validate(origin: nil)
-        }
+        let error = expectRefusal(.badRelease, "\(name)") { try release.validate(origin: nil) }
         expect(error?.message.contains(words), equals: true, "\(error?.message ?? "")")
     }
 

@@ -102,9 +102,7 @@ import Zstandard
             try Data(random.bytes(700_000)).write(to: URL(filePath: root + "/large.png"))
             _ = try fixture.place.versions.add(directory: root, version: version)
         }
-        let limit: (inout PublisherOptions) -> Void = {
-            $0.packs.prefixedByteCountMax = 150_000
-        }
+        let limit: (inout PublisherOptions) -> Void = { $0.packs.prefixedByteCountMax = 150_000 }
         try fixture.publish("a", limit)
         try fixture.publish("b", limit)
         let packs = try fixture.readAll(["a"])
@@ -145,9 +143,7 @@ import Zstandard
     @Test func `leads from a version of the store that was never published`() throws {
         try fixture.publish("r2") { $0.packs.baseVersions = ["r1"] }
         expect(Set(try fixture.readAll(["r1"]).keys), equals: ["", "r1"])
-        let refusal = code {
-            try fixture.publish("r3") { $0.packs.baseVersions = ["nowhere"] }
-        }
+        let refusal = code { try fixture.publish("r3") { $0.packs.baseVersions = ["nowhere"] } }
         expect(refusal, equals: .noVersion)
     }
 

@@ -84,9 +84,7 @@ import VersionTree
         let versions = try fixture.place.store.reopened()
         let failure = Mutex<StoreError.Code?>(.io)
         let disk = whilePacking {
-            let found = code {
-                try fixture.publisher().publish("r2", of: versions)
-            }
+            let found = code { try fixture.publisher().publish("r2", of: versions) }
             failure.withLock { $0 = found }
         }
         try fixture.publisher(.before, on: disk).publish("r2", of: fixture.place.versions)

@@ -110,9 +110,7 @@ import VersionTree
     ) throws {
         Damage.remove("\(place.origin)/log")
         expect(code { try place.publish(version) }, equals: .damagedOrigin)
-        let publisher = place.publisher {
-            ($0.isDurable, $0.takesOver) = (false, true)
-        }
+        let publisher = place.publisher { ($0.isDurable, $0.takesOver) = (false, true) }
         let offered = try publisher.publish(version, of: place.versions).pointer.releases
         try expect(findings(), equals: [])
         let pointer = try require(try DirectoryOrigin(place.origin).pointer(.stable))

@@ -164,9 +164,7 @@ import VersionTree
         fixture.origin.always(.gzip, on: path)
         var options = PullingFixture.options
         options.entryCountMax = 1000
-        expectRefusal(.tooLarge) {
-            try fixture.pull(options).run(fixture.origin.url)
-        }
+        expectRefusal(.tooLarge) { try fixture.pull(options).run(fixture.origin.url) }
         try expect(fixture.device.reopened().versions().isEmpty)
     }
 }

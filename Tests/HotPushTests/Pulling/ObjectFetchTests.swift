@@ -10,9 +10,7 @@ import Testing
 /// Objects are fetched from an origin by their addresses alone, and only what is right is taken.
 @Suite struct ObjectFetchTests {
     private func lost(_ texts: [String]) throws -> [Reference] {
-        try texts.map {
-            Reference(address: try address(of: $0), byteCount: Int64($0.utf8.count))
-        }
+        try texts.map { Reference(address: try address(of: $0), byteCount: Int64($0.utf8.count)) }
     }
 
     /// Three texts of the published version; the large one is kept in a file on its way.

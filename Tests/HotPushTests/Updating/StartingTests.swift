@@ -107,9 +107,7 @@ import VersionTree
 
     @Test func `has only the time that its app is in the foreground`() async throws {
         let fixture = try UpdatingFixture()
-        let (manager, _) = try await unconfirmed(fixture) {
-            $0.confirmWithin = .milliseconds(1500)
-        }
+        let (manager, _) = try await unconfirmed(fixture) { $0.confirmWithin = .milliseconds(1500) }
         let events = EventReader(manager)
         fixture.clock.advance(by: .seconds(1))
         await manager.setForeground(false)
@@ -199,9 +197,7 @@ import VersionTree
         try fixture.offer("3") { $0.isMandatory = true }
         _ = try await manager.update()
         try expect(fixture.lifecycle.current, equals: "3")
-        await #expect(throws: StoreError.self) {
-            try await manager.confirm("2", token: boot.token)
-        }
+        await #expect(throws: StoreError.self) { try await manager.confirm("2", token: boot.token) }
         try expect(fixture.lifecycle.knownGood, equals: ["1"])
     }
 

@@ -32,9 +32,7 @@ import VersionTree
     private func object(_ text: String) throws -> String {
         let digits = try address(of: text).description
         return try require(
-            files(in: "objects").first {
-                $0.replacing("/", with: "").hasSuffix(digits)
-            })
+            files(in: "objects").first { $0.replacing("/", with: "").hasSuffix(digits) })
     }
 
     /// Expects that a pull is refused, that version 0 goes on being shown, and nothing else is complete.

@@ -63,9 +63,7 @@ struct BridgeFrameTests {
             expect(whole == nil || whole! < frames.count)
         }
         for bad in ["4\nA 4", "0\n", "-1\nA", "3 A 4", "03\nA 4", "7\nM 1 0\n\u{FFFD}"] {
-            #expect(throws: BridgeViolation.self) {
-                try BridgeBatch.frames(Array(bad.utf8)[...])
-            }
+            #expect(throws: BridgeViolation.self) { try BridgeBatch.frames(Array(bad.utf8)[...]) }
         }
         #expect(throws: BridgeViolation.self) {
             try BridgeBatch.frames((Array("7\nM 1 0\n".utf8) + [0xFF])[...])

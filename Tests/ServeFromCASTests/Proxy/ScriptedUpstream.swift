@@ -138,9 +138,7 @@ final class UpstreamPeer {
     func send(_ bytes: [UInt8]) {
         var sent = 0
         while sent < bytes.count {
-            let count = bytes[sent...].withUnsafeBytes {
-                castreeSend(raw, $0)
-            }
+            let count = bytes[sent...].withUnsafeBytes { castreeSend(raw, $0) }
             guard count > 0 else { return }
             sent += count
         }

@@ -54,9 +54,7 @@ struct OutlivedServerTests {
         arguments: Start.allCases)
     func told(_ start: Start) throws {
         let (store, watch) = try outlive(start)
-        let app = try TestApp(store) {
-            $0.confirmation = start == .unwatched ? nil : Self.away
-        }
+        let app = try TestApp(store) { $0.confirmation = start == .unwatched ? nil : Self.away }
         var told: Set<String> = []
         for _ in 0..<2 {
             let words = try heard(try SocketPage(app.browser(), saying: "2"), app)

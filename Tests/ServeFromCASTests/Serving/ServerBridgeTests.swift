@@ -152,9 +152,7 @@ struct ServerBridgeTests {
     @Test("tells the app of pages that come and go, and how many messages a page did not take")
     func changes() throws {
         let changes = Sink<BridgeSessionChange>()
-        let app = try TestApp(TemporaryStore.app()) {
-            $0.onSessionChange = { changes.add($0) }
-        }
+        let app = try TestApp(TemporaryStore.app()) { $0.onSessionChange = { changes.add($0) } }
         let browser = try app.browser()
         let session = try greet(browser)
         let id = try require(BridgeSessionID(session))

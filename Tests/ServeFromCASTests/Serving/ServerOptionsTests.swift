@@ -35,9 +35,7 @@ struct ServerOptionsTests {
 
     @Test(arguments: ["", ".", "..", "/", "/index.html", "a/index.html", "../index.html", "a\nb"])
     func `that could never do anything are refused: the index`(_ name: String) throws {
-        expectRefusal(.badOption) {
-            try TestApp(TemporaryStore.app()) { $0.site.index = name }
-        }
+        expectRefusal(.badOption) { try TestApp(TemporaryStore.app()) { $0.site.index = name } }
     }
 
     @Test("that would send requests round and round are refused: a route to the server itself")
@@ -62,9 +60,7 @@ struct ServerOptionsTests {
     func clearing(_ value: String) throws {
         var options = SiteOptions()
         for files in ["/logout.html", "/**/bye.html"] {
-            expectRefusal(.badField) {
-                try options.add("Clear-Site-Data", value, toFiles: files)
-            }
+            expectRefusal(.badField) { try options.add("Clear-Site-Data", value, toFiles: files) }
         }
         #expect(throws: StoreError.self) { try options.add("clear-site-data", value) }
         try options.add("Clear-Site-Data", "\"cache\", \"storage\"")

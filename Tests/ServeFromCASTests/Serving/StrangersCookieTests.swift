@@ -62,9 +62,7 @@ struct StrangersCookieTests {
         func confirm(_ cookies: [String]) throws -> Int {
             let greeting = try ask("POST", "/_castree/bridge", cookies, "5\nH 1 -")
             let session = try require(
-                greeting.text.split(separator: " ").first {
-                    BridgeSessionID(String($0)) != nil
-                })
+                greeting.text.split(separator: " ").first { BridgeSessionID(String($0)) != nil })
             return try ask("POST", "/_castree/confirm?session=\(session)&version=2", cookies).status
         }
 

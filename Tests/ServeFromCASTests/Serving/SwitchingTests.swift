@@ -148,9 +148,7 @@ struct SwitchingTests {
         try browser.navigate("/help/")
         await first.stop()
         try store.reopened().retire("1")
-        let second = try TestApp.again {
-            try TestApp(store) { $0.port = .exactly(first.port) }
-        }
+        let second = try TestApp.again { try TestApp(store) { $0.port = .exactly(first.port) } }
         let again = try second.browser()
         again.cookies = browser.cookies
         // What the other one had is not known any more: nothing is surely the same in both.
@@ -176,9 +174,7 @@ struct SwitchingTests {
         let browser = try first.visitor()
         await first.stop()
         try store.versions.activate("2")
-        let second = try TestApp.again {
-            try TestApp(store) { $0.port = .exactly(first.port) }
-        }
+        let second = try TestApp.again { try TestApp(store) { $0.port = .exactly(first.port) } }
         let again = try second.browser()
         again.cookies = browser.cookies
         try expect(again.load("/app.js").text, equals: "run('one')")
@@ -194,9 +190,7 @@ struct SwitchingTests {
         // Another tab of the same browser.
         try browser.navigate("/help/")
         await first.stop()
-        let second = try TestApp.again {
-            try TestApp(store) { $0.port = .exactly(first.port) }
-        }
+        let second = try TestApp.again { try TestApp(store) { $0.port = .exactly(first.port) } }
         let again = try second.browser()
         again.cookies = browser.cookies
         // docs/serving.md: what differs is refused, what is the same is served, a navigation helps.

@@ -155,9 +155,7 @@ struct TwoWatchesTests {
 
     @Test func `start a version once, whichever of them has the first page`() async throws {
         let first = try TestApp(store) { $0.confirmation = .seconds(3600) }
-        let second = try TestApp(store, over: store.reopened()) {
-            $0.confirmation = .seconds(3600)
-        }
+        let second = try TestApp(store, over: store.reopened()) { $0.confirmation = .seconds(3600) }
         try expect(first.browser().navigate().text.contains("two"))
         let browser = try second.browser()
         try expect(browser.navigate().text.contains("two"))

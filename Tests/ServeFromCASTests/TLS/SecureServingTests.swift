@@ -216,9 +216,7 @@ struct SecureServingTests {
         ])
     func pairs(_ chain: String, _ key: String, _ what: String, _ words: String) throws {
         let pair = ServerCertificate(certificateFile: files.path(chain), keyFile: files.path(key))
-        let error = expectRefusal(.badCertificate) {
-            try TestApp(.app()) { $0.certificate = pair }
-        }
+        let error = expectRefusal(.badCertificate) { try TestApp(.app()) { $0.certificate = pair } }
         let message = error?.message ?? ""
         expect(message.contains(what) && message.contains(words), "\(message)")
     }
