@@ -52,8 +52,7 @@ import Testing
         try kiosk.visit()
         if code != "confirmation" { try expect(kiosk.confirm(), equals: 204) }
         try place.publish("2")
-        let page = try kiosk.page()
-        try expect(page.post("update").status, equals: 202)
+        let page = try kiosk.askingPage()
         let ready = try page.hear("ready").detail
         expect(ready["waitsForCode"] as? String == code, "\(ready)")
     }
@@ -101,8 +100,7 @@ import Testing
         let files = ["index.html": "<h1>two</h1>", "shared": PullTests.large, "new": new]
         try place.add("2", files)
         try place.publish("2")
-        let page = try kiosk.page()
-        try expect(page.post("update").status, equals: 202)
+        let page = try kiosk.askingPage()
         let first = try page.hear("progress").detail
         let (done, total) = (first["done"] as? Int ?? .max, first["total"] as? Int ?? 0)
         expect(first["version"] as? String == "2", "\(first)")

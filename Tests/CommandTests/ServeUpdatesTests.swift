@@ -26,8 +26,7 @@ import Testing
         expect(kiosk.lines.contains { $0.contains("version 1 is current now") })
         expect(kiosk.lines.contains { $0.contains("version 1 has started") })
         try place.publish("2")
-        let page = try kiosk.page()
-        try expect(page.post("update").status, equals: 202)
+        let page = try kiosk.askingPage()
         let ready = try page.hear("ready")
         expect(ready.detail["version"] as? String == "2")
         expect(ready.detail["mandatory"] as? Bool == false)
@@ -48,8 +47,7 @@ import Testing
         let origin = try origin()
         let kiosk = try kiosk(origin, "--switch", "next-start")
         try place.publish("2")
-        let page = try kiosk.page()
-        try expect(page.post("update").status, equals: 202)
+        let page = try kiosk.askingPage()
         let ready = try page.hear("ready")
         expect(ready.detail["waitsFor"] as? String == "the next start of the app")
         // As often as somebody goes to another page.
@@ -66,8 +64,7 @@ import Testing
         let origin = try origin()
         let kiosk = try kiosk(origin, "--switch", "now")
         try place.publish("2")
-        let page = try kiosk.page()
-        try expect(page.post("update").status, equals: 202)
+        let page = try kiosk.askingPage()
         let told = try page.hear("version-ready")
         expect(told.detail["version"] as? String == "2")
         expect(told.detail["reload"] as? Bool == true)
@@ -79,8 +76,7 @@ import Testing
         let origin = try origin()
         let kiosk = try kiosk(origin, "--switch", "background:1s")
         try place.publish("2")
-        let page = try kiosk.page()
-        try expect(page.post("update").status, equals: 202)
+        let page = try kiosk.askingPage()
         try expect(
             page.hear("ready").detail["waitsFor"] as? String
                 == "1 s of the app in the background")
@@ -98,8 +94,7 @@ import Testing
         // Version 1 has started, and nobody confirms it.
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try place.publish("2", "--mandatory")
-        let page = try kiosk.page()
-        try expect(page.post("update").status, equals: 202)
+        let page = try kiosk.askingPage()
         // That it is here, and that it is shown: which is told first is not promised.
         let news = try [page.hear("ready", "version-ready"), page.hear("ready", "version-ready")]
         expect(Set(news.map(\.name)), equals: ["ready", "version-ready"])
@@ -118,8 +113,7 @@ import Testing
         try kiosk.hear("version 1 is here")
         while try kiosk.confirm() != 204 { try kiosk.visit() }
         try place.publish("2")
-        let page = try kiosk.page()
-        try expect(page.post("update").status, equals: 202)
+        let page = try kiosk.askingPage()
         _ = try page.hear("ready")
         try expect(kiosk.visit(), equals: "<h1>two</h1>")
         let left = try kiosk.page()
@@ -129,8 +123,7 @@ import Testing
         expect(told.detail["own"] as? Bool == true)
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
         // It waits for another process; another check does not hurry it.
-        let after = try kiosk.page()
-        try expect(after.post("update").status, equals: 202)
+        let after = try kiosk.askingPage()
         let waits = try after.hear("ready").detail["waitsFor"] as? String
         expect(waits, equals: "the next start of the app")
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
@@ -171,15 +164,13 @@ import Testing
             place.directory.appending(path: "device"), place.directory.appending(path: "aside")
         )
         try FileManager.default.moveItem(at: here, to: aside)
-        let page = try kiosk.page()
-        try expect(page.post("update").status, equals: 202)
+        let page = try kiosk.askingPage()
         let failed = try page.hear("update-failed")
         expect("\(failed.detail["message"] ?? "")".contains("no store"))
         expect(!FileManager.default.fileExists(atPath: here.path))
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try FileManager.default.moveItem(at: aside, to: here)
-        let back = try kiosk.page()
-        try expect(back.post("update").status, equals: 202)
+        let back = try kiosk.askingPage()
         try expect(back.hear("up-to-date").name, equals: "up-to-date")
         try expect(lifecycle().knownGood, equals: ["1"])
     }
@@ -254,8 +245,7 @@ import Testing
         let origin = try origin()
         let kiosk = try kiosk(origin, "--switch", "next-start")
         try place.publish("2")
-        let page = try kiosk.page()
-        try expect(page.post("update").status, equals: 202)
+        let page = try kiosk.askingPage()
         _ = try page.hear("ready")
         for version in ["2", "1"] { try place.withdraw(version) }
         try expect(page.post("update").status, equals: 202)

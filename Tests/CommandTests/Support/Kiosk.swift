@@ -97,6 +97,13 @@ final class Kiosk {
         open = page
         return page
     }
+
+    /// The page that is open, which has asked for an update.
+    func askingPage() throws -> KioskPage {
+        let page = try page()
+        try expect(page.post("update").status, equals: 202)
+        return page
+    }
 }
 
 /// A page that hears what is announced, by long polling.

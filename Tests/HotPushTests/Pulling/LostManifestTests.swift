@@ -19,8 +19,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func `is there again after the next pull, which fetches no file`(isCurrent: Bool) throws {
-        let fixture = try PullingFixture(offering: "2")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "2")
         if isCurrent { try fixture.device.reopened().activate("2") }
         let before = try Manifest(parsing: manifest(fixture))
         Damage.remove(path(fixture))
@@ -29,14 +28,12 @@ import Testing
         let now = try Manifest(parsing: manifest(fixture))
         try expect(now.contentAddress(), equals: before.contentAddress())
         expect(now.received == before.received && now.foreign == before.foreign)
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     @Test(arguments: ["missing", "damaged"])
     func `keeps no device from the next release`(how: String) throws {
-        let fixture = try PullingFixture(offering: "1")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "1")
         try fixture.device.reopened().activate("1")
         if how == "missing" {
             Damage.remove(path(fixture, "1"))
@@ -53,8 +50,7 @@ import Testing
         "is fetched by a repair, whatever is left of the version",
         arguments: ["tree", "a part of the tree", "nothing"], [true, false])
     func repaired(left: String, isDirectory: Bool) throws {
-        let fixture = try PullingFixture(offering: "2")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "2")
         try fixture.device.reopened().activate("2")
         let before = try Manifest(parsing: manifest(fixture))
         Damage.remove(path(fixture))
@@ -85,8 +81,7 @@ import Testing
         expect(!report.findings.contains { !$0.isRepaired }, "\(report.findings)")
         let now = try Manifest(parsing: manifest(fixture))
         expect(now.received == before.received && now.foreign == before.foreign)
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     @Test func `is not taken from a release of that name that is another`() throws {

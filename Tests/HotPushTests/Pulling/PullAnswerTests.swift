@@ -70,8 +70,7 @@ struct PullAnswerTests {
 
     @Test("a version gets the name that was asked for, also if its content is here under another")
     func named() throws {
-        let fixture = try PullingFixture(offering: "1")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "1")
         var options = PullingFixture.options
         options.version = "app"
         for isUnchanged in [false, true] {
@@ -112,8 +111,7 @@ struct PullAnswerTests {
     }
 
     @Test func `an app that was shipped with nothing stays, and is told why`() throws {
-        let fixture = try PullingFixture(offering: "2")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "2")
         _ = try fixture.place.publisher().withdraw(VersionName("2"), toEmbedded: true)
         try fixture.serve()
         let pull = try fixture.pull()

@@ -22,8 +22,7 @@ struct PullComplaintTests {
         "a truncated or missing file is never noticed: it is found, and only it is fetched again",
         arguments: [true, false])
     func damaged(_ isMissing: Bool) throws {
-        let fixture = try PullingFixture(offering: "2")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "2")
         let path = try objectPath(PullFaultTests.large, in: fixture)
         // Through its links as well: a tree that still had the bytes would give them back.
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
@@ -40,13 +39,11 @@ struct PullComplaintTests {
         expect(report.figures.files, equals: 1)
         let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
         expect(objects, equals: [try fixture.path(of: PullFaultTests.large)])
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     @Test func `a device that missed releases fetches them all: it fetches what it lacks`() throws {
-        let fixture = try PullingFixture(offering: "1")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "1")
         for number in 3...9 {
             var files = PublishingPlace.first
             files["js/app.js"] = "run(\(number))"
@@ -89,8 +86,7 @@ struct PullComplaintTests {
 
     @Test("a version that failed once is banned for ever: its name with other content is free")
     func banned() throws {
-        let fixture = try PullingFixture(offering: "1")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "1")
         let versions = try fixture.device.reopened()
         let first = try versions.boot()
         try versions.confirm(first.version, token: first.token)

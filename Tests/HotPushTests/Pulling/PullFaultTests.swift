@@ -49,8 +49,7 @@ import VersionTree
             equals: [path])
         expect(fixture.origin.requests(for: path).first?["range"], equals: "bytes=\(count)-")
         expect(report.figures.bytes, equals: Int64(Self.byteCount - count))
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     @Test(
@@ -76,8 +75,7 @@ import VersionTree
         let (fixture, path) = try fixture()
         fixture.origin.play([fault], on: path)
         try fixture.run()
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     @Test(
@@ -91,8 +89,7 @@ import VersionTree
         let (fixture, path) = try fixture()
         fixture.origin.play([.cut(after: 300_000), fault], on: path)
         try fixture.run()
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     @Test(
@@ -112,8 +109,7 @@ import VersionTree
         expect(code { try versions.activate("2") }, equals: .incompleteVersion)
         fixture.origin.always(nil, on: path)
         try fixture.run()
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     @Test func `goes on when the server comes back`() throws {
@@ -173,8 +169,7 @@ import VersionTree
             }
             try await group.waitForAll()
         }
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 }
 

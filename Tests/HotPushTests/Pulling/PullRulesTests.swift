@@ -104,8 +104,7 @@ import VersionTree
         let ranges = fixture.origin.requests(for: path).map { $0["range"] }
         expect(ranges.count == 2 && ranges[0] == nil && ranges[1] != nil)
         expect(report.version, equals: "2")
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     private final class Slow: Transport {
@@ -184,8 +183,7 @@ import VersionTree
         // The server sent so many bytes, and all had come.
         expect(count - 64 * 1024 <= offset && offset <= count)
         expect(report.figures.bytes, equals: Int64(PullFaultTests.byteCount - offset))
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     // MARK: An origin that changes

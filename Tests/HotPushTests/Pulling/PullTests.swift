@@ -25,8 +25,7 @@ import VersionTree
     }
 
     @Test func `asks once when nothing is new`() throws {
-        let fixture = try PullingFixture(offering: "1")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "1")
         fixture.origin.forgetRequests()
         let report = try fixture.run()
         expect(report.isUnchanged)
@@ -34,8 +33,7 @@ import VersionTree
     }
 
     @Test func `fetches only what no version has`() throws {
-        let fixture = try PullingFixture(offering: "1")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "1")
         try fixture.publish("2")
         fixture.origin.forgetRequests()
         let report = try fixture.run()
@@ -44,13 +42,11 @@ import VersionTree
         try expect(
             Set(objects), equals: [fixture.path(of: "<h1>two</h1>"), fixture.path(of: large)])
         expect(report.reusedObjects, equals: 2)
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     @Test func `fetches nothing for files that moved or exchanged their contents`() throws {
-        let fixture = try PullingFixture(offering: "1")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "1")
         var files = PublishingPlace.first
         files["index.html"] = PublishingPlace.first["js/app.js"]
         files["js/app.js"] = PublishingPlace.first["index.html"]
@@ -100,8 +96,7 @@ import VersionTree
     }
 
     @Test func `says what it would cost before a byte of content is fetched`() throws {
-        let fixture = try PullingFixture(offering: "1")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "1")
         try fixture.publish("2")
         fixture.origin.forgetRequests()
         let pull = try fixture.pull()
@@ -118,8 +113,7 @@ import VersionTree
     }
 
     @Test func `refuses content that is banned here before a byte of it is fetched`() throws {
-        let fixture = try PullingFixture(offering: "1")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "1")
         let versions = try fixture.device.reopened()
         try versions.activate("1")
         let first = try versions.boot()
@@ -214,8 +208,7 @@ import VersionTree
     }
 
     @Test func `the same content under a new name was not here before`() throws {
-        let fixture = try PullingFixture(offering: "1")
-        try fixture.run()
+        let fixture = try PullingFixture(pulled: "1")
         var files = PublishingPlace.first
         files["renamed.js"] = files.removeValue(forKey: "js/app.js")
         try fixture.place.store.add("3", files)

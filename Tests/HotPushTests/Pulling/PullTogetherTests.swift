@@ -102,8 +102,7 @@ import VersionTree
             into: try fixture.device.reopened(), over: try Self.patientTransport(), Self.kept)
         try expect(pull.run(url)?.version, equals: "2")
         expect(answer.withLock { $0 } == nil)
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     @Test
@@ -125,7 +124,6 @@ import VersionTree
         expect(report.figures.files, equals: PublishingPlace.second.count)
         expect(report.reusedObjects == 0 && report.figures.reusedBytes == 0)
         try pull.show("2")
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 }

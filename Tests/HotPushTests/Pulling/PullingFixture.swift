@@ -26,6 +26,12 @@ struct PullingFixture {
         try publish(version)
     }
 
+    /// One whose device has what its channel offers.
+    init(pulled version: String) throws {
+        try self.init(offering: version)
+        try run()
+    }
+
     /// Another device that pulls from the same origin.
     func with(_ device: TemporaryStore) -> PullingFixture {
         PullingFixture(place: place, origin: origin, device: device)
@@ -84,21 +90,17 @@ struct PullingFixture {
 
     /// The tree of a version on the device: path to text.
     func tree(_ version: String) throws -> [String: String] {
-        var result: [String: String] = [:]
-        let root = device.path + "/versions/" + version
-        for path in try FileManager.default.subpathsOfDirectory(atPath: root) {
-            guard let data = FileManager.default.contents(atPath: root + "/" + path) else {
-                continue
-            }
-            var isDirectory: ObjCBool = false
-            _ = FileManager.default.fileExists(atPath: root + "/" + path, isDirectory: &isDirectory)
-            if !isDirectory.boolValue { result[path] = String(decoding: data, as: UTF8.self) }
-        }
-        return result
+        try readTree(device.path + "/versions/" + version)
     }
 
     /// Where the content of a text is at the origin.
     func path(of text: String) throws -> String { "/" + OriginLayout.object(try address(of: text)) }
+
+    /// Expects that version 2 is there, whole.
+    func expectSecond(sourceLocation: SourceLocation = #_sourceLocation) throws {
+        #expect(try tree("2") == PublishingPlace.second, sourceLocation: sourceLocation)
+        try expectClean(sourceLocation: sourceLocation)
+    }
 
     func expectClean(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let findings = try device.reopened().check(CheckOptions(isDeep: true)).findings

@@ -125,8 +125,7 @@ import VersionTree
         }
         expect(boot.version, equals: "2")
         expect(fixture.origin.requests(for: path).map { $0["range"] != nil }, equals: [true])
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        try fixture.expectClean()
+        try fixture.expectSecond()
     }
 
     @Test

@@ -8,10 +8,7 @@ import VersionTree
 // An app in a frame of a shell's page: no page of this server is around it.
 @Suite("A page in a frame of another origin's page")
 struct PinEmbeddedTests {
-    typealias Server = PinTableTests.Server
-    typealias Browser = PinTableTests.Browser
-
-    private static func frame(_ path: String, _ browser: Browser) -> PinRequest {
+    private static func frame(_ path: String, _ browser: PinBrowser) -> PinRequest {
         var request = PinRequest(load: .frame, path: Array(path.utf8))
         request.cookie = browser.cookie
         request.connection = browser.connection
@@ -19,7 +16,8 @@ struct PinEmbeddedTests {
     }
 
     /// Shows the app in a shell's frame.
-    private static func embed(_ server: inout Server, _ browser: inout Browser, hints: UInt8) {
+    private static func embed(_ server: inout PinServer, _ browser: inout PinBrowser, hints: UInt8)
+    {
         var request = frame("/", browser)
         request.isFrameOfAnotherOrigin = true
         request.hints = hints
@@ -32,8 +30,7 @@ struct PinEmbeddedTests {
 
     @Test(arguments: [UInt8(0), 7])
     func `is a page of its own, and so is its reload; a frame in it is not`(_ hints: UInt8) throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         Self.embed(&server, &browser, hints: hints)
         var own = Self.frame("/", browser)
         own.referrer = Array("/".utf8)
@@ -54,8 +51,7 @@ struct PinEmbeddedTests {
     @Test("is not what a page of this server has in its frames, wherever that frame was before")
     func inside() throws {
         for hints: UInt8 in [0, 7] {
-            var server = try Server()
-            var browser = Browser(connection: 1)
+            var (server, browser) = try PinServer.withBrowser()
             _ = server.go("/", in: &browser)
             var frame = Self.frame("/frame", browser)
             frame.referrer = Array("/".utf8)

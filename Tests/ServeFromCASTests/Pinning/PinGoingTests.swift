@@ -9,17 +9,14 @@ import VersionTree
 // requests here are those of browsers that say neither hints nor what they load.
 @Suite("A page that goes")
 struct PinGoingTests {
-    typealias Server = PinTableTests.Server
-    typealias Browser = PinTableTests.Browser
-
     /// A tab whose page of A, with a session and frames, is left for one of B.
     private struct Tab {
-        var server: Server
-        var browser = Browser(connection: 1)
+        var server: PinServer
+        var browser = PinBrowser(connection: 1)
 
         /// - Parameter isLate: whether it connects when its frames have come.
         init(frames: [String] = [], isLate: Bool = false) throws {
-            server = try Server()
+            server = try PinServer()
             _ = server.go("/", in: &browser)
             if isLate { for frame in frames { _ = server.go(frame, in: &browser, from: "/") } }
             _ = server.get("/_castree/bridge", by: browser, from: nil, connection: 9)

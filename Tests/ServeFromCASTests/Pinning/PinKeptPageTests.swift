@@ -8,9 +8,6 @@ import VersionTree
 // A page that a service worker shows sends no navigation: of its coming the bridge's session alone tells.
 @Suite("A page without a navigation")
 struct PinKeptPageTests {
-    typealias Server = PinTableTests.Server
-    typealias Browser = PinTableTests.Browser
-
     /// When the server hears that the page in whose place it comes is gone.
     enum Goodbye: CaseIterable { case before, after, never }
     /// How its browser came by the page's version, B.
@@ -31,7 +28,7 @@ struct PinKeptPageTests {
     }
 
     private static func connect(
-        _ session: String, _ server: inout Server, _ browser: Browser, connection: UInt64,
+        _ session: String, _ server: inout PinServer, _ browser: PinBrowser, connection: UInt64,
         saying version: VersionName? = nil
     ) {
         _ = server.get("/_castree/bridge", by: browser, from: nil, connection: connection)
@@ -43,8 +40,7 @@ struct PinKeptPageTests {
         "has a browser, is of the version that it says if that was given, and holds that as long as it is open",
         arguments: Way.all)
     func comes(_ way: Way) throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         for tab in 1...UInt64(way.tabs) {
             _ = server.go("/", in: &browser, connection: tab)
             Self.connect("old\(tab)", &server, browser, connection: 100 + tab, saying: server.a)
@@ -98,7 +94,7 @@ struct PinKeptPageTests {
         expect(server.pinned, equals: [])
     }
 
-    private static func loadWorker(_ server: inout Server, _ browser: inout Browser) {
+    private static func loadWorker(_ server: inout PinServer, _ browser: inout PinBrowser) {
         var request = PinRequest(load: .subresource, path: Array("/worker.js".utf8))
         request.isWorkerScript = true
         request.cookie = browser.cookie
@@ -107,8 +103,7 @@ struct PinKeptPageTests {
     }
 
     @Test func `holds nothing that it makes up: a version that its browser was not given`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         Self.connect("old", &server, browser, connection: 9, saying: server.a)
         Self.connect("new", &server, browser, connection: 10, saying: server.b)

@@ -7,16 +7,12 @@ import VersionTree
 
 @Suite("The page that a session of the bridge begins with")
 struct PinOwnSessionTests {
-    typealias Server = PinTableTests.Server
-    typealias Browser = PinTableTests.Browser
-
     @Test(
         "is of the version which it says, though another page of its browser was just given another one"
     )
     func reconnects() throws {
         for hasWord in [true, false] {
-            var server = try Server()
-            var browser = Browser(connection: 1)
+            var (server, browser) = try PinServer.withBrowser()
             _ = server.go("/", in: &browser, connection: 1)
             server.current = server.b
             _ = server.go("/new", in: &browser, connection: 2)
@@ -48,8 +44,7 @@ struct PinOwnSessionTests {
     )
     func hidden() throws {
         for hasWorker in [true, false] {
-            var server = try Server()
-            var browser = Browser(connection: 1)
+            var (server, browser) = try PinServer.withBrowser()
             _ = server.go("/", in: &browser)
             if hasWorker { try loadWorker(&server, browser) }
             server.current = server.b
@@ -62,7 +57,7 @@ struct PinOwnSessionTests {
         }
     }
 
-    private func loadWorker(_ server: inout Server, _ browser: Browser) throws {
+    private func loadWorker(_ server: inout PinServer, _ browser: PinBrowser) throws {
         var script = PinRequest(load: .subresource, path: Array("/worker.js".utf8))
         script.isWorkerScript = true
         script.cookie = browser.cookie
@@ -71,10 +66,9 @@ struct PinOwnSessionTests {
 
     @Test func `is none that its connection served before, if who asks names no browser`() throws {
         for referrer in [nil, "/"] {
-            var server = try Server()
-            var browser = Browser(connection: 1)
+            var (server, browser) = try PinServer.withBrowser()
             _ = server.go("/", in: &browser, connection: 7)
-            let nobody = Browser(connection: 7)
+            let nobody = PinBrowser(connection: 7)
             _ = server.get("/_castree/bridge", by: nobody, from: referrer)
             server.table.hold(session: "s", connection: 7, now: server.now)
             expect(!server.table.knows(session: "s"))
@@ -86,8 +80,7 @@ struct PinOwnSessionTests {
     }
 
     @Test func `may be any, if a worker asks`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         try loadWorker(&server, browser)
         _ = server.get("/app.js", by: browser, from: "/", connection: 2)
@@ -105,8 +98,7 @@ struct PinOwnSessionTests {
     func recalled() throws {
         for (said, isOwn) in [("A", true), ("B", false), (nil, true)] {
             for referrer in ["/", nil] {
-                var server = try Server()
-                var browser = Browser(connection: 1)
+                var (server, browser) = try PinServer.withBrowser()
                 _ = server.go("/", in: &browser)
                 server.table = PinTable(run: "1")
                 server.current = server.b
@@ -121,8 +113,7 @@ struct PinOwnSessionTests {
 
     @Test
     func `is of several versions while it cannot be told, and its word alone is its own`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         server.current = server.b
         _ = server.go("/new", in: &browser, connection: 2)
@@ -139,8 +130,7 @@ struct PinOwnSessionTests {
         "is one more of the version that its requests have, if it says nothing and came without a navigation"
     )
     func another() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         for session in ["first", "second"] {
             _ = server.get("/_castree/bridge", by: browser, from: "/", connection: 1)
@@ -154,11 +144,11 @@ struct PinOwnSessionTests {
     @Test("is its own, though its cookie was replaced by one that another browser was given")
     func replacedCookie() throws {
         for pause in [40, 0] {
-            var server = try Server()
-            var stranger = Browser(connection: 50)
+            var server = try PinServer()
+            var stranger = PinBrowser(connection: 50)
             _ = server.go("/", in: &stranger)
             server.wait(pause)
-            var browser = Browser(connection: 1)
+            var browser = PinBrowser(connection: 1)
             server.current = server.b
             _ = server.go("/", in: &browser, connection: 1)
             browser.cookie = stranger.cookie

@@ -53,7 +53,7 @@ struct PinPageTests {
 
     /// A page of A, while B is current, and, in the second case, open and loaded in another tab.
     private func answer(_ asking: Asking, isAlone: Bool) throws -> String {
-        var server = try PinTableTests.Server()
+        var server = try PinServer()
         var cookie: PinCookie?
         var marks: [PageMark?] = []
         for (version, path) in [(server.a, "/"), (server.b, "/two")].prefix(isAlone ? 1 : 2) {
@@ -90,8 +90,7 @@ struct PinPageTests {
     @Test("is nothing that other sites, tools or nobody ask for: they get the current version")
     func others() throws {
         for sender in [PinRequest.Sender.stranger, .nobody, .unsaid] {
-            var server = try PinTableTests.Server()
-            var browser = PinTableTests.Browser(connection: 1)
+            var (server, browser) = try PinServer.withBrowser()
             _ = server.go("/", in: &browser)
             server.current = server.b
             for load in [RequestHead.Load.subresource, .frame] {
@@ -107,8 +106,7 @@ struct PinPageTests {
 
     @Test(arguments: [0, 1, 5, 70])
     func `is as before after a navigation to something that is no page`(_ seconds: Int) throws {
-        var server = try PinTableTests.Server()
-        var browser = PinTableTests.Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         server.wait(10)
         server.current = server.b
@@ -133,8 +131,7 @@ struct PinPageTests {
         "is not of the version to which a navigation went that came to nothing", arguments: ways,
         [0, 1, 10])
     func brokenOff(_ way: (path: String, isReload: Bool), _ seconds: Int) throws {
-        var server = try PinTableTests.Server()
-        var browser = PinTableTests.Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         server.wait(10)
         server.current = server.b
@@ -154,8 +151,7 @@ struct PinPageTests {
 
     @Test("does not keep the newest page from loading", arguments: ways)
     func loading(_ way: (path: String, isReload: Bool)) throws {
-        var server = try PinTableTests.Server()
-        var browser = PinTableTests.Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         server.current = server.b
         expect(server.go(way.path, in: &browser, isReload: way.isReload), equals: "B")

@@ -8,19 +8,16 @@ import VersionTree
 // docs/serving.md, "No mixed page": after a restart of the server the cookie alone says what was open.
 @Suite("Pins after a restart of the server")
 struct PinRestartTests {
-    typealias Server = PinTableTests.Server
-    typealias Browser = PinTableTests.Browser
-
     /// The server once more; every run has a name of its own.
-    private func restart(_ server: inout Server) {
+    private func restart(_ server: inout PinServer) {
         server.restarts += 1
         server.table = PinTable(run: "run\(server.restarts)")
     }
 
-    private func started() throws -> (Server, Browser) {
-        var server = try Server()
+    private func started() throws -> (PinServer, PinBrowser) {
+        var server = try PinServer()
         restart(&server)
-        return (server, Browser(connection: 1))
+        return (server, PinBrowser(connection: 1))
     }
 
     @Test("never guess between the pages of two versions that were open, whichever asks first")

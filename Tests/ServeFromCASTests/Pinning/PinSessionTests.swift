@@ -7,13 +7,9 @@ import VersionTree
 
 @Suite("A page with a session of the bridge")
 struct PinSessionTests {
-    typealias Server = PinTableTests.Server
-    typealias Browser = PinTableTests.Browser
-
     @Test("is not gone when its connection breaks, and is again what it was when it connects")
     func broken() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9), equals: "A")
         server.table.hold(session: "s", connection: 9, now: server.now)
@@ -32,8 +28,7 @@ struct PinSessionTests {
     }
 
     @Test func `is one of as many as there are navigations, frames too`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         _ = server.go("/frame.html", in: &browser, load: .frame, from: "/", connection: 1)
         for (session, connection) in [("page", UInt64(8)), ("frame", 9)] {
@@ -54,8 +49,7 @@ struct PinSessionTests {
     func framesSeen() throws {
         for frames in [[], [false], [true], [false, false], [true, false]] {
             for isKnown in [true, false] {
-                var server = try Server()
-                var browser = Browser(connection: 1)
+                var (server, browser) = try PinServer.withBrowser()
                 _ = server.go("/", in: &browser, connection: 1)
                 var names: [String] = isKnown ? ["page"] : []
                 for (number, hasSession) in frames.enumerated() {
@@ -84,8 +78,7 @@ struct PinSessionTests {
     }
 
     @Test func `that is reloaded takes its frames along, with and without a session`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         _ = server.go("/frame.html", in: &browser, load: .frame, from: "/")
         server.wait(5)
@@ -125,10 +118,10 @@ struct PinSessionTests {
     // docs/serving.md, "No mixed page": a page that begins after the restart counts as open beside the earlier ones.
     @Test func `takes along, when it goes, no page that has begun after its session`() throws {
         for row in Going.all {
-            var server = try Server()
+            var server = try PinServer()
             server.table = PinTable(run: "new")
             server.current = server.b
-            var browser = Browser(connection: 1)
+            var browser = PinBrowser(connection: 1)
             browser.cookie = PinCookie(
                 browser: "browser-number-one", version: server.b, run: "old",
                 others: try row.others.map { try VersionName($0) })
@@ -172,8 +165,7 @@ struct PinSessionTests {
     @Test func `that goes before it holds anything takes nothing along of another page`() throws {
         for said in [nil, "A"] {
             for isReload in [true, false] {
-                var server = try Server()
-                var browser = Browser(connection: 1)
+                var (server, browser) = try PinServer.withBrowser()
                 _ = server.go("/other", in: &browser, connection: 1)
                 expect(
                     server.get("/_castree/bridge", by: browser, from: "/other", connection: 8),

@@ -8,93 +8,8 @@ import WebTestSupport
 
 @Suite("Pins")
 struct PinTableTests {
-    /// A server with two versions and a clock that tests move.
-    struct Server {
-        var table: PinTable
-        var now = Duration.zero
-        var current: VersionName
-        var count = 0
-        var restarts = 0
-        /// Paths that only one version has.
-        var only: [String: VersionName] = [:]
-        let a: VersionName
-        let b: VersionName
-
-        init(limits: PinTable.Limits = PinTable.Limits()) throws {
-            a = try VersionName("A")
-            b = try VersionName("B")
-            current = a
-            table = PinTable(limits: limits)
-        }
-
-        mutating func ask(_ request: PinRequest) -> PinTable.Decision {
-            count += 1
-            let only = only
-            let decision = table.decide(
-                request, current: current, now: now, newBrowser: "browser-number-\(count)",
-                contains: { version, path in
-                    only[String(decoding: path, as: UTF8.self)].map { $0 == version } ?? true
-                })
-            // What the versions have is known in any case.
-            return decision ?? .doubt([])
-        }
-
-        /// Asks for a subresource; the version's name, or `doubt`.
-        mutating func get(
-            _ path: String, by browser: Browser, from referrer: String?, connection: UInt64? = nil
-        ) -> String {
-            let request = PinRequest(
-                load: .subresource, path: Array(path.utf8),
-                referrer: referrer.map { Array($0.utf8) },
-                cookie: browser.cookie, connection: connection ?? browser.connection,
-                sender: referrer == nil ? .unsaid : .page)
-            switch ask(request) {
-            case .serve(let version, let cookie, _):
-                // Only pages set it, and who finds that others are gone.
-                if let cookie, let old = browser.cookie {
-                    expect(!old.others.allSatisfy(cookie.others.contains))
-                    expect(cookie.version == old.version && cookie.browser == old.browser)
-                } else {
-                    expect(cookie == nil)
-                }
-                return version.description
-            case .doubt(let versions):
-                expect(versions.count > 1)
-                return "doubt"
-            }
-        }
-
-        /// Goes somewhere in a tab; the version's name.
-        mutating func go(
-            _ path: String, in browser: inout Browser, isReload: Bool = false,
-            load: RequestHead.Load = .page, from referrer: String? = nil, connection: UInt64? = nil,
-            sender: PinRequest.Sender? = nil, leadsToPage: Bool = true
-        ) -> String {
-            let request = PinRequest(
-                load: load, isReload: isReload, path: Array(path.utf8),
-                referrer: referrer.map { Array($0.utf8) }, cookie: browser.cookie,
-                connection: connection ?? browser.connection,
-                sender: sender ?? (referrer == nil ? .unsaid : .page), leadsToPage: leadsToPage)
-            switch ask(request) {
-            case .serve(let version, let cookie, _):
-                browser.cookie = cookie ?? browser.cookie
-                return version.description
-            case .doubt: return "doubt"
-            }
-        }
-
-        mutating func wait(_ seconds: Int) { now += .seconds(seconds) }
-        var pinned: [String] { table.pinned(now: now).map(\.description) }
-    }
-
-    struct Browser {
-        var cookie: PinCookie?
-        var connection: UInt64
-    }
-
     @Test func `keep a page's version when another becomes current, until it navigates`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         expect(server.go("/", in: &browser), equals: "A")
         server.current = server.b
         expect(server.get("/app.js", by: browser, from: "/"), equals: "A")
@@ -110,8 +25,7 @@ struct PinTableTests {
 
     @Test(arguments: [true, false])
     func `hold through 200 switches while one tab loads over and over`(_ isReload: Bool) throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         for round in 0..<200 {
             server.current = round % 2 == 0 ? server.a : server.b
             let page = server.go("/", in: &browser, isReload: isReload && round > 0)
@@ -128,8 +42,8 @@ struct PinTableTests {
     }
 
     @Test func `tell browsers apart by their cookies`() throws {
-        var server = try Server()
-        var (first, second) = (Browser(connection: 1), Browser(connection: 2))
+        var server = try PinServer()
+        var (first, second) = (PinBrowser(connection: 1), PinBrowser(connection: 2))
         expect(server.go("/", in: &first), equals: "A")
         server.current = server.b
         expect(server.go("/", in: &second), equals: "B")
@@ -142,8 +56,7 @@ struct PinTableTests {
     }
 
     @Test func `never guess between two tabs of one browser once the newer has loaded`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         expect(server.go("/", in: &browser, connection: 1), equals: "A")
         server.wait(10)
         server.current = server.b
@@ -159,8 +72,7 @@ struct PinTableTests {
     }
 
     @Test func `do not take the end of a connection for a page that is loading`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
@@ -170,8 +82,7 @@ struct PinTableTests {
     }
 
     @Test func `do not take a page that asks again and again for one that is loading`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
@@ -184,8 +95,7 @@ struct PinTableTests {
     }
 
     @Test func `take a reload for the end of the page it replaces`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         expect(server.go("/", in: &browser), equals: "A")
         server.wait(5)
         server.current = server.b
@@ -197,8 +107,7 @@ struct PinTableTests {
     }
 
     @Test func `do not take a reload for the end of one of two pages at the same path`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         _ = server.go("/", in: &browser)
         server.current = server.b
@@ -208,8 +117,7 @@ struct PinTableTests {
     }
 
     @Test func `know that a page is gone when its session of the bridge ends`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9), equals: "A")
         server.table.hold(session: "s", connection: 9, now: server.now)
@@ -223,8 +131,7 @@ struct PinTableTests {
     }
 
     @Test func `give a frame the version of the page around it`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         expect(server.go("/", in: &browser), equals: "A")
         server.current = server.b
         expect(server.go("/frame.html", in: &browser, load: .frame, from: "/"), equals: "A")
@@ -253,8 +160,7 @@ struct PinTableTests {
     }
 
     @Test func `outlive a restart of the server by the cookie`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         server.current = server.b
         server.table = PinTable()
@@ -263,8 +169,7 @@ struct PinTableTests {
     }
 
     @Test func `end after the last request or connection and the grace`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         server.wait(3600)
         expect(server.pinned, equals: ["A"], "the connection holds it")
@@ -278,8 +183,7 @@ struct PinTableTests {
     }
 
     @Test func `are held by a connection for the page it served last only`() throws {
-        var server = try Server()
-        var browser = Browser(connection: 1)
+        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         server.current = server.b
         _ = server.go("/next", in: &browser)
@@ -290,15 +194,15 @@ struct PinTableTests {
 
     @Test("give the current version to who is no page, and to no cookie the only one there is")
     func withoutCookies() throws {
-        var server = try Server()
-        let tool = Browser(connection: 5)
+        var server = try PinServer()
+        let tool = PinBrowser(connection: 5)
         expect(server.get("/app.js", by: tool, from: nil), equals: "A")
-        var browser = Browser(connection: 1)
+        var browser = PinBrowser(connection: 1)
         _ = server.go("/", in: &browser)
         server.current = server.b
         expect(server.get("/app.js", by: tool, from: nil), equals: "B")
         expect(server.get("/app.webmanifest", by: tool, from: "/"), equals: "A")
-        var other = Browser(connection: 2)
+        var other = PinBrowser(connection: 2)
         _ = server.go("/", in: &other)
         expect(server.get("/app.webmanifest", by: tool, from: "/"), equals: "doubt")
     }
@@ -307,13 +211,13 @@ struct PinTableTests {
         var limits = PinTable.Limits()
         limits.browsers = 10
         limits.loads = 4
-        var server = try Server(limits: limits)
-        var browser = Browser(connection: 1)
+        var server = try PinServer(limits: limits)
+        var browser = PinBrowser(connection: 1)
         _ = server.go("/", in: &browser)
         _ = server.get("/app.js", by: browser, from: "/")
         server.current = server.b
         for number in 0..<1000 {
-            var stranger = Browser(connection: UInt64(100 + number))
+            var stranger = PinBrowser(connection: UInt64(100 + number))
             _ = server.go("/", in: &stranger)
         }
         expect(server.pinned, equals: ["A", "B"])

@@ -9,15 +9,12 @@ import VersionTree
 // the worker that installs beside it does so, too.
 @Suite("What a service worker asks for by an address")
 struct PinWorkerTests {
-    typealias Server = PinTableTests.Server
-    typealias Browser = PinTableTests.Browser
-
     /// A browser with pages, and a clock at which its older page never goes.
     private struct Scene {
-        var server: Server
-        var browser = Browser(connection: 1)
+        var server: PinServer
+        var browser = PinBrowser(connection: 1)
 
-        init() throws { server = try Server() }
+        init() throws { server = try PinServer() }
 
         /// Loads a page in a tab of its own.
         mutating func open(_ version: VersionName, tab: UInt64, isReload: Bool = false) {

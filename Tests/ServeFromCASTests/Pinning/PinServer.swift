@@ -1,0 +1,95 @@
+import Expectations
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+/// A server with two versions and a clock that tests move.
+struct PinServer {
+    var table: PinTable
+    var now = Duration.zero
+    var current: VersionName
+    var count = 0
+    var restarts = 0
+    /// Paths that only one version has.
+    var only: [String: VersionName] = [:]
+    let a: VersionName
+    let b: VersionName
+
+    init(limits: PinTable.Limits = PinTable.Limits()) throws {
+        a = try VersionName("A")
+        b = try VersionName("B")
+        current = a
+        table = PinTable(limits: limits)
+    }
+
+    /// One, and a browser with its first connection.
+    static func withBrowser() throws -> (PinServer, PinBrowser) {
+        (try PinServer(), PinBrowser(connection: 1))
+    }
+
+    mutating func ask(_ request: PinRequest) -> PinTable.Decision {
+        count += 1
+        let only = only
+        let decision = table.decide(
+            request, current: current, now: now, newBrowser: "browser-number-\(count)",
+            contains: { version, path in
+                only[String(decoding: path, as: UTF8.self)].map { $0 == version } ?? true
+            })
+        // What the versions have is known in any case.
+        return decision ?? .doubt([])
+    }
+
+    /// Asks for a subresource; the version's name, or `doubt`.
+    mutating func get(
+        _ path: String, by browser: PinBrowser, from referrer: String?, connection: UInt64? = nil
+    ) -> String {
+        let request = PinRequest(
+            load: .subresource, path: Array(path.utf8),
+            referrer: referrer.map { Array($0.utf8) },
+            cookie: browser.cookie, connection: connection ?? browser.connection,
+            sender: referrer == nil ? .unsaid : .page)
+        switch ask(request) {
+        case .serve(let version, let cookie, _):
+            // Only pages set it, and who finds that others are gone.
+            if let cookie, let old = browser.cookie {
+                expect(!old.others.allSatisfy(cookie.others.contains))
+                expect(cookie.version == old.version && cookie.browser == old.browser)
+            } else {
+                expect(cookie == nil)
+            }
+            return version.description
+        case .doubt(let versions):
+            expect(versions.count > 1)
+            return "doubt"
+        }
+    }
+
+    /// Goes somewhere in a tab; the version's name.
+    mutating func go(
+        _ path: String, in browser: inout PinBrowser, isReload: Bool = false,
+        load: RequestHead.Load = .page, from referrer: String? = nil, connection: UInt64? = nil,
+        sender: PinRequest.Sender? = nil, leadsToPage: Bool = true
+    ) -> String {
+        let request = PinRequest(
+            load: load, isReload: isReload, path: Array(path.utf8),
+            referrer: referrer.map { Array($0.utf8) }, cookie: browser.cookie,
+            connection: connection ?? browser.connection,
+            sender: sender ?? (referrer == nil ? .unsaid : .page), leadsToPage: leadsToPage)
+        switch ask(request) {
+        case .serve(let version, let cookie, _):
+            browser.cookie = cookie ?? browser.cookie
+            return version.description
+        case .doubt: return "doubt"
+        }
+    }
+
+    mutating func wait(_ seconds: Int) { now += .seconds(seconds) }
+    var pinned: [String] { table.pinned(now: now).map(\.description) }
+}
+
+struct PinBrowser {
+    var cookie: PinCookie?
+    var connection: UInt64
+}
