@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Content that goes on arriving: after a cut, a kill, a full disk, beside other writers.

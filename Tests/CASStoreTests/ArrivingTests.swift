@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Content that arrives piece by piece: continued, refused, settled, shared with other writers.

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Every kind of damage to objects and index: a check names it, a repair mends it or says that it

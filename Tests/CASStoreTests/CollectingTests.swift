@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Collecting: the plan, the deed, and what is never touched.

@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// The counts of the index against the manifests, counted again by hand.

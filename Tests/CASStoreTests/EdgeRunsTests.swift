@@ -1,6 +1,5 @@
 import Expectations
 import StorageTestSupport
-import Testing
 
 @testable import CASStore
 

@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 
 /// The executable copy of an object, when several make it at once.
 @Suite struct ExecutableCopyBatchTests {

@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 /// The failing disk at every operation, and the process that dies after every operation.

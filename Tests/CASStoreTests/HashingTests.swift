@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 
 @Suite struct HashingTests {
     struct Vector: Sendable, CustomStringConvertible {

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// What a link in place of a directory of `objects/` leads to is not the store's: nothing is written there, nothing

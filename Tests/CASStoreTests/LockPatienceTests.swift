@@ -3,7 +3,6 @@ import Foundation
 import Platform
 import StorageTestSupport
 import Synchronization
-import Testing
 
 @testable import CASStore
 

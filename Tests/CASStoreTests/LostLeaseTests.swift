@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Leases are not synced: a power cut may take one and leave what was done in its name.

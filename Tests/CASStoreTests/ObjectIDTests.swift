@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 
 @Suite struct ObjectIDTests {
     // FIPS 180-4, SHA-256 of "abc".

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import Platform
-import Testing
 
 @testable import CASStore
 

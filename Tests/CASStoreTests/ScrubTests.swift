@@ -1,7 +1,6 @@
 import Expectations
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 @testable import CASStore

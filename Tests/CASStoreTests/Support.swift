@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 @testable import CASStore

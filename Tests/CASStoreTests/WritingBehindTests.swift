@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import Platform
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Small contents that a second thread stages while the next ones come: DESIGN.md, "Content that arrives".

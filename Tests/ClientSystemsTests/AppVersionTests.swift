@@ -1,7 +1,6 @@
 import Expectations
 import HotPush
 import StrictJSON
-import Testing
 
 @testable import ClientSystems
 

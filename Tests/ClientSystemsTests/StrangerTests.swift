@@ -2,7 +2,6 @@ import Archives
 import Expectations
 import Platform
 import StorageTestSupport
-import Testing
 import VersionTree
 
 @testable import ClientSystems

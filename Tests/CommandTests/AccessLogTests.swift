@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What logrotate(8) does with the log of a server.
 @Suite struct AccessLogTests {

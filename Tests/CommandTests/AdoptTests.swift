@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree adopt`: what an app was shipped with.
 @Suite struct AdoptTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree add` of archives, made by the programs that everybody has.
 @Suite struct ArchiveTests {

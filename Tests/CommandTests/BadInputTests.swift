@@ -3,7 +3,6 @@ import Foundation
 import ProgramTestSupport
 import SocketTestSupport
 import StorageTestSupport
-import Testing
 
 // What goes wrong around a command: a clear sentence, the exit status of the contract, nothing half done.
 

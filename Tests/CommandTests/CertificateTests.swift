@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// A server whose certificate nobody vouches for, or that speaks the other of http and https: what is said of it.
 @Suite struct CertificateTests {

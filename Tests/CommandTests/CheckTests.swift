@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
-import Testing
 
 /// `castree fsck` and `castree-fsck`, whose exit statuses are those of fsck(8).
 @Suite struct CheckTests {

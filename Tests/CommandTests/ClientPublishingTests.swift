@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What publishing says and refuses where clients of other systems are told, and who may ask for it.
 @Suite struct ClientPublishingTests {

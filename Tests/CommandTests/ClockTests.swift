@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// Clocks that were never set, or of which a battery has lost the time.
 @Suite("A clock that is far off") struct ClockTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What holds for every command.
 @Suite struct CommandLineTests {

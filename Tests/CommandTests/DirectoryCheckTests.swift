@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree fsck DIRECTORY`: an origin in a directory, as its operator checks and mends it.
 @Suite("A check of an origin in a directory") struct DirectoryCheckTests {

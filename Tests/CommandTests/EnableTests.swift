@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What `castree origin enable` and its options take, before anybody is told anything.
 @Suite struct EnableTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree pull` where nobody answers, or something else than an origin.
 @Suite struct FailedPullTests {

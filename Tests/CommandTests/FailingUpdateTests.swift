@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What `castree status` says of updates that fail: soon enough, and not before somebody is needed.
 @Suite struct FailingUpdateTests {

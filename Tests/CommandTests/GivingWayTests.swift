@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// A download that lasts: the kiosk looks at the pointer meanwhile, and what is fetched gives way.
 @Suite(.timeLimit(.minutes(5))) struct GivingWayTests {

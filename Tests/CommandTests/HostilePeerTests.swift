@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree pull` from servers that mean no good.
 @Suite struct HostilePeerTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `make install` and `make uninstall`, by the script that they call.
 @Suite struct InstallTests {

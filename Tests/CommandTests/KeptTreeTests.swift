@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
-import Testing
 
 /// The tree of the current version, which a repair has left without what is lost.
 @Suite struct KeptTreeTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What goes wrong around `castree serve --updates` in the years that a kiosk stands there.
 @Suite(.timeLimit(.minutes(5))) struct KioskTroubleTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What `add` and `adopt` leave out of a build, and what they say of the rest.
 @Suite("What is not for users") struct LeavingOutCommandTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 // docs/maintenance.md, "When another process has the store": nobody waits in silence, nor for ever, and nobody
 // but the owner can make others wait.

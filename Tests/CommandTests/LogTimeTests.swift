@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// The times of `castree log`: of the place where the store is, for people; in UTC for programs.
 @Suite struct LogTimeTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// The main job, as `make run` shows it: two releases through a store, published, pulled and served.
 @Suite struct MainJobTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 @Suite struct MaintenanceTests {
     let place: Workplace

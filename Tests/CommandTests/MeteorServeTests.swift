@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// A Meteor release on its way: a server has it, `castree pull` fetches it, `castree serve --meteor` shows it.
 @Suite struct MeteorServeTests {

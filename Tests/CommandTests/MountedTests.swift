@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What somebody has mounted inside a store: nothing of it is castree's.
 @Suite("What is mounted inside a store") struct MountedTests {

@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import SocketTestSupport
-import Testing
 
 /// Clients of other systems ask `castree origin serve`, as they do over the wire.
 @Suite struct OriginClientsTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// An origin that asks who you are (docs/serving.md), and each way to say it.
 @Suite struct OriginCredentialTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What one system is told is damaged: the others know nothing of it.
 @Suite struct OriginDamageTests {

@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import SocketTestSupport
-import Testing
 
 /// Archives that are put together, and the checks beside them (docs/clients.md, "What the server does").
 @Suite struct OriginPlanTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `fsck --from`, its plan, its parts and its lines of JSON, as a user has them.
 @Suite struct OriginRepairTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 // A link that is switched, a backup that is put back, while `castree origin serve` runs.
 @Suite struct OriginReplacingTests {

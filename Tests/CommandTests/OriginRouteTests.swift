@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What `castree origin serve` answers on all routes of all systems, whoever asks how.
 @Suite struct OriginRouteTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree origin serve` as a process, with the files that castree's own devices ask for.
 @Suite struct OriginServerTests {

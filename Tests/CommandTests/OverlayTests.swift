@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 // docs/maintenance.md, "On overlayfs": a store in an image's layer, as containers and read-only systems have it.
 @Suite("A store in the lower layer of overlayfs") struct OverlayTests {

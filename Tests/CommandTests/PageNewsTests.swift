@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What `castree serve --updates` tells the pages of a kiosk: sentences for people, codes for programs.
 @Suite(.timeLimit(.minutes(5))) struct PageNewsTests {

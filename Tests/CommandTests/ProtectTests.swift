@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 // docs/maintenance.md, "What stays".
 @Suite("A protected version") struct ProtectTests {

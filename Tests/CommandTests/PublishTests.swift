@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 @Suite struct PublishTests {
     let place: Workplace

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What `castree pull` ends with, so that cron need not alarm for everything; and who gets a release.
 @Suite struct PullStatusTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree pull` as a user has it: two stores, an origin between them.
 @Suite struct PullTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What README.md says that a command prints is what it prints; `…` stands for anything.
 @Suite struct ReadmeTests {

@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import SocketTestSupport
-import Testing
 
 @Suite("What is asked for in the wrong place or words") struct RefusedPlaceTests {
     private func prepared() throws -> Workplace {

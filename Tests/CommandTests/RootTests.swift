@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 // docs/maintenance.md, "Root, and other users".
 @Suite("A command that root runs in a store of another user") struct RootTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What must be read by nobody else is in no message, no log, no report, no file that others can read and no command line.
 @Suite struct SecretTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 // Who may vouch for a version at a running server.
 @Suite struct ServeConfirmTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 // A store that has lost objects, and the server as a user starts it.
 @Suite struct ServeDamagedTests {

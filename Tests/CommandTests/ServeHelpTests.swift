@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree serve --help` and the table of docs/serving.md.
 @Suite struct ServeHelpTests {

@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
-import Testing
 
 @Suite struct ServeTLSTests {
     let place: Workplace

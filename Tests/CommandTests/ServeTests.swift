@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import SocketTestSupport
-import Testing
 
 @Suite struct ServeTests {
     let place: Workplace

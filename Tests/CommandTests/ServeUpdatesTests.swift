@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree serve --updates`: an app that keeps itself up to date, with real programs and an origin over http.
 @Suite(.timeLimit(.minutes(5))) struct ServeUpdatesTests {

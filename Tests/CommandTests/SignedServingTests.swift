@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree origin serve --trust`, as docs/clients.md describes it.
 @Suite("A server that trusts keys") struct SignedServingTests {

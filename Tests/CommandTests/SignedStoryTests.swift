@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// docs/signing.md as its readers would follow it: from a key to the devices that trust it, and to the next key.
 @Suite("Signed releases, from the key to the device") struct SignedStoryTests {

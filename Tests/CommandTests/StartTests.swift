@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 // docs/serving.md, "What counts as a start, and the strikes", on the programs.
 @Suite struct StartTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree status` and `castree log`, as an operator's timer asks them.
 @Suite struct StatusTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 // rm -rf .castree; castree add … while a server runs.
 @Suite struct StoreReplacingTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// Where a command finds its store if nobody names one: here, else in the nearest directory above, as git does.
 @Suite struct StoreSearchTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 /// Every path of DESIGN.md's *The store on disk*, with each thing that may stand there and is not castree's, under
 /// every verb.

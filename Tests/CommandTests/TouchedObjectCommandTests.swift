@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
-import Testing
 
 /// An object that another program has changed: every command that makes a tree, an origin or a pack of it.
 @Suite struct TouchedObjectCommandTests {

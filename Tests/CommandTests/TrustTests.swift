@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
-import Testing
 
 /// `castree trust`: docs/signing.md, "On the device".
 @Suite("castree trust") struct TrustTests {

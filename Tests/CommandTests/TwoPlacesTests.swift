@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// One origin, as a directory and as a bucket: what commands say of it.
 @Suite("The same origin in a directory and in a bucket") struct TwoPlacesTests {

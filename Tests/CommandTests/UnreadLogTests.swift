@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 // A log that nobody reads must hold up nobody: neither who asks for a page nor who ends the server.
 @Suite struct UnreadLogTests {

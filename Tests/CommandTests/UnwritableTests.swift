@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// A store and an origin on a read-only mount, and an origin of somebody else: whatever only looks, works.
 ///

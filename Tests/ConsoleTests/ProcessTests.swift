@@ -1,6 +1,5 @@
 import Expectations
 import Foundation
-import Testing
 
 @testable import Console
 @testable import StoreCommands

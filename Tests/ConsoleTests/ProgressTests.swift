@@ -1,6 +1,5 @@
 import Expectations
 import Synchronization
-import Testing
 
 @testable import Console
 

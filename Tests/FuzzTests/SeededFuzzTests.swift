@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 /// The short part of fuzzing: every sample, and mutations of them that the seed of the run chooses.
 ///

@@ -1,6 +1,5 @@
 import Expectations
 import Platform
-import Testing
 
 @Suite("Base64") struct Base64Tests {
     // RFC 4648, section 10.

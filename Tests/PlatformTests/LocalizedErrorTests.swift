@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import LocalizedErrors
 import Platform
-import Testing
 
 // Foundation, NSError: what has no description of its own is "The operation could not be completed".
 @Suite struct LocalizedErrorTests {

@@ -1,6 +1,5 @@
 import Expectations
 import Platform
-import Testing
 
 // RFC 3986, sections 2.1 and 3.3.
 @Suite("A path in a URL") struct PercentEncodingTests {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import Platform
-import Testing
 
 @Suite struct PipeTests {
     // pipe2(2): O_CLOEXEC leaves no moment in which another thread's child could inherit an end.

@@ -1,7 +1,6 @@
 import Expectations
 package import Foundation
 import SocketTestSupport
-import Testing
 
 /// `castree serve` as a process, ready to answer.
 package final class Served {

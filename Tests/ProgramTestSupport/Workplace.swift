@@ -1,7 +1,6 @@
 import Expectations
 package import Foundation
 import StorageTestSupport
-import Testing
 
 /// A directory to work in as a user would, with a store at `.castree` as soon as something is added.
 package final class Workplace {

@@ -5,7 +5,6 @@ import Platform
 import S3
 import Storage
 import StorageTestSupport
-import Testing
 
 /// The carrier over libcurl: what is sent, and what each end of a connection means.
 @Suite struct CarryingTests {

@@ -4,7 +4,6 @@ import Platform
 import S3
 import Storage
 import StorageTestSupport
-import Testing
 
 /// Keys that a service beside the machine gives, for a time.
 @Suite struct EndingKeysTests {

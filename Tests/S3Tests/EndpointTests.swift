@@ -2,7 +2,6 @@ import Expectations
 import Platform
 import S3
 import Storage
-import Testing
 
 /// Where requests go, by what is named and by convention.
 @Suite struct EndpointTests {

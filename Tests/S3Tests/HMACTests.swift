@@ -1,6 +1,5 @@
 import Expectations
 import Platform
-import Testing
 
 /// RFC 4231, section 4.
 @Suite struct HMACTests {

@@ -7,7 +7,6 @@ import SocketTestSupport
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// An endpoint that means harm, over real sockets: every verb ends, and takes no more than it needs.
 @Suite("A hostile endpoint") struct HostileEndpointTests {

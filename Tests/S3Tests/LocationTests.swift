@@ -2,7 +2,6 @@ import Expectations
 import Platform
 import S3
 import Storage
-import Testing
 
 @Suite struct LocationTests {
     @Test func `a bucket, a prefix, an endpoint, a region and a profile are read`() throws {

@@ -3,7 +3,6 @@ import Expectations
 import Platform
 import StorageTestSupport
 import Synchronization
-import Testing
 
 @testable import S3
 @testable import Storage

@@ -4,7 +4,6 @@ import Foundation
 import Platform
 import StorageTestSupport
 import Synchronization
-import Testing
 
 @testable import S3
 @testable import Storage

@@ -6,7 +6,6 @@ import S3
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// What only a real server can show: run where the environment names one.
 @Suite(.enabled(if: RealStore.given != nil)) struct RealBucketTests {

@@ -2,7 +2,6 @@ import BucketTestSupport
 import Expectations
 import Platform
 import StorageTestSupport
-import Testing
 
 @testable import S3
 @testable import Storage

@@ -1,7 +1,6 @@
 import Expectations
 import Platform
 import S3
-import Testing
 
 /// Signature Version 4 against what AWS has published, and against a second implementation.
 @Suite struct SigningTests {

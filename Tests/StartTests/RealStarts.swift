@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
-import Testing
 
 @testable import VersionTree
 

@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import Foundation
-import Testing
 
 @testable import VersionTree
 

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 // Whether the model of starts is one of castree: its ways, gone by real processes.
 

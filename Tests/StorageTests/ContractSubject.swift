@@ -5,7 +5,6 @@ import S3
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// What the contract of storages is held against: the model, a directory, and the real server that the environment names.
 ///

@@ -5,7 +5,6 @@ import Platform
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// What a storage in a directory promises besides the contract of all storages.
 @Suite struct DirectoryStorageTests {

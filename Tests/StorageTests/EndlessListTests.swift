@@ -3,7 +3,6 @@ import Expectations
 import Platform
 import Storage
 import StorageTestSupport
-import Testing
 
 /// Listings of a store that means harm.
 @Suite struct EndlessListTests {

@@ -4,7 +4,6 @@ import Platform
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// What a schedule can do to the requests of a model.
 @Suite struct ModelStorageTests {

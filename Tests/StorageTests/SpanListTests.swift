@@ -4,7 +4,6 @@ import Platform
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// Listings from several places at once.
 @Suite struct SpanListTests {

@@ -5,7 +5,6 @@ import S3
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// What every bucket promises: writing.
 ///

@@ -4,7 +4,6 @@ import Platform
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// What every bucket promises: listing, deleting, many at once.
 @Suite struct StorageListContractTests {

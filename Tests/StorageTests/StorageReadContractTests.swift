@@ -3,7 +3,6 @@ import Expectations
 import Platform
 import Storage
 import StorageTestSupport
-import Testing
 
 /// What every bucket promises: reading.
 @Suite struct StorageReadContractTests {

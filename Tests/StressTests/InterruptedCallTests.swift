@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 #if os(Linux)
     /// What lies below the seam of the other suites: a call that a signal interrupts is made again, and what

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 /// Many processes, one store: adders, collectors, checkers, switchers, and some that are killed.
 ///

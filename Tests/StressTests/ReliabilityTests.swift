@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 /// A short, seeded slice of Tests/Reliability: the real programs, and what stands below them broken.
 ///

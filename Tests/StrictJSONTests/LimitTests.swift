@@ -2,7 +2,6 @@
 
 import Expectations
 import StrictJSON
-import Testing
 
 @Suite struct LimitTests {
     @Test(arguments: [0, 1, 2, 64, JSONLimits.depthMax])

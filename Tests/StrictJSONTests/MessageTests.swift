@@ -2,7 +2,6 @@
 
 import Expectations
 import StrictJSON
-import Testing
 
 @Suite struct MessageTests {
     @Test(arguments: [

@@ -2,7 +2,6 @@
 
 import Expectations
 import StrictJSON
-import Testing
 
 @Suite struct PullTests {
     @Test func `reads a value of every type where it is due`() throws {

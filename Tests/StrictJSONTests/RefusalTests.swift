@@ -2,7 +2,6 @@
 
 import Expectations
 import StrictJSON
-import Testing
 
 struct Refused: Sendable, CustomTestStringConvertible {
     var bytes: [UInt8]

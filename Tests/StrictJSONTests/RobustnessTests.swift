@@ -3,7 +3,6 @@
 import Expectations
 import StorageTestSupport
 import StrictJSON
-import Testing
 
 @Suite struct RobustnessTests {
     let text = Array(oneOfEverything.utf8)

@@ -3,7 +3,6 @@
 import Expectations
 import StorageTestSupport
 import StrictJSON
-import Testing
 
 @Suite struct RoundTripTests {
     @Test func `a written text is read as the value it was`() throws {

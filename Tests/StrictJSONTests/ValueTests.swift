@@ -2,7 +2,6 @@
 
 import Expectations
 import StrictJSON
-import Testing
 
 @Suite struct ValueTests {
     @Test func `each accessor answers for its own type only`() throws {

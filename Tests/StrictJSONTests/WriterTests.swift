@@ -2,7 +2,6 @@
 
 import Expectations
 import StrictJSON
-import Testing
 
 @Suite struct WriterTests {
     @Test func `puts commas and colons and no white space`() {

@@ -1,6 +1,5 @@
 import Expectations
 import Foundation
-import Testing
 
 /// The pages of the libraries' documentation (Sources/*/*.docc) show code that is compiled.
 @Suite struct DocumentationTests {

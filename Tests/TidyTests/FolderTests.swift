@@ -1,6 +1,5 @@
 import Expectations
 import Foundation
-import Testing
 
 /// The folders of a target have an order, drawn in DESIGN.md, and point one way.
 ///

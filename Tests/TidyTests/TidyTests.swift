@@ -1,6 +1,5 @@
 import Expectations
 import Foundation
-import Testing
 
 /// The style as a test: layers, room sizes, words.
 ///

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 /// The page's own scripts, run by Node.js where there is one; `make browser` has the whole page.
 enum PageScript {

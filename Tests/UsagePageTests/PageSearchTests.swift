@@ -1,6 +1,5 @@
 import Expectations
 import StorageTestSupport
-import Testing
 
 @testable import UsagePage
 @testable import VersionTree

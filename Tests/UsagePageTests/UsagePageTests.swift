@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
-import Testing
 
 @testable import UsagePage
 @testable import VersionTree

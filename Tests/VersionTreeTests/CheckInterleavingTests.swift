@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Others act before every single operation of a check: it finds nothing, and they lose nothing.

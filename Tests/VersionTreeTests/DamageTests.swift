@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // Objects damaged through a tree: named with all they affect, taken away, healed by their content.

@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 /// A whole version is what was registered: another manifest in its place is named, and nothing is made

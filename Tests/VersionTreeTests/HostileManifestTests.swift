@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // Manifests from strangers: each is refused as a whole, or is a manifest that keeps the rules.

@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import SocketTestSupport
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // Files at the edges of the buffer, files without an end in sight, files that change.

@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import SocketTestSupport
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // What a version cannot hold is refused with its path; nothing hangs and nothing is left.

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // Importing a directory: what is stored, what is shared, and what a second call does.

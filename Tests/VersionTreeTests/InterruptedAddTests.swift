@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // An add that was asked to stop (SIGINT): what is staged is kept, and nothing else is there.

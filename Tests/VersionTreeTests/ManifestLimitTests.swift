@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 // How large a manifest may be (DESIGN.md, "Manifest, byte by byte"): what is written can be read again.

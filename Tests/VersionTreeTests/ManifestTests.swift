@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 // The canonical bytes of a manifest, and what survives being read and written.

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // Twins where the file system merges them: refused by name, and nothing left behind.

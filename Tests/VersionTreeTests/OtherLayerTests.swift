@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 /// A file system whose directories of before cannot be renamed, as those of a lower layer of overlayfs; and

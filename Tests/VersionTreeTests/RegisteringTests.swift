@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 // A manifest may come before its content: what is missing is a question, not a state.

@@ -2,7 +2,6 @@ import CASStore
 import Dispatch
 import Expectations
 import StorageTestSupport
-import Testing
 
 @testable import VersionTree
 

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // A release that somebody still writes while it is added: what is stored was there at one moment, or nothing is stored.

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// An add that fails at its last step takes back what it has shown, unless somebody else relies on it.

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // The executable twins of objects (DESIGN.md, "Collecting"): there while a tree links to them.

@@ -2,7 +2,6 @@ import Archives
 import Expectations
 import Foundation
 import Platform
-import Testing
 
 /// A composed archive with what its pieces name.
 struct ComposedArchive {

@@ -2,7 +2,6 @@ import Archives
 import Expectations
 import Platform
 import StorageTestSupport
-import Testing
 
 @Suite("Raw DEFLATE") struct DeflateTests {
     static let contents: [[UInt8]] = {

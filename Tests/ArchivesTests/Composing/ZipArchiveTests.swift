@@ -2,7 +2,6 @@ import Archives
 import Expectations
 import Platform
 import StorageTestSupport
-import Testing
 
 @Suite("A composed archive") struct ZipArchiveTests {
     // Written by hand from APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16, and RFC 1951, section 3.2.4.

@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
-import Testing
 
 /// What others' programs make of a composed archive.
 @Suite("A composed archive is read by") struct ZipReaderTests {

@@ -3,7 +3,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 @Suite("An archive that is added") struct ArchiveAddingTests {

@@ -1,7 +1,6 @@
 import ArchiveReading
 import CASStore
 import Expectations
-import Testing
 
 /// Hard links between entries, as tar makes them of a version's own tree.
 @Suite("A hard link in a tar archive") struct HardLinkTests {

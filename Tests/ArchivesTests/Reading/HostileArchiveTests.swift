@@ -2,7 +2,6 @@ import ArchiveReading
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// What is refused of single entries, with their names.

@@ -5,7 +5,6 @@ import Expectations
 import Foundation
 import Platform
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Programs read zip archives by the directory at the end, or from file to file: what they see must be one thing.

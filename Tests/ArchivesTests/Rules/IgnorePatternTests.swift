@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Patterns, held against what git makes of them.

@@ -1,6 +1,5 @@
 import Expectations
 import Platform
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -1,6 +1,5 @@
 import CASStore
 import Expectations
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -4,7 +4,6 @@ import Expectations
 import HotPush
 import Storage
 import StorageTestSupport
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -5,7 +5,6 @@ import Foundation
 import HotPush
 import Storage
 import StorageTestSupport
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -6,7 +6,6 @@ import HotPush
 import Storage
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -3,7 +3,6 @@ import HotPush
 import Platform
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -2,7 +2,6 @@ import Expectations
 import HotPush
 import Platform
 import StrictJSON
-import Testing
 import VersionTree
 
 @testable import ClientSystems

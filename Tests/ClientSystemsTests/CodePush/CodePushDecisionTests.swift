@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Platform
 import StrictJSON
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -5,7 +5,6 @@ import Foundation
 import HotPush
 import Platform
 import StrictJSON
-import Testing
 import VersionTree
 
 @testable import ClientSystems

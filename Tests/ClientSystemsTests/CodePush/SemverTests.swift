@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
-import Testing
 
 @testable import ClientSystems
 

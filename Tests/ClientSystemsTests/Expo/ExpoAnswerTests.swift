@@ -3,7 +3,6 @@ import Foundation
 import HotPush
 import Platform
 import StrictJSON
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -2,7 +2,6 @@ import Expectations
 import Platform
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import Platform
 import StorageTestSupport
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -1,7 +1,6 @@
 import Archives
 import CASStore
 import Expectations
-import Testing
 import VersionTree
 
 @testable import ClientSystems

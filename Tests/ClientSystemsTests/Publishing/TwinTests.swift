@@ -4,7 +4,6 @@ import Foundation
 import HotPush
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 @testable import ClientSystems

@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
-import Testing
 
 #if os(Linux)
     /// What the programs ask of the kernel for fixed work: counted, not timed, and the same on every machine.

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// What a program asks of the kernel, as `Tests/CallCounter` counts it: in the order of its `kinds.h`.
 enum SystemCall: Int, CaseIterable, CustomStringConvertible {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 /// A server on a plain socket that does what no server should.
 final class HostileOrigin {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 /// `castree serve --updates` over a store of its own, and a browser that shows its app.
 final class Kiosk {

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import Testing
 
 extension Workplace {
     /// A place with the versions 1 and 2, of which the origin `site` offers the first.

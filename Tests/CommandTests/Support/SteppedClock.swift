@@ -1,6 +1,5 @@
 import Expectations
 import Foundation
-import Testing
 
 /// The wall clock of programs that a test starts, which somebody sets while they run.
 ///

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 /// A plain web server over a directory, with ranges, that notes what it is asked for; for those who ask as S3 has it, its
 /// first directories are buckets that anybody may read.

@@ -5,7 +5,6 @@ import HotPush
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 /// Publishers and pruners of a bucket that are disturbed, killed, or meet each other, at every request: I1 to I5 of

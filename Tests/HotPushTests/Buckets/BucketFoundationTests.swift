@@ -5,7 +5,6 @@ import Foundation
 import HotPush
 import Storage
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// The first entry of a log, what it takes over, and what it is not written over: docs/buckets.md.

@@ -4,7 +4,6 @@ import HotPush
 import Platform
 import Storage
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Pointers when all commands have ended, which nobody repairs afterwards: I5 of docs/buckets.md.

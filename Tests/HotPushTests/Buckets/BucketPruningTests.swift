@@ -5,7 +5,6 @@ import HotPush
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// Prunes that meet, and what comes to them wrong.
 @Suite struct BucketPruningTests {

@@ -5,7 +5,6 @@ import Foundation
 import HotPush
 import Storage
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Publishing to a bucket and pruning it, with nothing in the way: docs/buckets.md.

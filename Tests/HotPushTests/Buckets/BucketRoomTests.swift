@@ -4,7 +4,6 @@ import Expectations
 import HotPush
 import Storage
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// A bucket that is full, and commands that somebody interrupts: what is said, and what can still be done.

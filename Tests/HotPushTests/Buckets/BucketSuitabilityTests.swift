@@ -2,7 +2,6 @@ import BucketTestSupport
 import Expectations
 import Storage
 import StorageTestSupport
-import Testing
 
 @testable import HotPush
 

@@ -6,7 +6,6 @@ import HotPush
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 /// A bucket in memory, a store with versions to publish, and the promises that hold after every request.

@@ -3,7 +3,6 @@ import CASStore
 import Expectations
 import Storage
 import StorageTestSupport
-import Testing
 import VersionTree
 
 @testable import HotPush

@@ -6,7 +6,6 @@ import Storage
 import StorageTestSupport
 import StrictJSON
 import Synchronization
-import Testing
 import VersionTree
 
 @testable import HotPush

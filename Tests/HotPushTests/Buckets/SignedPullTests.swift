@@ -5,7 +5,6 @@ import HotPush
 import S3
 import Storage
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// `pull s3://…`: docs/buckets.md, *Pulling with keys*.

@@ -5,7 +5,6 @@ import Foundation
 import Storage
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 @testable import HotPush

@@ -3,7 +3,6 @@ import CurlTransport
 import Expectations
 import HotPush
 import StorageTestSupport
-import Testing
 
 /// What came of one request.
 struct Fetched {

@@ -4,7 +4,6 @@ import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
-import Testing
 
 // docs/serving.md, "An origin that asks who you are".
 @Suite("What an origin is told of who asks") struct CredentialSendingTests {

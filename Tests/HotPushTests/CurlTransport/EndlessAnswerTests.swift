@@ -2,7 +2,6 @@ import CurlTransport
 import Expectations
 import HotPush
 import SocketTestSupport
-import Testing
 
 /// A server whose answers have no end, wherever an answer may have fields: each transfer ends, and a few sockets' worth
 /// of bytes is all that it takes.

@@ -1,7 +1,6 @@
 import CCurl
 import Expectations
 import HotPush
-import Testing
 
 @testable import CurlTransport
 

@@ -1,7 +1,6 @@
 import CurlTransport
 import Expectations
 import HotPush
-import Testing
 
 /// Each fault that a server or a network can play, and what the client is told of it.
 @Suite("A transfer over a bad network") struct FaultTests {

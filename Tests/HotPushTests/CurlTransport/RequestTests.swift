@@ -2,7 +2,6 @@ import CASStore
 import CurlTransport
 import Expectations
 import HotPush
-import Testing
 
 @Suite("A request") struct RequestTests {
     static let bytes = sampleBytes(30_000)

@@ -1,7 +1,6 @@
 import CurlTransport
 import Expectations
 import HotPush
-import Testing
 
 @Suite("A transport") struct RunningTests {
     @Test func `carries many files over few connections, each once and whole`() throws {

@@ -1,6 +1,5 @@
 import Expectations
 import HotPush
-import Testing
 
 @Suite("A semantic version") struct SemanticVersionTests {
     // semver.org, section 11, and the list of its FAQ.

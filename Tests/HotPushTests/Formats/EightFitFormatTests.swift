@@ -3,7 +3,6 @@ import Expectations
 import HotPush
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 @Suite("8fit's format") struct EightFitFormatTests {

@@ -1,7 +1,6 @@
 import Expectations
 import HotPush
 import StrictJSON
-import Testing
 import VersionTree
 
 @Suite("A publisher's name of a version") struct ForeignVersionNameTests {

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import HotPush
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// The parse-time part of rows 44 to 61 of the plugin's own tests, and what it forgot.

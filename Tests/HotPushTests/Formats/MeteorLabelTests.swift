@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import HotPush
-import Testing
 
 @Suite("A label of Meteor's") struct MeteorLabelTests {
     // Digests of "hello".

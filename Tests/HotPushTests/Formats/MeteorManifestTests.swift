@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import HotPush
 import StrictJSON
-import Testing
 import VersionTree
 
 @Suite("A manifest of Meteor's") struct MeteorManifestTests {

@@ -1,6 +1,5 @@
 import Expectations
 import HotPush
-import Testing
 import VersionTree
 
 @Suite("What Meteor's plugin says") struct MeteorMessagesTests {

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import HotPush
 import StorageTestSupport
-import Testing
 
 private let compatibility = "\"cordovaCompatibilityVersions\":{\"ios\":\"c\"}"
 

@@ -1,6 +1,5 @@
 import Expectations
 import HotPush
-import Testing
 
 @Suite("A URL in Meteor's manifest") struct MeteorURLTests {
     func release(_ url: String, _ path: String = "p") throws -> Release {

@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import HotPush
-import Testing
 import VersionTree
 
 /// The parse-time part of rows 27 to 68 of the plugin's own tests.

@@ -1,7 +1,6 @@
 import Expectations
 import HotPush
 import StrictJSON
-import Testing
 
 @Suite("Versions of a Meteor manifest") struct MeteorVersionsTests {
     static let empty = "1952018619999f014765d73c14db1f446971e849"

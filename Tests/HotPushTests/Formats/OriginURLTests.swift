@@ -1,6 +1,5 @@
 import Expectations
 import HotPush
-import Testing
 
 @Suite("The URL of an origin") struct OriginURLTests {
     @Test(

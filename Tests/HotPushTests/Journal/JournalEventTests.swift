@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StrictJSON
-import Testing
 
 @testable import HotPush
 

@@ -1,6 +1,5 @@
 import CASStore
 import Expectations
-import Testing
 
 @testable import HotPush
 

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import HotPush
 import StrictJSON
-import Testing
 import VersionTree
 
 /// CodePush: an archive, the digests of its files, differences to earlier packages, and a JWT over the

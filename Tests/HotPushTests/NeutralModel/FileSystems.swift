@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import HotPush
 import StrictJSON
-import Testing
 import VersionTree
 
 /// Capgo: bodies that are compressed and encrypted, digests of what comes of them.

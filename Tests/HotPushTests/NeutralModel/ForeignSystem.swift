@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import HotPush
 import StrictJSON
-import Testing
 import VersionTree
 
 /// The documents of a publishing system that castree has no format for, read into the neutral model and

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import HotPush
 import StrictJSON
-import Testing
 import VersionTree
 
 /// hot-updater: cohorts, fingerprints, a difference to an earlier file that is named by its digest.

@@ -1,6 +1,5 @@
 import CurlTransport
 import Expectations
-import Testing
 
 @testable import HotPush
 

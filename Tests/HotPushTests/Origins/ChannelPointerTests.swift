@@ -4,7 +4,6 @@ import Expectations
 import HotPush
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 @Suite("The pointer of a channel") struct ChannelPointerTests {

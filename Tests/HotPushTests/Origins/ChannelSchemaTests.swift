@@ -4,7 +4,6 @@ import Foundation
 import HotPush
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 @Suite("The schema of castree's channel pointers") struct ChannelSchemaTests {

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import HotPush
 import StorageTestSupport
-import Testing
 
 @Suite("The name of an origin") struct OriginLocationTests {
     static let good: [(String, OriginLocation, String?)] = [

@@ -5,7 +5,6 @@ import Foundation
 import Storage
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 @testable import HotPush

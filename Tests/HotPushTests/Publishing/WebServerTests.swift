@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// nginx over a published directory, with the configuration of docs/origin-format.md.

@@ -3,7 +3,6 @@ import CurlTransport
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 @testable import HotPush

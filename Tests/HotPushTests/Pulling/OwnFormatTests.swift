@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import HotPush
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// A format of somebody else, as docs/for-plugin-authors.md describes it: a list of paths, no digests.

@@ -4,7 +4,6 @@ import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// What users of other systems that push releases complain about.

@@ -4,7 +4,6 @@ import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Whatever happens to the device's disk in the middle of a pull: no half version is shown, and the

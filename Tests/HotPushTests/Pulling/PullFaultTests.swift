@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// A network as it is: the version comes whole or not at all, and what came stays.

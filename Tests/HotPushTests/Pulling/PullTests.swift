@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import Storage
 import StorageTestSupport
-import Testing
 import VersionTree
 
 @testable import HotPush

@@ -4,7 +4,6 @@ import Foundation
 import HotPush
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 @Suite("A version that was pulled") struct RepublishingTests {

@@ -3,7 +3,6 @@ import Expectations
 import StorageTestSupport
 import StrictJSON
 import Synchronization
-import Testing
 import VersionTree
 
 @testable import HotPush

@@ -2,7 +2,6 @@ import Expectations
 import HotPush
 import StorageTestSupport
 import Synchronization
-import Testing
 
 @Suite("A retry") struct RetryTests {
     @Test(

@@ -5,7 +5,6 @@ import Foundation
 import S3
 import Storage
 import StorageTestSupport
-import Testing
 import VersionTree
 
 @testable import HotPush

@@ -2,7 +2,6 @@ import BucketTestSupport
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 
 @testable import HotPush
 @testable import VersionTree

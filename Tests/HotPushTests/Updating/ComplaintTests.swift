@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // What users of cordova-plugin-meteor-webapp complain about, as far as the life of a version goes, and

@@ -2,7 +2,6 @@ import CASStore
 import CurlTransport
 import Expectations
 import StorageTestSupport
-import Testing
 import VersionTree
 
 @testable import HotPush

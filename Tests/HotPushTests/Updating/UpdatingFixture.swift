@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import HotPush
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// A store, an origin, a clock, and processes that use them one after the other.

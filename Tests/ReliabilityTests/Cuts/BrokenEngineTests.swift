@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 /// The suite, tested: an engine that is broken in one way must be found out.
 @Suite("The suite of power cuts") struct BrokenEngineTests {

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import SocketTestSupport
-import Testing
 import VersionTree
 
 @testable import ServeFromCAS

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // The ways back from a manifest that was damaged or edited, as docs/maintenance.md has them.

@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // lifecycle.json says what its own content was (DESIGN.md, "lifecycle.json").

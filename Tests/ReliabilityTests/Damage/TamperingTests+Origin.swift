@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StorageTestSupport
-import Testing
 import VersionTree
 
 // `castree fsck --repair --from`: an origin that has the content brings it back.

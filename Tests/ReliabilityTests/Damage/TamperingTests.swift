@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 /// What bit-rot, a stranger or a careless hand may do to the files of a store: each is found and named,

@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import Platform
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// Nobody knows what a file contains that cannot be read, for lack of a right or because the disk fails.

@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// Every verb, with calls to the disk failing.
 ///

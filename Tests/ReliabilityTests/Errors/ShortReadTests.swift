@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// A disk that gives at most half of what is asked for, as read(2) may.
 private final class HalvingDisk: FileSystemWrapper {

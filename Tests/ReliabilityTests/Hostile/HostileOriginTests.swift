@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// What an origin may send, on purpose or by accident: nothing of it is shown, and the device goes on

@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 /// A disk whose clock is set forth and back: what changes after a jump has the time of the new clock.

@@ -1,6 +1,5 @@
 import Expectations
 import Foundation
-import Testing
 
 /// The page on reliability says which test holds which hostile input: each of them is there.
 @Suite("The tally of hostile inputs") struct TallyTests {

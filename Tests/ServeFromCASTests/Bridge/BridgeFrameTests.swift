@@ -1,6 +1,5 @@
 import Expectations
 import ServeFromCAS
-import Testing
 
 /// docs/bridge-protocol.md, Frames.
 @Suite("A frame of the bridge")

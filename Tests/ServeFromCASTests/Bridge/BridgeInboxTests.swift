@@ -1,5 +1,4 @@
 import Expectations
-import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer

@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
-import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import ServeFromCAS
 import Synchronization
-import Testing
 import WebTestSupport
 
 /// A page on one WebSocket, driven by hand.

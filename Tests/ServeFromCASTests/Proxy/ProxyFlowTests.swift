@@ -1,7 +1,6 @@
 import Expectations
 import Platform
 import Synchronization
-import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer

@@ -1,7 +1,6 @@
 import Expectations
 import Platform
 import StorageTestSupport
-import Testing
 import WebTestSupport
 
 @testable import ServeFromCAS

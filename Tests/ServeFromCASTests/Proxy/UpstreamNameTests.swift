@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import Platform
 import Synchronization
-import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer

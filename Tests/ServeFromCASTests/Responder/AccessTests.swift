@@ -1,6 +1,5 @@
 import Expectations
 import ServeFromCAS
-import Testing
 import WebTestSupport
 
 @Suite("A request's host")

@@ -1,7 +1,6 @@
 import Expectations
 import ServeFromCAS
 import StorageTestSupport
-import Testing
 import WebTestSupport
 
 @Suite("Any request")

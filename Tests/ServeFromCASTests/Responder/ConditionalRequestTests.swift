@@ -1,6 +1,5 @@
 import Expectations
 import ServeFromCAS
-import Testing
 
 @Suite("A conditional request")
 struct ConditionalRequestTests {

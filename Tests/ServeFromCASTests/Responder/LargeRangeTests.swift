@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import ServeFromCAS
-import Testing
 import VersionTree
 import WebTestSupport
 

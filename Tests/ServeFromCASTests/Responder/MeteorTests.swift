@@ -1,7 +1,6 @@
 import Expectations
 import ServeFromCAS
 import StrictJSON
-import Testing
 
 // The acceptance rows 1 to 26 of cordova-plugin-meteor-webapp that are about HTTP.
 

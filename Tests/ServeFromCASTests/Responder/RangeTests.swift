@@ -1,6 +1,5 @@
 import Expectations
 import ServeFromCAS
-import Testing
 
 @Suite("A request for ranges")
 struct RangeTests {

@@ -1,7 +1,6 @@
 import Expectations
 import ServeFromCAS
 import StrictJSON
-import Testing
 import WebTestSupport
 
 @Suite("A representation")

@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import ServeFromCAS
-import Testing
 
 @Suite("A file with precompressed variants")
 struct VariantTests {

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// A file beyond 2^32 bytes, all the way through.

@@ -3,7 +3,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
-import Testing
 import VersionTree
 
 @testable import ServeFromCAS

@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import Synchronization
-import Testing
 
 @testable import ServeFromCAS
 

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import StorageTestSupport
 import Synchronization
-import Testing
 import VersionTree
 
 @testable import ServeFromCAS

@@ -1,6 +1,5 @@
 import Expectations
 import ServeFromCAS
-import Testing
 
 @Suite("The fallback to the index")
 struct FallbackTests {

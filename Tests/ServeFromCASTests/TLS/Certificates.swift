@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
-import Testing
 
 /// Certificates of every kind, made once by the openssl command line; files in a directory of its own.
 struct Certificates: Sendable {

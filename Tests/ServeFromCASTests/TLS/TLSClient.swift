@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 /// A client of Python's ssl that trusts the tests' authority and takes no ragged end.
 enum TLSClient {

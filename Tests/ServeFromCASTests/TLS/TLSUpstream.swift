@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 /// An https server of Python's ssl, which does by the last part of the path what its script says.
 final class TLSUpstream {

@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import Platform
 import SocketTestSupport
-import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import Synchronization
-import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer

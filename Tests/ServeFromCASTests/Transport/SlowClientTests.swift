@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer

@@ -1,6 +1,5 @@
 import Expectations
 import Platform
-import Testing
 
 @testable import ServeFromCAS
 @testable import WebServer

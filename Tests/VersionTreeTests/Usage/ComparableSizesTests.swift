@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Testing
 import VersionTree
 
 /// What plain copies would take, what retiring frees, what a collection frees: held against programs and deeds.

@@ -1,5 +1,4 @@
 import Expectations
-import Testing
 import WebTestSupport
 
 @testable import WebServer

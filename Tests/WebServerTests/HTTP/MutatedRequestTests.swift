@@ -1,7 +1,6 @@
 import Expectations
 import SocketTestSupport
 import StorageTestSupport
-import Testing
 
 @testable import WebServer
 

@@ -1,6 +1,5 @@
 import Expectations
 import SocketTestSupport
-import Testing
 import WebTestSupport
 
 @testable import WebServer

@@ -1,6 +1,5 @@
 import Expectations
 import StorageTestSupport
-import Testing
 import WebServer
 import WebTestSupport
 

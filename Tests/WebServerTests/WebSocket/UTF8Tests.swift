@@ -1,5 +1,4 @@
 import Expectations
-import Testing
 import WebServer
 
 /// Sequences after RFC 3629, section 4, and Kuhn's "UTF-8 decoder capability and stress test".
