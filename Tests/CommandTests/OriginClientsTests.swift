@@ -38,7 +38,11 @@ import SocketTestSupport
         let query = hash.map { "&package_hash=\($0)" } ?? ""
         let answer = try served.get(Self.check + query, [:])
         expect(answer.status == 200 && answer.head.contains("content-type: application/json"))
-        return try JSON(answer.body).update_info
+        let shape: JSON = [
+            "download_url label package_hash": "text", "is_available": "flag",
+            "package_size": "number",
+        ]
+        return try JSON(answer.body, of: ["update_info": shape]).update_info
     }
 
     /// The target that a URL of the operator's base leads to.
@@ -169,7 +173,7 @@ import SocketTestSupport
         let nil36 = "00000000-0000-0000-0000-000000000000"
         let bundle = try served.get(
             "/for/hot-updater/app-version/ios/1.0.0/production/\(nil36)/\(nil36)", [:])
-        let found = try JSON(bundle.body)
+        let found = try JSON(bundle.body, of: ["status fileUrl fileHash": "text"])
         expect(found.status, equals: "UPDATE")
         let archive = try fetch(served, try target(found.fileUrl.text))
         try Data(archive.bytes).write(to: place.directory.appending(path: "bundle.zip"))
@@ -185,7 +189,7 @@ import SocketTestSupport
         expect(sum.text, equals: found.fileHash.text + "\n")
         // chcp's clients send names beyond ASCII as they are.
         let json = try served.get("/for/chcp/web/chcp.json", [:])
-        let config = try JSON(json.body)
+        let config = try JSON(json.body, of: ["content_url": "text"])
         let folder = try target(config.content_url.text)
         for name in ["js/ü.js", "js/%C3%BC.js", "js/%c3%bc.js"] {
             let file = try fetch(served, Array("\(folder)/\(name)".utf8))

@@ -239,7 +239,7 @@ import ProgramTestSupport
     @Test func `findings come as lines of JSON, the report last`() throws {
         let address = try damage()
         let answer = try place.castree("fsck", "--repair", "--json-lines")
-        let lines = try answer.text.split(separator: "\n").map { try JSON($0) }
+        let lines = try answer.text.split(separator: "\n").map { try JSON($0, of: .repairLine) }
         expect(lines.count, equals: 3)
         expect(lines[0].finding.object, equals: address)
         expect(lines[0].finding.repaired, equals: false)

@@ -41,7 +41,7 @@ import ProgramTestSupport
         let ended = try served.end()
         expect(ended.status == 0 && ended.errors.isEmpty, "\(ended)")
         let json = try serve("--json")
-        let ready = try JSON(json.ready)
+        let ready = try JSON(json.ready, of: .servedOrigin)
         expect(ready.url == "http://127.0.0.1:\(ready.port)" && ready.systems.isEmpty)
         try expect(json.end(SIGINT).status, equals: 130)
     }

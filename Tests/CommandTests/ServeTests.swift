@@ -25,7 +25,7 @@ import SocketTestSupport
 
     @Test func `the ready line is one document with --json`() throws {
         let served = try Served(place, ["--json"])
-        let document = try JSON(served.ready)
+        let document = try JSON(served.ready, of: .served)
         expect(document.url, equals: "http://localhost:\(document.port)/")
         expect(document.port, equals: Int(served.port))
         expect(document.version, equals: "1")
@@ -34,7 +34,7 @@ import SocketTestSupport
     @Test func `the dashboard has an address of its own, and says what other processes do`() throws
     {
         let served = try Served(place, ["--dashboard", "--json"])
-        let document = try JSON(served.ready)
+        let document = try JSON(served.ready, of: .served)
         let address = document.dashboard.text
         expect(address.hasPrefix("http://127.0.0.1:\(document.port)/_castree/dashboard/?"))
         let target = "/_castree/dashboard/"

@@ -17,6 +17,12 @@ package enum JSON: Hashable, Sendable {
 
     package init(_ text: some StringProtocol) throws { try self.init(text.utf8) }
 
+    /// The document that a text is, which must have a shape.
+    package init(_ text: some StringProtocol, of shape: JSON) throws {
+        try self.init(text)
+        expect(differences(from: shape), equals: [], "\(self)")
+    }
+
     package subscript(name: String) -> JSON { members[name] ?? .null }
     package subscript(dynamicMember name: String) -> JSON { self[name] }
 
