@@ -29,9 +29,17 @@ package enum JSON: Hashable, Sendable {
     package var members: [String: JSON] {
         if case .object(let members) = self { members } else { [:] }
     }
-    package var text: String { if case .text(let text) = self { text } else { "" } }
-    package var number: Int { if case .number(let number) = self { Int(number) } else { 0 } }
-    package var double: Double { if case .number(let number) = self { number } else { .nan } }
+    package var text: String {
+        if case .text(let text) = self { return text }
+        Issue.record("\(self) is no text")
+        return ""
+    }
+    package var double: Double {
+        if case .number(let number) = self { return number }
+        Issue.record("\(self) is no number")
+        return 0
+    }
+    package var number: Int { Int(double) }
     package var isTrue: Bool { self == .bool(true) }
     package var isNull: Bool { self == .null }
 
