@@ -29,6 +29,14 @@ package struct OriginPruner: Sendable {
     package func prune(
         keeping keepCount: Int, grace: Int64, isDryRun: Bool = false
     ) throws(StoreError) -> PruneReport {
+        try publisher.advising(by: "it needs a few kibibytes of it itself") {
+            () throws(StoreError) in try pruneNow(keepCount, grace, isDryRun)
+        }
+    }
+
+    private func pruneNow(
+        _ keepCount: Int, _ grace: Int64, _ isDryRun: Bool
+    ) throws(StoreError) -> PruneReport {
         let log = publisher.makeLog(isWary: true)
         var state = try publisher.open(.stable, log) { (state) throws(StoreError) in
             if !state.hasLog { _ = try surveyed(log).live(keptFrom: state.number, upTo: state) }

@@ -62,9 +62,8 @@ struct OriginDirectory {
         do throws(StoreError) {
             try PackingPlace.dropLeftovers(in: work.raw, fileSystem, stays: stays)
         } catch {
-            // Something else in place of the packers' lock: it matters to who packs.
+            // A lock that others made, or something else in its place: it matters to who packs, and is said then.
             guard error.isOfPlace else { throw error }
-            stays(OriginLayout.packingLock, error)
         }
     }
 

@@ -12,6 +12,12 @@ extension OriginPublisher {
     package func pack(
         _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
     ) throws(StoreError) -> OriginCommit {
+        try advising { () throws(StoreError) in try packNow(name, of: versions, in: channel) }
+    }
+
+    private func packNow(
+        _ name: String, of versions: VersionStore, in channel: ChannelName
+    ) throws(StoreError) -> OriginCommit {
         let pin = try Publisher.pin(name, of: versions)
         defer { withExtendedLifetime(pin) {} }
         let log = makeLog()
@@ -67,11 +73,22 @@ extension OriginPublisher {
     private func checkOffered(
         _ version: PublishedVersion, in channel: ChannelName, _ state: OriginState
     ) throws(StoreError) {
-        guard state.pointers[channel]?.offers(version.manifest) == true else {
+        let pointer = state.pointers[channel]
+        guard pointer?.offers(version.manifest) != true else { return }
+        let offer = "channel \(channel) of \(storage.place)"
+        let named = pointer?.releases.first { $0.version?.name == version.name }?.version
+        guard let named else {
             throw StoreError(
-                .notOffered,
-                "channel \(channel) of \(storage.place) does not offer version \(version.name); publish it"
-            )
+                .notOffered, "\(offer) does not offer version \(version.name); publish it")
         }
+        let problem =
+            named.content == version.content
+            ? "\(offer) offers the files of version \(version.name) by the manifest of another store, which added them "
+                + "itself"
+            : "\(offer) offers a version \(version.name) with other files than this store has"
+        throw StoreError(
+            .notOffered,
+            "\(problem); run castree pack with the store that published it, or with one that pulled it from there"
+        )
     }
 }

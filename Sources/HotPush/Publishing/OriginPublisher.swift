@@ -92,11 +92,13 @@ package struct OriginPublisher: Sendable {
         if options.verifiesObjects, options.packs.moment == .never {
             try packing.checkKept(in: state)
         }
-        let prepared =
+        var prepared =
             options.packs.moment == .before ? try packing.prepareIfRoom(in: state) : nil
         let lock = try OriginLock(storage, options, .sharing)
         defer { withExtendedLifetime(lock) {} }
         let packs = PackUpload(packing, prepared)
+        // They go as soon as they are of no use.
+        prepared = nil
         let upload = ReleaseUpload(publication)
         let source = ReleaseSource(publication.seen, versions)
         let making = TwinMaking(versions, storage, options)
@@ -104,8 +106,9 @@ package struct OriginPublisher: Sendable {
             publication.manifest, version, for: offer.channel, making, source, publication.watch,
             options)
         var upon: ChannelPointer?
-        let (commit, after) = try committing(to: offer.channel, seen, upon: state, log, source) {
-            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+        func change(
+            _ state: inout OriginState
+        ) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? {
             try Publisher.checkName(version, state.pointers)
             let release = try place(offer, upload, packs, facts, log, source, in: &state)
             try Publisher.checkName(version, state.pointers)
@@ -114,6 +117,15 @@ package struct OriginPublisher: Sendable {
             if let after = offering(release, version, upon: before) { return (after, .publish) }
             return options.sealing.renews(before, now: now())
                 ? (before.renewed(now: now()), .resign) : nil
+        }
+        var (commit, after): (OriginCommit, OriginState)
+        do throws(StoreError) {
+            (commit, after) = try committing(
+                to: offer.channel, seen, upon: state, log, source, change)
+        } catch {
+            guard packs.giveWay(to: error) else { throw error }
+            (commit, after) = try committing(
+                to: offer.channel, seen, upon: state, log, source, change)
         }
         if options.verifiesObjects, commit.pointer.offersOlder(version) {
             options.notice(Publisher.mending(version, offer.channel))
@@ -351,8 +363,11 @@ package struct OriginPublisher: Sendable {
     /// Says what to do where there is no room, and of a release that is published what the channel offers.
     ///
     /// A system call's own advice is about stores.
+    /// - Parameter remedy: what makes room.
     func advising<R>(
-        on channel: ChannelName? = nil, _ version: String = "", _ body: () throws(StoreError) -> R
+        on channel: ChannelName? = nil, _ version: String = "",
+        by remedy: String = "castree prune deletes what no channel offers",
+        _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
         do throws(StoreError) {
             return try body()
@@ -365,8 +380,8 @@ package struct OriginPublisher: Sendable {
             let offers = channel.map { "channel \($0) offers what it did before; " } ?? ""
             throw StoreError(
                 .outOfSpace,
-                "\(failure); \(offers)make room in \(printable(work.place)) (castree prune deletes what no channel "
-                    + "offers), then repeat the command", cause: error.cause)
+                "\(failure); \(offers)make room in \(printable(work.place)) (\(remedy)), then repeat the "
+                    + "command", cause: error.cause)
         }
     }
 }

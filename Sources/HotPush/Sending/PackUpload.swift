@@ -9,7 +9,7 @@ import VersionTree
 /// to one thread.
 final class PackUpload {
     private let packing: ReleasePacking
-    private let prepared: PreparedPacks?
+    private var prepared: PreparedPacks?
     private var seen: SeenFiles { packing.work.seen }
     /// The delivery that was brought in last.
     private var draft: DeliveryDraft?
@@ -28,6 +28,15 @@ final class PackUpload {
 
     /// What was brought in; `nil` if nothing was to be made.
     var report: PackReport? { draft?.report }
+
+    /// Goes on without packs where the rest of the release has no room beside them.
+    /// - Returns: whether there is more room than before.
+    func giveWay(to error: StoreError) -> Bool {
+        guard error.code == .outOfSpace else { return false }
+        let hasPacks = prepared != nil
+        (prepared, draft) = (nil, nil)
+        return packing.giveWay(hasPacks, to: error)
+    }
 
     /// Brings in the packs, for a commit upon a state.
     ///

@@ -133,18 +133,37 @@ final class ReleasePacking {
             let available = try place.fileSystem.freeSpace(place.publishing.raw).available
             throw StoreError(
                 .outOfSpace,
-                "\(error.message); packs need about \(sizeText(planned.spaceNeeded)), \(sizeText(available)) are free",
-                cause: error.cause)
+                "\(error.advising("").message); packs need about \(sizeText(planned.spaceNeeded)), "
+                    + "\(sizeText(available)) are free; \(home.disk.remedy)", cause: error.cause)
         }
     }
 
     /// The same where packs may as well be left out: there is no room for them, or the store cannot be written to.
     func prepareIfRoom(in state: OriginState) throws(StoreError) -> PreparedPacks? {
-        // Where it is, without the endpoint.
-        let origin = String(storage.place.prefix { $0 != " " })
-        return try options.withRoom(
+        try options.withRoom(
             for: version, in: origin, work.channel, besides: [.readOnly, .permission, .io]
         ) { () throws(StoreError) in try prepare(in: state) }
+    }
+
+    /// Where it is, without the endpoint.
+    private var origin: String { String(storage.place.prefix { $0 != " " }) }
+
+    /// Drops what is kept to make packs of, where the rest of the release has no room beside it.
+    ///
+    /// - Parameters:
+    ///   - hasPacks: whether packs were made, which are dropped by now.
+    ///   - error: why the release could not be written.
+    /// - Returns: whether there is more room than before.
+    func giveWay(_ hasPacks: Bool, to error: StoreError) -> Bool {
+        guard error.code == .outOfSpace, let place = storage.work else { return false }
+        if hasPacks { options.sayNoPacks(of: version, in: origin, work.channel, error) }
+        do throws(StoreError) {
+            let directory = try place.open()
+            return try PackingPlace.dropCaches(in: directory.raw, place.fileSystem) || hasPacks
+        } catch {
+            // The first error is reported, if it is not overcome.
+            return hasPacks
+        }
     }
 
     // MARK: The contents from which packs lead
@@ -315,16 +334,24 @@ extension PublisherOptions {
             return try body()
         } catch {
             guard error.code == .outOfSpace || others.contains(error.code) else { throw error }
-            let remedy =
-                switch error.code {
-                case .outOfSpace: "make room, then"
-                case .readOnly, .permission: "make the store's directory writable, then"
-                default: "then"
-                }
-            notice(
-                "no packs are made of version \(version.name): \(error.message); \(remedy) run "
-                    + "castree pack \(version.name) \(origin) --channel \(channel)")
+            sayNoPacks(of: version, in: origin, channel, error)
             return nil
         }
+    }
+
+    /// Says why a release is offered without packs, and how it gets them later.
+    func sayNoPacks(
+        of version: PublishedVersion, in origin: String, _ channel: ChannelName, _ error: StoreError
+    ) {
+        let (reason, remedy) =
+            switch error.code {
+            case .outOfSpace: (error.advising("").message, "make room, then")
+            case .readOnly, .permission:
+                (error.message, "make the store's directory writable, then")
+            default: (error.message, "then")
+            }
+        notice(
+            "no packs are made of version \(version.name): \(reason); \(remedy) run "
+                + "castree pack \(version.name) \(origin) --channel \(channel)")
     }
 }

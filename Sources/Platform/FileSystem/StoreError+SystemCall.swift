@@ -32,7 +32,11 @@ extension StoreError {
 
     private static func meaning(of number: Int32) -> (Code, String) {
         switch number {
-        case ENOSPC: (.outOfSpace, "free space (castree gc) and repeat the command")
+        case ENOSPC:
+            (
+                .outOfSpace,
+                "free space (castree gc in a store, castree prune in an origin) and repeat the command"
+            )
         case EDQUOT: (.outOfSpace, "the quota is used up; free space and repeat the command")
         case EFBIG: (.outOfSpace, "a file size limit is in the way (ulimit -f, or the file system)")
         case EACCES, EPERM: (.permission, "check who owns it and its mode")

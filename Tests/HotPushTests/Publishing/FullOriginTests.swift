@@ -69,6 +69,31 @@ import VersionTree
         try release("13")
     }
 
+    @Test(
+        "is what packing advises that finds no room, and collecting itself says that it needs some")
+    func advice() throws {
+        let verbs: [(PlacePublisher) throws -> Void] = [
+            { _ = try $0.pack("13", of: place.versions) },
+            { _ = try $0.collect(OriginRetention(releaseCount: 1, graceSeconds: 3600)) },
+        ]
+        for verb in verbs {
+            let disk = stuffed(frees: { _ in false })
+            let error = #expect(throws: StoreError.self) { try verb(place.publisher(on: disk)) }
+            expect(error?.code, equals: .outOfSpace)
+            expect(error?.message.contains("castree gc"), equals: false, "\(error?.message ?? "")")
+            expect(error?.message.contains(place.origin), equals: true, "\(error?.message ?? "")")
+        }
+        let notices = Mutex<[String]>([])
+        let disk = FaultyFileSystem()
+        disk.arm(.fail(ENOSPC, at: 5, of: [.write]))
+        try place.store.add("14", ["own": String(repeating: "content 14", count: 1000)])
+        try place.publisher(on: disk, packs: .before) { options in
+            options.notice = { text in notices.withLock { $0.append(text) } }
+        }.publish("14", of: place.versions)
+        let said = notices.withLock { $0 }.filter { $0.contains("no packs are made") }
+        expect(said.count == 1 && !said[0].contains("castree gc"), "\(said)")
+    }
+
     @Test("keeps what a release needs that is offered still, also if its manifest is damaged")
     func damagedTrimmed() throws {
         let first = try require(try DirectoryOrigin(place.origin).pointer(.stable))

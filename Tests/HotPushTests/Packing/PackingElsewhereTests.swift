@@ -1,0 +1,49 @@
+import CASStore
+import Expectations
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// What concerns packs that others make, or have made.
+@Suite("Packs beside those of others") struct PackingElsewhereTests {
+    let place: PublishingPlace
+
+    init() throws { place = try PublishingPlace() }
+
+    /// Who may not write there is told what that keeps him from, once.
+    @Test func `nothing is said of a packers' lock that belongs to somebody else`() throws {
+        try place.publisher(packs: .before).publish("2", of: place.versions)
+        let notices = Mutex<[String]>([])
+        let disk = FaultyFileSystem()
+        disk.arm(.fail(EACCES, at: 1, of: [.open]).counting { $0.path.hasSuffix("/packing") })
+        try place.publisher(on: disk) { options in
+            options.notice = { text in notices.withLock { $0.append(text) } }
+        }.publish("1", of: place.versions)
+        expect(disk.hasFired)
+        expect(!notices.withLock { $0 }.contains { $0.contains("was left by") })
+    }
+
+    @Test func `what another store has published under the name is told from what nobody has`()
+        throws
+    {
+        try place.publish("2")
+        for (files, why) in [
+            (PublishingPlace.second, "by the manifest of another store"),
+            (["shared": "other"], "with other files than this store has"),
+        ] {
+            // Its first version: the order in a manifest is another one.
+            let other = try TemporaryStore()
+            try other.add("2", files)
+            let error = #expect(throws: StoreError.self) {
+                try place.publisher(packs: .before).pack("2", of: other.versions)
+            }
+            expect(error?.code, equals: .notOffered)
+            expect(error?.message.contains(why), equals: true, "\(error?.message ?? "")")
+            expect(error?.message.contains("publish it"), equals: false)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import CASStore
+import Expectations
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// docs/origin-format.md: where there is too little room for packs, the release is offered without, and a notice says so.
+@Suite("A release on a disk with little room") struct ScarceRoomTests {
+    /// A disk that has so many bytes, of which the files of a directory are taken.
+    private struct SmallDisk: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+        let directory: String
+        let byteCount: Int64
+
+        func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
+            var space = try base.freeSpace(file)
+            space.available = max(0, byteCount - ScarceRoomTests.taken(in: directory))
+            return space
+        }
+    }
+
+    fileprivate static func taken(in directory: String) -> Int64 {
+        let names = FileManager.default.subpaths(atPath: directory) ?? []
+        return names.reduce(0) { sum, name in
+            var status = stat()
+            // What a file system has put off to write has no blocks yet.
+            return lstat("\(directory)/\(name)", &status) == 0
+                ? sum + (Int64(status.st_size) + 4095) / 4096 * 4096 : sum
+        }
+    }
+
+    let fixture: PackingFixture
+
+    init() throws { fixture = try PackingFixture(2) }
+
+    /// - Returns: the notices; `nil` if there was no room for the release.
+    private func publish(
+        _ version: String, _ moment: PackOptions.Moment, in place: PackingFixture,
+        of byteCount: Int64
+    ) throws -> [String]? {
+        let disk = SmallDisk(directory: place.place.origin, byteCount: byteCount)
+        let notices = Mutex<[String]>([])
+        let publisher = place.publisher(moment, on: disk) { options in
+            options.notice = { text in notices.withLock { $0.append(text) } }
+        }
+        do throws(StoreError) {
+            _ = try publisher.publish(version, of: place.place.versions)
+        } catch {
+            expect(error.code, equals: .outOfSpace)
+            return nil
+        }
+        try expect(place.place.read()?.version, equals: version)
+        return notices.withLock { $0 }
+    }
+
+    @Test func `is offered wherever it would be if no packs were made, and what lacks is said`()
+        throws
+    {
+        var (deniedCount, withoutCount, wholeCount) = (0, 0, 0)
+        for kibibytes in stride(from: 1_536, through: 3_328, by: 128) {
+            let byteCount = Int64(kibibytes) << 10
+            let plain = PackingFixture(fixture, origin: "plain-\(kibibytes)")
+            let packed = PackingFixture(fixture, origin: "packed-\(kibibytes)")
+            let isRoom = try publish("r1", .never, in: plain, of: byteCount) != nil
+            let notices = try publish("r1", .before, in: packed, of: byteCount)
+            expect(notices != nil, equals: isRoom, "\(kibibytes) KiB")
+            guard let notices else {
+                deniedCount += 1
+                continue
+            }
+            let hasPacks = try packed.pointer().releases[0].delivery != nil
+            if hasPacks { wholeCount += 1 } else { withoutCount += 1 }
+            let said = notices.filter { $0.contains("no packs are made of version r1") }
+            expect(said.count, equals: hasPacks ? 0 : 1, "\(notices)")
+            expect(said.allSatisfy { $0.contains("make room, then run castree pack r1 ") })
+        }
+        expect(deniedCount > 0 && withoutCount > 0 && wholeCount > 0)
+    }
+
+    @Test func `takes the room of what is kept to make the next packs, with and without packs`()
+        throws
+    {
+        try fixture.publish("r1")
+        expect(!fixture.kept("frames").isEmpty)
+        let taken = Self.taken(in: fixture.place.origin)
+        for moment in [PackOptions.Moment.never, .before] {
+            var (hasKept, hasDropped) = (false, false)
+            for kibibytes in stride(from: 1_024, through: 2_560, by: 128) {
+                let place = PackingFixture(fixture, origin: "\(moment)-\(kibibytes)")
+                let bare = PackingFixture(fixture, origin: "bare-\(moment)-\(kibibytes)")
+                for copy in [place, bare] {
+                    try FileManager.default.copyItem(
+                        atPath: fixture.place.origin, toPath: copy.place.origin)
+                }
+                for name in ["frames", "sketches"] {
+                    Damage.remove(bare.place.origin + "/.publish/" + name)
+                }
+                let byteCount = taken + Int64(kibibytes) << 10
+                let isRoom = try publish("r2", .never, in: bare, of: byteCount) != nil
+                let notices = try publish("r2", moment, in: place, of: byteCount)
+                expect(notices != nil, equals: isRoom, "\(moment), \(kibibytes) KiB")
+                guard isRoom else { continue }
+                if place.kept("frames").isEmpty { hasDropped = true } else { hasKept = true }
+            }
+            expect(hasKept && hasDropped, "\(moment)")
+        }
+    }
+}
