@@ -17,8 +17,6 @@ extension StoreError.Code {
     public static let writesRefused = Self("writesRefused")
     /// The index cannot be used and could not be rebuilt.
     public static let index = Self("index")
-    /// Another process is doing this very work, or undoes it over and over.
-    public static let busy = Self("busy")
     /// Another process has held a lock of the store for longer than `StoreOptions.waitLimit`.
     public static let locked = Self("locked")
     /// A version of that name is registered with other content.

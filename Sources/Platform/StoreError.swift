@@ -54,6 +54,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 extension StoreError.Code {
     /// Something that was asked for by name is not there.
     public static let notFound = Self("notFound")
+    /// Another process is doing this very work, is in the middle of it, or undoes it over and over.
+    public static let busy = Self("busy")
     /// Bytes do not match the address, label or size that was promised.
     public static let mismatch = Self("mismatch")
     /// The disk or a quota is full.

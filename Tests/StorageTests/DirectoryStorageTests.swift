@@ -184,15 +184,34 @@ import Synchronization
         expect(status.st_mode & 0o775, equals: 0o775)
     }
 
-    @Test func `a replacement by tag gives way to one who was stopped in the middle`() throws {
+    @Test func `a replacement names the process that was stopped in the middle of another`() throws
+    {
         let storage = try storage()
         let tag = try storage.write("c", "1")
         try storage.write("c", "2")
-        let lock = open(directory.path + "/.scratch/turn", O_RDWR)
-        expect(flock(lock, LOCK_EX), equals: 0)
-        defer { close(lock) }
-        try expect(
-            storage.putIf("c", body("3"), .pointer, matching: tag, .quoted), equals: .conflict)
+        let (holder, output) = (Process(), Pipe())
+        holder.executableURL = URL(filePath: "/usr/bin/perl")
+        holder.arguments = [
+            "-e", #"open F, "+<", $ARGV[0]; flock F, 2; $| = 1; print "locked\n"; kill STOP => $$"#,
+            directory.path + "/.scratch/turn",
+        ]
+        holder.standardOutput = output
+        try holder.run()
+        defer {
+            kill(holder.processIdentifier, SIGKILL)
+            holder.waitUntilExit()
+        }
+        expect(output.fileHandleForReading.availableData, equals: Data("locked\n".utf8))
+        for replace in [
+            { try storage.putIf("c", body("3"), .pointer, matching: tag, .quoted) },
+            { try storage.put("c", body("3"), .pointer) },
+        ] {
+            let error = #expect(throws: StoreError.self) { try replace() }
+            expect(error?.code, equals: .busy)
+            expect(
+                error?.message.contains("process \(holder.processIdentifier) ("), equals: true,
+                "\(error?.message ?? "")")
+        }
         try expect(storage.text("c"), equals: "2")
     }
 

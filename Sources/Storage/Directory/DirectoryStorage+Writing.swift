@@ -12,7 +12,6 @@ extension DirectoryStorage {
             let isThere = try fileSystem.status(directory, name) != nil
             let lock = isThere ? try takeTurn() : nil
             defer { withExtendedLifetime(lock) {} }
-            if isThere, lock == nil { return false }
             try rename(staged, to: directory, name)
             return true
         } ?? .conflict
@@ -36,19 +35,15 @@ extension DirectoryStorage {
         _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
         _ spelling: TagSpelling
     ) throws(StoreError) -> WriteOutcome {
-        var refusal = WriteOutcome.conditionFailed
-        return try write(key, body) { (staged, directory, name) throws(StoreError) in
-            guard let lock = try takeTurn() else {
-                refusal = .conflict
-                return false
-            }
+        try write(key, body) { (staged, directory, name) throws(StoreError) in
+            let lock = try takeTurn()
             defer { withExtendedLifetime(lock) {} }
             guard let there = try fileSystem.status(directory, name), there.kind == .regular,
                 EntityTag(there) == tag
             else { return false }
             try fileSystem.rename(staged.directory, staged.name, to: directory, name)
             return true
-        } ?? refusal
+        } ?? .conditionFailed
     }
 
     /// Gives a finished file a name that something has which is no file.
@@ -56,7 +51,7 @@ extension DirectoryStorage {
     private func replaceStranger(
         _ staged: Staged, in directory: Int32, _ name: String
     ) throws(StoreError) -> Bool {
-        guard let lock = try takeTurn() else { return false }
+        let lock = try takeTurn()
         defer { withExtendedLifetime(lock) {} }
         guard let there = try fileSystem.status(directory, name), there.kind != .regular,
             there.kind != .directory || rescue.setAside != nil
@@ -260,15 +255,25 @@ extension DirectoryStorage {
 
     /// Lets one process after the other replace files that are there, each for a few calls.
     ///
-    /// - Returns: `nil` if somebody has held the turn for a second: whoever was stopped in the middle keeps nobody waiting.
-    private func takeTurn() throws(StoreError) -> FileLock? {
+    /// - Throws: `.busy` if another process holds the turn for 10 seconds, or is stopped and has held it for one: whoever
+    ///   waits is told which.
+    private func takeTurn() throws(StoreError) -> FileLock {
         let aside = try makeDirectory(scratch, in: root.raw)
-        let lock = FileLock(try openTurn(in: aside.raw), fileSystem)
-        for wait in 0..<50 {
+        let file = try openTurn(in: aside.raw)
+        let status = try fileSystem.status(file.raw)
+        let lock = FileLock(file, fileSystem)
+        var holder = LockHolder.unknown
+        for wait in 1...350 {
             if try lock.take() { return lock }
             pause(milliseconds: Int32(min(wait, 30)))
+            guard wait % 50 == 0 else { continue }
+            holder = .find(of: status)
+            if holder.isStopped { break }
         }
-        return nil
+        throw StoreError(
+            .busy,
+            "\(holder.description) is writing a file in \(place) and does not finish; let it go on, or end it, then repeat "
+                + "the command")
     }
 
     private static let turn = "turn"
