@@ -23,7 +23,7 @@ extension Invocation {
         defer { bars.finish() }
         let isDryRun = flag("dry-run")
         // Nothing is made for what cannot be published.
-        _ = try Publisher.describe(name, of: versions, offer, deviceLimits())
+        let described = try Publisher.describe(name, of: versions, offer, deviceLimits())
         var publisher = try publisher(
             in: open, isCreating: true, isDraft: isDryRun, packs: publishedPacks()
         ) { bars.report($0) }
@@ -40,7 +40,7 @@ extension Invocation {
                 publisher.figures.writeMembers(to: &$0)
             }
         }
-        let commit = try publisher.publish(name, of: versions, as: offer)
+        let commit = try publisher.publish(name, of: versions, as: offer, described)
         bars.finish()
         try warn(commit)
         let plan = try commit.plan ?? publisher.plan(name, of: versions, as: offer)

@@ -9,7 +9,7 @@ extension ObjectStorage {
     /// Writes a text; its tag.
     @discardableResult
     package func write(_ key: String, _ text: String) throws -> EntityTag {
-        guard case .stored(let tag) = try put(key, body(text), .object) else {
+        guard case .stored(let tag?) = try put(key, body(text), .object) else {
             throw StoreError(.outcomeUnknown, "not stored: \(key)")
         }
         return tag

@@ -117,7 +117,7 @@ import Synchronization
         let bucket = try store().bucket(options)
         let content = SeededRandom.content(byteCount)
         let body = try StorageBody(content)
-        guard case .stored(let tag) = try bucket.put("big", body, .object) else {
+        guard case .stored(let tag?) = try bucket.put("big", body, .object) else {
             Issue.record("not stored")
             return
         }

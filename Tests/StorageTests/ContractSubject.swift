@@ -50,7 +50,7 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
         if let spelling = Self.known.withLock({ $0[self] }) { return spelling }
         let bucket = try bucket()
         for spelling in TagSpelling.allCases {
-            guard case .stored(let tag) = try bucket.put("probe", body("a"), .logEntry) else {
+            guard case .stored(let tag?) = try bucket.put("probe", body("a"), .logEntry) else {
                 continue
             }
             let right = try bucket.putIf("probe", body("a"), .logEntry, matching: tag, spelling)

@@ -4,10 +4,27 @@ extension StoreLayout {
     /// The directories over which objects are spread, by the first byte of the address; sorted.
     package static let shards = (0...255).map { Hex.string([UInt8($0)]) }
 
-    /// An object's path inside `objects/`, for callers that build few of them.
+    /// An object's path inside `objects/`.
     package static func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
-        let name = address.description
-        return "\(name.prefix(2))/\(name.dropFirst(2))\(executable ? executableCopySuffix : "")"
+        String(unsafeUninitializedCapacity: 67) { text in
+            guard let start = text.baseAddress else { return 0 }
+            writePath(of: address, executable, to: start)
+            return executable ? 67 : 65
+        }
+    }
+
+    @inline(__always)
+    private static func writePath(
+        of address: ObjectID, _ executable: Bool, to text: UnsafeMutablePointer<UInt8>
+    ) {
+        address.writeDigits(to: text + 1)
+        text[0] = text[1]
+        text[1] = text[2]
+        text[2] = 47
+        if executable {
+            text[65] = 46
+            text[66] = 120
+        }
     }
 
     /// The shard whose place is at a path inside the store; `nil` if the path is not a shard's.
@@ -86,17 +103,7 @@ extension StoreLayout {
         _ address: ObjectID, executable: Bool = false,
         _ body: (UnsafePointer<CChar>) throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        try withText(
-            { text in
-                address.writeDigits(to: text + 1)
-                text[0] = text[1]
-                text[1] = text[2]
-                text[2] = 47
-                if executable {
-                    text[65] = 46
-                    text[66] = 120
-                }
-            }, body)
+        try withText({ writePath(of: address, executable, to: $0) }, body)
     }
 
     /// Calls `body` with a C string that `write` has written: 71 bytes at most, on the stack.

@@ -94,8 +94,8 @@ extension OriginAudit {
             }
         }
         let asked = try storage.sizes(of: unlisted, unless: options.isInterrupted)
-        for key in unlisted {
-            if let byteCount = asked[key] {
+        for (key, byteCount) in zip(unlisted, asked) {
+            if let byteCount {
                 if byteCount != needed.byteCount(of: key) { noteSize(byteCount, of: key, needed) }
             } else {
                 note(.missingFile, key, "it is not there", needed.version(of: key))

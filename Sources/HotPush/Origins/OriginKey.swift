@@ -1,6 +1,5 @@
 package import CASStore
 import Storage
-import Synchronization
 
 /// A file of an origin that never changes: what it is, and the epoch it was written in.
 package struct OriginKey: Sendable, Hashable {
@@ -160,17 +159,16 @@ extension SizedKey {
 }
 
 extension ObjectStorage {
-    /// The sizes of files, several asked for at once; none of what is not there.
+    /// The sizes of files, in their order; nil for what is not there.
     func sizes(
-        of keys: [OriginKey], unless isInterrupted: @escaping @Sendable () -> Bool = { false }
-    ) throws(StoreError) -> [OriginKey: Int64] {
-        let sizes = Mutex<[OriginKey: Int64]>([:])
-        try inParallel(keys.count) { (index) throws(StoreError) in
-            if isInterrupted() { throw .publishingInterrupted }
-            guard let file = try head(keys[index].path) else { return }
-            sizes.withLock { $0[keys[index]] = file.byteCount }
+        of keys: some Collection<OriginKey>,
+        unless isInterrupted: @escaping @Sendable () -> Bool = { false }
+    ) throws(StoreError) -> [Int64?] {
+        do throws(StoreError) {
+            return try byteCounts(of: keys.map(\.path), unless: isInterrupted)
+        } catch {
+            throw SeenFiles.beforeCommit(error)
         }
-        return sizes.withLock { $0 }
     }
 }
 

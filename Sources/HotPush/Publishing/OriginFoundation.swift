@@ -269,7 +269,7 @@ struct StoreProbe {
             key = OriginLayout.probe(try LogEntry.drawAuthor())
             first = try storage.putIfAbsent(key, body, .logEntry)
         }
-        guard case .stored(let tag) = first else { throw refusal(first) }
+        guard case .stored(let tag?) = first else { throw refusal(first) }
         let second = try storage.putIfAbsent(key, body, .logEntry)
         switch second {
         case .conditionFailed: break

@@ -39,20 +39,22 @@ package struct OriginPublisher: Sendable {
 
     /// Writes a version to the origin and offers it at the head of a channel; makes the origin if there is none.
     ///
+    /// - Parameter described: what ``Publisher/describe(_:of:_:_:)`` has read already.
     /// - Throws: as ``Publisher/publish(_:of:as:)``, and what the storage throws; `.unsuitableStore` if the store cannot
     ///   refuse to overwrite; `.outcomeUnknown` if no answer came to the commit: repeating the call finds out;
     ///   `.damagedOrigin` for a log that breaks its rules, or is gone.
     package func publish(
-        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer(),
+        _ described: Publisher.Description? = nil
     ) throws(StoreError) -> OriginCommit {
         guard options.packs.moment == .after else {
             return try advising(on: offer.channel, name) { () throws(StoreError) in
-                try publishNow(name, of: versions, as: offer)
+                try publishNow(name, of: versions, as: offer, described)
             }
         }
         var publisher = self
         publisher.options.packs.moment = .never
-        var commit = try publisher.publish(name, of: versions, as: offer)
+        var commit = try publisher.publish(name, of: versions, as: offer, described)
         options.notice("version \(name) is offered; its packs follow")
         guard let version = commit.plan?.version else { return commit }
         let packed = try options.withRoom(for: version, in: storage.place, offer.channel) {
@@ -72,12 +74,16 @@ package struct OriginPublisher: Sendable {
     }
 
     private func publishNow(
-        _ name: String, of versions: VersionStore, as offer: ReleaseOffer
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer,
+        _ described: Publisher.Description?
     ) throws(StoreError) -> OriginCommit {
         let pin = try Publisher.pin(name, of: versions)
         defer { withExtendedLifetime(pin) {} }
         let log = makeLog()
-        let publication = try publication(name, of: versions, as: offer, log, options.limits)
+        let publication =
+            if let described { publication(described, of: versions, in: offer.channel, log) } else {
+                try publication(name, of: versions, as: offer, log, options.limits)
+            }
         let version = publication.version
         let (state, seen) = try open(offer.channel, log, isCreating: true) {
             (state) throws(StoreError) in

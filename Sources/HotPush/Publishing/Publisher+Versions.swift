@@ -18,10 +18,13 @@ extension Publisher {
         }
     }
 
+    /// What is published of a store: a version's files, and what a channel says of them.
+    package typealias Description = (manifest: Manifest, version: PublishedVersion)
+
     package static func describe(
         _ name: String, of versions: VersionStore, _ offer: ReleaseOffer,
         _ limits: DeviceLimits? = nil
-    ) throws(StoreError) -> (Manifest, PublishedVersion) {
+    ) throws(StoreError) -> Description {
         try offer.validate()
         let manifest = try versions.registeredManifest(of: name)
         let missing = try versions.missing(of: name)
@@ -89,9 +92,17 @@ extension OriginPublisher {
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer,
         _ log: OriginLog, _ limits: DeviceLimits? = nil
     ) throws(StoreError) -> Publication {
-        let (manifest, version) = try Publisher.describe(name, of: versions, offer, limits)
-        return Publication(
-            manifest: manifest, version: version, channel: offer.channel, versions: versions,
-            seen: SeenFiles(in: storage), watch: UploadWatch(log, now: now), options: options)
+        let described = try Publisher.describe(name, of: versions, offer, limits)
+        return publication(described, of: versions, in: offer.channel, log)
+    }
+
+    func publication(
+        _ described: Publisher.Description, of versions: VersionStore, in channel: ChannelName,
+        _ log: OriginLog
+    ) -> Publication {
+        Publication(
+            manifest: described.manifest, version: described.version, channel: channel,
+            versions: versions, seen: SeenFiles(in: storage), watch: UploadWatch(log, now: now),
+            options: options)
     }
 }

@@ -77,8 +77,8 @@ public struct Publisher: Sendable {
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
     ) throws(StoreError) -> OriginCommit {
         // Nothing is made for what cannot be published.
-        _ = try Self.describe(name, of: versions, offer, options.limits)
-        return try engine(isCreating: true).publish(name, of: versions, as: offer).seen()
+        let described = try Self.describe(name, of: versions, offer, options.limits)
+        return try engine(isCreating: true).publish(name, of: versions, as: offer, described).seen()
     }
 
     /// Takes a version out of a channel: each device goes to the first remaining release for it.

@@ -44,12 +44,10 @@ final class SeenFiles {
                 // Most are of an origin that has none of the kind, or of few files.
                 guard try !storage.list(ListRequest(prefix: prefix, countMax: 1)).files.isEmpty
                 else { continue }
-                let sizes = try storage.sizes(
-                    of: wanted.map { OriginKey(kind, $0.address, in: candidate) })
-                for file in wanted {
-                    let key = OriginKey(kind, file.address, in: candidate)
-                    if sizes[key] == file.byteCount { keys.insert(key) }
-                }
+                let there = wanted.map { OriginKey(kind, $0.address, in: candidate) }
+                let sizes = try storage.sizes(of: there)
+                for (index, key) in there.enumerated()
+                where sizes[index] == wanted[index].byteCount { keys.insert(key) }
             } else if pageCount > 0, listed.insert(candidate).inserted {
                 try list(prefix, kind, wanted, pageCount: &pageCount)
             }

@@ -46,21 +46,24 @@ struct StandingFiles {
     }
 
     private func absent(of wanted: [SizedKey]) throws(StoreError) -> Set<ObjectID> {
-        var unseen = Set(wanted)
+        var unseen = wanted
         if wanted.count > Self.askedCountMax, !storage.isLocal {
             // Of what is no twin, all but a few are objects.
             let places = wanted.map {
                 OriginKey.prefix(of: $0.key.kind == .twin ? .twin : .object, in: $0.key.epoch)
             }
+            var unlisted = Set(wanted)
             for place in Set(places).sorted() {
                 try storage.forEachFile(below: place) { (file) throws(StoreError) in
                     guard let key = OriginKey(path: file.key) else { return }
-                    unseen.remove(SizedKey(key: key, byteCount: file.byteCount))
+                    unlisted.remove(SizedKey(key: key, byteCount: file.byteCount))
                 }
             }
+            unseen.removeAll { !unlisted.contains($0) }
         }
         // A listing may show late what is there.
-        let sizes = try storage.sizes(of: unseen.map(\.key).sorted { $0.path < $1.path })
-        return Set(unseen.filter { sizes[$0.key] != $0.byteCount }.map(\.key.address))
+        let sizes = try storage.sizes(of: unseen.map(\.key))
+        return Set(
+            zip(unseen, sizes).lazy.filter { $0.byteCount != $1 }.map(\.0.key.address))
     }
 }

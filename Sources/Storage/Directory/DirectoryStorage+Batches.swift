@@ -40,6 +40,47 @@ extension DirectoryStorage {
         }
     }
 
+    /// Opens each directory once: one call more a file, where files of one directory follow each other.
+    package func byteCounts(
+        of keys: [String], unless isInterrupted: @escaping @Sendable () -> Bool
+    ) throws(StoreError) -> [Int64?] {
+        var groups: [(directory: Substring, keys: Range<Int>)] = []
+        for (index, key) in keys.enumerated() where isPath(key) {
+            let directory = key.prefix(upTo: key.utf8.lastIndex(of: 47) ?? key.startIndex)
+            if let last = groups.last, last.keys.upperBound == index, last.directory == directory {
+                groups[groups.count - 1].keys = last.keys.lowerBound..<index + 1
+            } else {
+                groups.append((directory, index..<index + 1))
+            }
+        }
+        let found = Mutex([Int64?](repeating: nil, count: keys.count))
+        let (all, storage) = (groups, self)
+        try inParallel(all.count) { (number) throws(StoreError) in
+            if isInterrupted() { throw StoreError(.interrupted, "interrupted") }
+            let group = all[number]
+            storage.count { $0.requestCount += group.keys.count - 1 }
+            let path = group.directory.isEmpty ? "." : String(group.directory)
+            guard let directory = try storage.openBeneath(path) else { return }
+            let sizes = try group.keys.map { (index) throws(StoreError) in
+                let name = keys[index].dropFirst(group.directory.isEmpty ? 0 : path.count + 1)
+                let status = try storage.fileSystem.status(directory.raw, String(name))
+                return status?.kind == .regular ? status?.byteCount : nil
+            }
+            found.withLock { $0.replaceSubrange(group.keys, with: sizes) }
+        }
+        return found.withLock { $0 }
+    }
+
+    private func openBeneath(_ path: String) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            return try fileSystem.openBeneath(root.raw, path, .directory)
+        } catch {
+            // A link, or a file in its place.
+            guard error.code == .notFound || error.isNotDirectory else { throw error }
+            return nil
+        }
+    }
+
     /// Whether the files of a batch are made durable one by one: it has few, or nothing makes all durable at once.
     private func isDurableEach(_ batch: Range<Int>) -> Bool {
         !hasBarrier || batch.count <= Self.syncedSinglyMax
@@ -49,7 +90,6 @@ extension DirectoryStorage {
     private struct StagedFile: Sendable {
         let index: Int
         let name: String
-        let tag: EntityTag
     }
 
     /// Writes the bytes of some files aside, on all processors.
@@ -68,12 +108,10 @@ extension DirectoryStorage {
                 storage.count { $0.sentByteCount += files[index].byteCount }
                 let name = "put-\(token)-\(index)"
                 do throws(StoreError) {
-                    let status = try storage.stage(
+                    _ = try storage.stage(
                         files[index].body(source.raw), as: (aside, name),
                         isDurable: isDurableEach, isTagged: false)
-                    names.withLock {
-                        $0.append(StagedFile(index: index, name: name, tag: EntityTag(status)))
-                    }
+                    names.withLock { $0.append(StagedFile(index: index, name: name)) }
                 } catch {
                     // Report the first error; a leftover is nobody's.
                     try? storage.fileSystem.removeIfPresent(aside, name)
@@ -95,15 +133,15 @@ extension DirectoryStorage {
         var rest = staged[...]
         while let first = rest.first {
             let key = files[first.index].key
-            let parent = key.prefix(
-                upTo: key.lastIndex(of: "/").map(key.index(after:)) ?? key.startIndex)
+            let parent = key.utf8.prefix(
+                upTo: key.utf8.lastIndex(of: 47).map(key.utf8.index(after:)) ?? key.startIndex)
             try inDirectory(of: key) { (directory, _) throws(StoreError) in
                 while let file = rest.first {
-                    let key = files[file.index].key
+                    let key = files[file.index].key.utf8
                     let name = key.dropFirst(parent.count)
-                    guard key.hasPrefix(parent), !name.contains("/") else { break }
-                    try rename((aside, file.name), to: directory, String(name))
-                    try done(file.index, .stored(file.tag))
+                    guard key.starts(with: parent), !name.contains(47) else { break }
+                    try rename((aside, file.name), to: directory, String(Substring(name)))
+                    try done(file.index, .stored(nil))
                     rest.removeFirst()
                 }
                 try settle(directory, of: key)

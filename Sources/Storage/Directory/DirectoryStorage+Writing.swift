@@ -136,7 +136,7 @@ extension DirectoryStorage {
     ///
     /// - Returns: `nil` if `naming` did not.
     private func write(
-        _ key: String, staging: (Staged) throws(StoreError) -> FileStatus, naming: Naming
+        _ key: String, staging: (Staged) throws(StoreError) -> EntityTag?, naming: Naming
     ) throws(StoreError) -> WriteOutcome? {
         try check(key)
         while true {
@@ -149,20 +149,20 @@ extension DirectoryStorage {
     }
 
     private func writeOnce(
-        _ key: String, _ staging: (Staged) throws(StoreError) -> FileStatus, _ naming: Naming
+        _ key: String, _ staging: (Staged) throws(StoreError) -> EntityTag?, _ naming: Naming
     ) throws(StoreError) -> WriteOutcome? {
         let aside = try makeDirectory(scratch, in: root.raw)
         let staged = Staged(aside.raw, "put-\(try randomToken())")
         // What was linked, or not named, is still there; what was renamed is not. What cannot be removed changes nothing
         // of what was done: it is nobody's, and is removed with the directory for what is not finished.
         defer { try? fileSystem.removeIfPresent(staged.directory, staged.name) }
-        let status = try staging(staged)
+        let tag = try staging(staged)
         let isNamed = try inDirectory(of: key) { (directory, name) throws(StoreError) in
             let isNamed = try naming(staged, directory, name)
             if isNamed { try settle(directory, of: key) }
             return isNamed
         }
-        return isNamed ? .stored(EntityTag(status)) : nil
+        return isNamed ? .stored(tag) : nil
     }
 
     func check(_ key: String) throws(StoreError) {
@@ -177,7 +177,7 @@ extension DirectoryStorage {
     /// - Throws: `.damagedObject` if they are other ones; what writing throws.
     func stage(
         _ body: StorageBody, as staged: Staged, isDurable: Bool, isTagged: Bool = true
-    ) throws(StoreError) -> FileStatus {
+    ) throws(StoreError) -> EntityTag? {
         try stage(body.address, as: staged, isDurable: isDurable, isTagged: isTagged) {
             (file, digest) throws(StoreError) in
             var source = body
@@ -204,7 +204,7 @@ extension DirectoryStorage {
     private func stage(
         _ address: ObjectID, as staged: Staged, isDurable: Bool, isTagged: Bool = true,
         _ fill: (_ file: Int32, _ digest: inout Digester) throws(StoreError) -> Void
-    ) throws(StoreError) -> FileStatus {
+    ) throws(StoreError) -> EntityTag? {
         let file = try fileSystem.open(staged.directory, staged.name, .creating, mode: 0o666)
         try fileSystem.share(file.raw, rights)
         var digest = try Digester(.sha256)
@@ -214,7 +214,7 @@ extension DirectoryStorage {
         }
         if isTagged { try tag(staged, address) }
         if isDurable { try fileSystem.sync(file.raw) }
-        return try fileSystem.status(file.raw)
+        return isTagged ? EntityTag(try fileSystem.status(file.raw)) : nil
     }
 
     /// Gives a file a time of its own.

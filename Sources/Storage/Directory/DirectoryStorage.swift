@@ -120,11 +120,13 @@ package final class DirectoryStorage: ObjectStorage {
 
     /// Whether a key may be a path here.
     func isPath(_ key: String) -> Bool {
-        guard key.utf8.count <= Self.keyByteCountMax, !key.utf8.contains(0), key != scratch,
-            !key.hasPrefix(scratch + "/")
-        else { return false }
-        return key.split(separator: "/", omittingEmptySubsequences: false)
-            .allSatisfy { 1...255 ~= $0.utf8.count && $0 != "." && $0 != ".." }
+        let bytes = key.utf8
+        guard bytes.count <= Self.keyByteCountMax, !bytes.contains(0) else { return false }
+        let parts = bytes.split(separator: 47, omittingEmptySubsequences: false)
+        return !parts[0].elementsEqual(scratch.utf8)
+            && parts.allSatisfy {
+                1...255 ~= $0.count && !$0.elementsEqual(".".utf8) && !$0.elementsEqual("..".utf8)
+            }
     }
 
     // MARK: Reading

@@ -1,4 +1,5 @@
 package import Platform
+import Synchronization
 
 /// A place in an S3-compatible bucket: everything below one prefix.
 ///
@@ -60,6 +61,12 @@ package protocol ObjectStorage: Sendable {
 
     /// Whether a file is there, without its bytes; nil if it is not.
     func head(_ key: String) throws(StoreError) -> StoredFile?
+
+    /// The sizes of files, in the order of their keys; nil for what is not there.
+    /// - Parameter isInterrupted: asked on any thread; ends the call with `.interrupted`.
+    func byteCounts(
+        of keys: [String], unless isInterrupted: @escaping @Sendable () -> Bool
+    ) throws(StoreError) -> [Int64?]
 
     /// Writes a file, whatever stands there.
     ///
@@ -133,6 +140,18 @@ extension ObjectStorage {
     package var readableWork: WorkDirectory? { work }
     package func barrier() {}
 
+    package func byteCounts(
+        of keys: [String], unless isInterrupted: @escaping @Sendable () -> Bool
+    ) throws(StoreError) -> [Int64?] {
+        let found = Mutex([Int64?](repeating: nil, count: keys.count))
+        try inParallel(keys.count) { (index) throws(StoreError) in
+            if isInterrupted() { throw StoreError(.interrupted, "interrupted") }
+            guard let file = try head(keys[index]) else { return }
+            found.withLock { $0[index] = file.byteCount }
+        }
+        return found.withLock { $0 }
+    }
+
     package func putAll(
         _ files: [OutgoingFile],
         open: @escaping @Sendable (Int) throws(StoreError) -> Descriptor?,
@@ -172,8 +191,8 @@ package struct OutgoingFile: Sendable {
 
 /// How a write ended.
 package enum WriteOutcome: Sendable, Hashable {
-    /// The bytes stand under the key, with this tag.
-    case stored(EntityTag)
+    /// The bytes stand under the key, with this tag; nil for one of many files on a disk, whose tags nobody asks for.
+    case stored(EntityTag?)
     /// The condition did not hold (412): something is there, or it has another tag.
     case conditionFailed
     /// Another write was under way (409): look what is there.
