@@ -49,7 +49,10 @@ import ProgramTestSupport
         let file = site.appending(path: path)
         let before = try Data(contentsOf: file)
         if path == "origin.json" {
-            for garbage in ["", "{", "[1]", "{\"castreeOrigin\":\"one\"}"] {
+            for garbage in [
+                "", "{", "[1]", "{\"castreeOrigin\":\"one\"}",
+                String(repeating: " ", count: 70_000),
+            ] {
                 try Data(garbage.utf8).write(to: file)
                 try expect(check().report.findings.map(\.path), equals: ["origin.json"])
                 try place.castree("fsck", "site", "--repair")

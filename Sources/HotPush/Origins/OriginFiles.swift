@@ -32,10 +32,7 @@ package enum OriginMarker {
     static func isPresent(
         _ root: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
-        let bytes = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax))
-        }
-        guard let bytes else { return false }
+        guard let bytes = try bytes(root, fileSystem) else { return false }
         do throws(StoreError) {
             try check(bytes, of: path)
             return true
@@ -43,6 +40,20 @@ package enum OriginMarker {
             // What its pointers make again is lost rather than another program's.
             guard error.code == .badOrigin, try remade(root, fileSystem) != nil else { throw error }
             return false
+        }
+    }
+
+    /// The bytes that stand in its place, none if they are too many; `nil` if nothing does.
+    private static func bytes(
+        _ root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> [UInt8]? {
+        do throws(StoreError) {
+            return try fileSystem.ifPresent { () throws(StoreError) in
+                try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax))
+            }
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            return []
         }
     }
 
@@ -95,10 +106,7 @@ extension OriginMarker {
         }
         guard !pointers.isEmpty else { return nil }
         // Publishers write it before all else: whoever sees their pointers sees it afterwards.
-        let bytes = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax))
-        }
-        if let bytes, isMarker(bytes) { return nil }
+        if let bytes = try bytes(root, fileSystem), isMarker(bytes) { return nil }
         return serialized(
             of: pointers.first { $0.isSigned }?.origin,
             hasClients: try fileSystem.status(root, OriginLayout.clients) != nil)

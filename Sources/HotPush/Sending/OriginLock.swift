@@ -53,10 +53,9 @@ final class OriginLock {
         var hasSaidSo = false
         while true {
             let file = FileLock(
-                try fileSystem.open(
-                    work, OriginLayout.lock, use == .looking ? .reading : .updating, mode: 0o666),
-                fileSystem)
-            if use != .looking { try fileSystem.closeLock(file.raw) }
+                use == .looking
+                    ? try fileSystem.open(work, OriginLayout.lock, .reading, mode: 0)
+                    : try place.openLock(work, OriginLayout.lock), fileSystem)
             while try !file.take(exclusive: use == .alone) {
                 let holder = LockHolder.find(of: try fileSystem.status(file.raw))
                 let name = holder.process == nil ? "" : " (\(holder.description))"

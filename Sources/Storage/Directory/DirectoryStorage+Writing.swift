@@ -278,22 +278,15 @@ extension DirectoryStorage {
 
     private static let turn = "turn"
 
-    /// Opens the file whose lock is the turn: closed to all who may not write here, since whoever could take it could stop
-    /// everybody else.
     private func openTurn(in aside: Int32) throws(StoreError) -> Descriptor {
-        let mode: UInt32 = rights & 0o020 == 0 ? 0o600 : 0o660
-        let file: Descriptor
         do throws(StoreError) {
-            file = try fileSystem.open(aside, Self.turn, .updating, mode: mode)
+            return try fileSystem.openLock(aside, Self.turn, rights)
         } catch {
             guard let there = try fileSystem.status(aside, Self.turn), there.kind != .regular,
                 try setAside(aside, Self.turn)
             else { throw error }
-            file = try fileSystem.open(aside, Self.turn, .updating, mode: mode)
+            return try fileSystem.openLock(aside, Self.turn, rights)
         }
-        // Only its owner can, whose next command does.
-        if try fileSystem.status(file.raw).mode != mode { try? fileSystem.setMode(file.raw, mode) }
-        return file
     }
 
     // MARK: Directories

@@ -104,7 +104,7 @@ package final class DirectoryStorage: ObjectStorage {
     package var knownTags: TagSpelling? { .quoted }
     package var isLocal: Bool { true }
     package var work: WorkDirectory? {
-        WorkDirectory(scratch, in: root.raw, place, of: self, fileSystem)
+        WorkDirectory(scratch, in: root.raw, place, of: self, fileSystem, rights: rights)
     }
     package var figures: StorageFigures { counts.withLock { $0 } }
 

@@ -11,13 +11,15 @@ package struct WorkDirectory: Sendable {
     package let fileSystem: any FileSystem
     /// Whether anything may be made there: not for whoever only says what a command would do.
     package internal(set) var isWritable = true
+    private let rights: UInt32
     /// Who keeps `root` open.
     private let owner: any AnyObject & Sendable
 
     init(
         _ name: String, in root: Int32, _ place: String, of owner: any AnyObject & Sendable,
-        _ fileSystem: any FileSystem
+        _ fileSystem: any FileSystem, rights: UInt32
     ) {
+        self.rights = rights
         self.name = name
         self.root = root
         self.place = place
@@ -37,6 +39,11 @@ package struct WorkDirectory: Sendable {
         return try fileSystem.open(root, name, .directory, mode: 0)
     }
 
+    /// Opens a lock in it, open there, and makes it if it is not there.
+    package func openLock(_ work: Int32, _ name: String) throws(StoreError) -> Descriptor {
+        try fileSystem.openLock(work, name, rights)
+    }
+
     /// How much can be written to the storage still, in bytes.
     package func freeByteCount() throws(StoreError) -> Int64 {
         try fileSystem.freeSpace(root).available
@@ -54,5 +61,20 @@ package struct WorkDirectory: Sendable {
             else { continue }
             try fileSystem.removeIfPresent(aside.raw, file)
         }
+    }
+}
+
+extension FileSystem {
+    /// Opens a file to be locked, and makes it if it is not there: closed to all who may not write here, since whoever could
+    /// take it could stop everybody else.
+    /// - Parameter rights: those of the files there.
+    func openLock(
+        _ directory: Int32, _ name: String, _ rights: UInt32
+    ) throws(StoreError) -> Descriptor {
+        let mode: UInt32 = rights & 0o020 == 0 ? 0o600 : 0o660
+        let file = try open(directory, name, .updating, mode: mode)
+        // Only its owner can, whose next command does.
+        if try status(file.raw).mode != mode { try? setMode(file.raw, mode) }
+        return file
     }
 }

@@ -43,16 +43,23 @@ import VersionTree
     @Test func `lets those alone lock who may write there`() throws {
         let before = umask(0o022)
         defer { umask(before) }
-        for name in ["lock", "packing"] {
-            let path = "\(fixture.place.origin)/.publish/\(name)"
-            // Another umask lets a group publish together; one of an older castree is closed by the next command.
-            for (mode, closed) in [(0o644, 0o600), (0o664, 0o660), (0o600, 0o600)] {
-                chmod(path, UInt32(mode))
-                // Lost packs are made again.
-                Damage.remove(fixture.place.origin + "/packs")
-                try fixture.publish("r1")
-                try expect(Damage.mode(path) & 0o777, equals: closed, "\(name)")
-            }
+        let origin = fixture.place.origin
+        // Those of an older castree are closed by the next command; a group that may publish gets the lock.
+        for (marker, mode, closed) in [
+            (0o644, 0o644, 0o600), (0o644, 0o600, 0o600), (0o664, 0o600, 0o660),
+            (0o664, 0o666, 0o660),
+        ] {
+            chmod(origin + "/origin.json", UInt32(marker))
+            chmod(origin + "/.publish/lock", UInt32(mode))
+            try fixture.publish("r1")
+            try expect(Damage.mode(origin + "/.publish/lock") & 0o777, equals: closed)
+        }
+        for (mode, closed) in [(0o644, 0o600), (0o664, 0o660), (0o600, 0o600)] {
+            chmod(origin + "/.publish/packing", UInt32(mode))
+            // Lost packs are made again.
+            Damage.remove(origin + "/packs")
+            try fixture.publish("r1")
+            try expect(Damage.mode(origin + "/.publish/packing") & 0o777, equals: closed)
         }
     }
 
