@@ -13,7 +13,7 @@ extension Option {
                 "let fewer keys sign than before, or none: devices that trust them refuse it"),
             .flag(
                 "adopt",
-                "sign also what the channel offers already, whoever has put it there: look at it first"
+                "take what the channel offers already, whoever has put it there, and put it above what devices have seen: look at it first"
             ),
             trustedKey,
             .text(
@@ -68,7 +68,7 @@ extension Invocation {
             }
             sealing.origin = id
         }
-        let needsSigner = ["adopt", "trust", "origin-id", "valid-for"]
+        let needsSigner = ["trust", "origin-id", "valid-for"]
         if sealing.signers.isEmpty,
             let option = needsSigner.first(where: { isDeclared($0) && isGiven($0) })
         {

@@ -121,6 +121,27 @@ import ProgramTestSupport
         try expect(String(contentsOf: pointer, encoding: .utf8).contains("\"beta\""))
     }
 
+    // So is a copy that was cut short before the log and the pointers, which go last.
+    @Test
+    func `that has lost its log and its pointers is none, and no repair says that it is sound`()
+        throws
+    {
+        try place.castree("origin", "enable", "site", "codepush", "--no-sync")
+        for name in ["log", "channels"] {
+            try files.removeItem(at: site.appending(path: name))
+        }
+        let before = try files.subpathsOfDirectory(atPath: site.path).sorted()
+        for words in [["fsck", "site"], ["fsck", "site", "--repair"], ["prune", "site"]] {
+            let finished = try place.run(.castree, words)
+            expect(finished.status, equals: 3, "\(words): \(finished)")
+            expect(finished.errors.contains("was cut short"), "\(finished)")
+        }
+        let refused = try place.run(.castree, ["publish", "1", "site", "--no-sync"])
+        expect(refused.status, equals: 1)
+        expect(refused.errors.contains("of the log, which is gone"), "\(refused)")
+        try expect(files.subpathsOfDirectory(atPath: site.path).sorted(), equals: before)
+    }
+
     @Test func `finds nothing wrong with a sound one, and counts what its releases need`() throws {
         let (status, report) = try check("--deep")
         expect(status, equals: 0)

@@ -117,7 +117,7 @@ import ProgramTestSupport
         }
         try expect(publish("2", "site", "--sign-key", "one.key", "--adopt").status, equals: 0)
         for arguments in [
-            ["--adopt"], ["--valid-for", "3d"], ["--origin-id", String(repeating: "0", count: 32)],
+            ["--valid-for", "3d"], ["--origin-id", String(repeating: "0", count: 32)],
             ["--sign-command", "true"], ["--sign-key", "one.key", "--valid-for", "0s"],
             ["--sign-key", "one.key", "--sign-key", "one.key"],
             ["--sign-key", "one.key", "--origin-id", "x"],

@@ -48,14 +48,18 @@ package struct DirectoryAudit {
             path: path, options: publisher,
             fileSystem: OwnersFileSystem.around(fileSystem, directory: path), isRepairing: true
         ).open(isCreating: false)
-        // Publishers of older castrees keep out meanwhile.
-        let lock = try OriginLock(storage, publisher)
-        defer { withExtendedLifetime(lock) {} }
-        var report = try OriginAudit(storage, options, repairingFrom: mender).run()
-        try storage.barrier()
-        try storage.work?.dropUnfinished(now: secondsNow())
-        if let mended { report.findings.insert(mended, at: 0) }
-        return report
+        do throws(StoreError) {
+            // Publishers of older castrees keep out meanwhile.
+            let lock = try OriginLock(storage, publisher)
+            defer { withExtendedLifetime(lock) {} }
+            var report = try OriginAudit(storage, options, repairingFrom: mender).run()
+            try storage.barrier()
+            try storage.work?.dropUnfinished(now: secondsNow())
+            if let mended { report.findings.insert(mended, at: 0) }
+            return report
+        } catch {
+            throw storage.work?.explained(error) ?? error
+        }
     }
 
     /// Writes a marker that is lost again, if this is a repair: no writer opens the directory before.

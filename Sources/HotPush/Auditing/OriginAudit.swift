@@ -102,7 +102,10 @@ package final class OriginAudit {
             if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
             // The gap that its entries leave is a finding already.
             if result.entryCount > 0 { return nil }
-            if storage.isLocal, seen.pointer?.log == nil { return try standing() }
+            if storage.isLocal, seen.pointer?.log == nil {
+                let state = try standing()
+                if !state.pointers.isEmpty || !report.findings.isEmpty { return state }
+            }
             try noteAbsence(seen.pointer?.log)
             return nil
         } catch {
@@ -173,9 +176,10 @@ package final class OriginAudit {
     }
 
     private func checkMarker(of state: OriginState) throws(StoreError) {
-        let (outcome, bytes) = try storage.bytes(
-            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
-        if case .found = outcome, OriginMarker.isMarker(bytes) { return }
+        let bytes = try ReleaseFiles.ifSound { () throws(StoreError) in
+            try storage.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
+        }
+        if let bytes, OriginMarker.isMarker(bytes) { return }
         let signed = state.pointers.values.first { $0.isSigned }
         let body = try StorageBody(
             OriginMarker.serialized(

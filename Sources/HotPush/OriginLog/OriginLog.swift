@@ -175,7 +175,7 @@ final class OriginLog {
         StoreError(
             .damagedOrigin,
             "\(key) in \(storage.place) names entry \(number), which the log does not have: it has lost its last entries, "
-                + "or castree did not write that file; restore \(OriginLayout.log)/ from an older copy or, if there is none, go "
+                + "something else stands in the place of one, or castree did not write that file; restore \(OriginLayout.log)/ from an older copy or, if there is none, go "
                 + "on with what is left: castree fsck --repair")
     }
 

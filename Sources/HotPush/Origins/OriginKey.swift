@@ -158,20 +158,6 @@ extension SizedKey {
     }
 }
 
-extension ObjectStorage {
-    /// The sizes of files, in their order; nil for what is not there.
-    func sizes(
-        of keys: some Collection<OriginKey>,
-        unless isInterrupted: @escaping @Sendable () -> Bool = { false }
-    ) throws(StoreError) -> [Int64?] {
-        do throws(StoreError) {
-            return try byteCounts(of: keys.map(\.path), unless: isInterrupted)
-        } catch {
-            throw SeenFiles.beforeCommit(error)
-        }
-    }
-}
-
 extension Sequence<SizedKey> {
     /// Their bytes.
     var byteCount: Int64 { reduce(0) { $0.addingClamped($1.byteCount) } }

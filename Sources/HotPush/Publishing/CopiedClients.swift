@@ -31,8 +31,13 @@ struct CopiedClients {
                     )
                     continue
                 }
+                let entry = ClientCopy.Seen(bytes).document?["log"]?.asInt64
                 throw .damagedOrigin(
-                    "\(key) in \(storage.place) is not as castree writes it; put back what stood there, or delete it"
+                    entry.map {
+                        "\(key) in \(storage.place) names entry \($0) of the log, which is gone: put \(OriginLayout.log)/ back "
+                            + "from a copy of the origin, or delete \(OriginLayout.clients)/ to begin anew"
+                    }
+                        ?? "\(key) in \(storage.place) is not as castree writes it; put back what stood there, or delete it"
                 )
             }
         }

@@ -230,6 +230,20 @@ struct OriginDirectory {
     }
 }
 
+extension WorkDirectory {
+    /// The refusal, explained where root acts as the directory's owner and meets what is somebody else's, as after a restore.
+    func explained(_ error: StoreError) -> StoreError {
+        // The refusal stands, in the system's own words.
+        guard error.code == .permission, effectiveUser() == 0,
+            let owner = try? fileSystem.status(root).owner, owner != 0
+        else { return error }
+        return error.advising(
+            "castree acts as \(userDescription(owner)) here, to whom the origin's directory belongs, and that may be "
+                + "another user's: chown -R \(owner) \(printable(place)) gives all of it back"
+        )
+    }
+}
+
 /// Room on a full disk: taking back must not wait for it.
 struct OriginReserve {
     private let storage: DirectoryStorage

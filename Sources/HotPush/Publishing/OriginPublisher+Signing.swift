@@ -199,7 +199,8 @@ extension OriginPublisher: SigningPlace {
         }
     }
 
-    /// Writes a version of the trust, before any pointer names it; one that is there stays.
+    /// Writes a version of the trust, before any pointer names it; one that is there stays, unless it is none: no device
+    /// follows that.
     /// - Throws: `.untrusted` if another one is there; `.network` if nobody knows.
     func write(_ file: TrustFile) throws(StoreError) {
         let key = OriginLayout.trust(file.version)
@@ -210,7 +211,13 @@ extension OriginPublisher: SigningPlace {
             case .unknown(let why): reason = "\(why)"
             case .unsupported: throw LogCommit.unsuitable(storage)
             case .conditionFailed, .conflict:
-                guard let there = try trust(file.version) else { break }
+                let sound = try TrustFile.ifSound { () throws(StoreError) in
+                    try trust(file.version)
+                }
+                guard let there = sound else {
+                    if try replaceTrust(file, key) { return }
+                    break
+                }
                 guard there == file else {
                     throw .untrusted(
                         "\(key) is in \(storage.place) already, and is another one: somebody else has changed the keys; "
@@ -223,5 +230,15 @@ extension OriginPublisher: SigningPlace {
         throw StoreError(
             .network,
             "\(key) in \(storage.place) could not be written (\(reason)); repeat the command")
+    }
+
+    /// - Returns: whether what stood there was replaced.
+    private func replaceTrust(_ file: TrustFile, _ key: String) throws(StoreError) -> Bool {
+        guard let tag = try storage.head(key)?.tag else { return false }
+        var spelling = storage.knownTags
+        if spelling == nil { spelling = try makeLog().pastEntry(1).pointerCondition?.spelling }
+        return try storage.putIf(
+            key, StorageBody(file.serialized()), .document, matching: tag, spelling ?? .quoted
+        ).isStored
     }
 }

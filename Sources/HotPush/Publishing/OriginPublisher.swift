@@ -378,6 +378,7 @@ package struct OriginPublisher: Sendable {
         do throws(StoreError) {
             return try body()
         } catch {
+            if let work = storage.work, error.code == .permission { throw work.explained(error) }
             // Whoever has asked for room in vain says so itself.
             guard error.code == .outOfSpace, error.cause != nil, let work = storage.work else {
                 throw error

@@ -94,8 +94,8 @@ struct OriginTraces {
         return StoreError(
             .noOrigin,
             hasMarker
-                ? "\(OriginLayout.marker) stands in \(place), and neither a log nor a pointer: the origin was never "
-                    + "finished, or its log is gone; publish makes one"
+                ? "\(OriginLayout.marker) stands in \(place), and neither a log nor a pointer: a first publish, or a copy to this "
+                    + "place, was cut short: repeat it; or both are lost: \(restore), and \(OriginLayout.channels)/"
                 : "there is no origin in \(place): it has no log; publish makes one")
     }
 }

@@ -93,7 +93,8 @@ package struct OriginReply: Sendable {
         var reply = OriginReply(
             .nothing([
                 "the channel's pointer is an older copy: its sequence is \(pointer.sequence), "
-                    + "and \(newer) was seen before; a cache or mirror may be behind"
+                    + "and \(newer) was seen before; a cache or mirror may be behind, or a backup was "
+                    + "put back: then castree publish --adopt of what is offered goes on above it"
             ]))
         reply.isOlderCopy = true
         return reply

@@ -347,7 +347,7 @@ extension PublisherOptions {
             switch error.code {
             case .outOfSpace: (error.advising("").message, "make room, then")
             case .readOnly, .permission:
-                (error.message, "make the store's directory writable, then")
+                (error.message, "make it writable, then")
             default: (error.message, "then")
             }
         notice(

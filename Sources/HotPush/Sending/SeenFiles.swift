@@ -114,3 +114,17 @@ final class SeenFiles {
                 + "before, and repeating the command goes on")
     }
 }
+
+extension ObjectStorage {
+    /// The sizes of files, in their order; nil for what is not there.
+    func sizes(
+        of keys: some Collection<OriginKey>,
+        unless isInterrupted: @escaping @Sendable () -> Bool = { false }
+    ) throws(StoreError) -> [Int64?] {
+        do throws(StoreError) {
+            return try byteCounts(of: keys.map(\.path), unless: isInterrupted)
+        } catch {
+            throw SeenFiles.beforeCommit(error)
+        }
+    }
+}

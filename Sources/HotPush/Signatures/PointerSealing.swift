@@ -151,10 +151,11 @@ package struct PointerSealing: Sendable {
 
     /// Whether a pointer that offers what is wanted is to be signed all the same.
     ///
-    /// It lacks one of the signatures, or is to be obeyed for another time, or has expired: whoever signs that is told to
+    /// Whoever adopts what an unsigned channel offers wants it above what devices have seen: it was put back from a backup.
+    /// Else it lacks one of the signatures, or is to be obeyed for another time, or has expired: whoever signs that is told to
     /// say for how long.
     func renews(_ pointer: ChannelPointer, now: Int64) -> Bool {
-        guard isSigning else { return false }
+        guard isSigning else { return adopts }
         guard pointer.signatures.map(\.key) == signers.map(\.key.id).sorted() else { return true }
         switch expiry {
         case .kept: return pointer.expiresAt.map { $0 <= now } ?? false

@@ -67,6 +67,18 @@ package struct TrustFile: Sendable, Hashable {
         }
     }
 
+    /// A version that is read; `nil` for a file that is no version of a trust: no device follows that, so it is in nobody's way.
+    static func ifSound(
+        _ read: () throws(StoreError) -> TrustFile?
+    ) throws(StoreError) -> TrustFile? {
+        do throws(StoreError) {
+            return try read()
+        } catch {
+            guard [.untrusted, .tooLarge].contains(error.code) else { throw error }
+            return nil
+        }
+    }
+
     private func refusal(_ problem: String) -> StoreError {
         StoreError(
             .untrusted, "\(OriginLayout.trust(version)) of the origin is refused: \(problem)")

@@ -67,7 +67,7 @@ package struct TrustRotation: Sendable {
         let previous = try rotation.previous(read)
         let next = version + 1
         let trusted = try changed(previous)
-        if let file = try read(next) {
+        if let file = try TrustFile.ifSound({ () throws(StoreError) in try read(next) }) {
             guard file.trusted == trusted else { throw rotation.unfinished(file, after: previous) }
             try rotation.checkOwn(file)
             return try rotation.step(file, isThere: true, rotation.pointers, now: now)

@@ -34,4 +34,6 @@ public enum BridgeSessionChange: Sendable, Hashable {
     case opened(BridgeSessionID)
     /// A page is gone; it has not acknowledged this many messages.
     case closed(BridgeSessionID, undelivered: Int)
+    /// A page got none: there are as many as may be (``BridgeLimits/sessionCount``), all connected.
+    case refused
 }

@@ -57,6 +57,7 @@ struct BridgeSessions: Sendable {
         }
         if all.count >= limits.sessionCount {
             guard let oldest = longestUnlinked() else {
+                changes.append(.refused)
                 throw BridgeViolation(.tryAgainLater, "too many pages")
             }
             changes += end(oldest)

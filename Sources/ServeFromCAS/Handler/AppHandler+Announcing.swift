@@ -39,6 +39,9 @@ extension AppHandler {
             hidden.withLock { _ = $0.remove(session) }
             earlyWords.withLock { $0[session] = nil }
             pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
+        case .refused:
+            // It may be the page that was to confirm what it shows.
+            isRefused.store(true, ordering: .relaxed)
         }
     }
 

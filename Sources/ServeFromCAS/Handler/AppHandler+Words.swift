@@ -119,7 +119,7 @@ extension AppHandler {
         if isRefused.load(ordering: .relaxed), let version = shelf.lifecycle.current {
             return takeBackUnshown(
                 version,
-                "it was not confirmed, and the server had refused files that may be its page's",
+                "it was not confirmed, and the server had refused files, or a connection to the bridge, that may be its page's",
                 startup, rests: true)
         }
         guard startedByWorker.withLock({ $0 == token }),

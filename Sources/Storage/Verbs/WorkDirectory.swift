@@ -67,14 +67,15 @@ package struct WorkDirectory: Sendable {
 extension FileSystem {
     /// Opens a file to be locked, and makes it if it is not there: closed to all who may not write here, since whoever could
     /// take it could stop everybody else.
-    /// - Parameter rights: those of the files there.
+    /// - Parameter rights: those of the files there; 0 where there is none yet: then the umask decides, as it will for them.
     func openLock(
         _ directory: Int32, _ name: String, _ rights: UInt32
     ) throws(StoreError) -> Descriptor {
-        let mode: UInt32 = rights & 0o020 == 0 ? 0o600 : 0o660
-        let file = try open(directory, name, .updating, mode: mode)
+        let file = try open(directory, name, .updating, mode: 0o660)
+        let there = try status(file.raw).mode
+        let mode: UInt32 = (rights == 0 ? there : rights) & 0o020 == 0 ? 0o600 : 0o660
         // Only its owner can, whose next command does.
-        if try status(file.raw).mode != mode { try? setMode(file.raw, mode) }
+        if there != mode { try? setMode(file.raw, mode) }
         return file
     }
 }

@@ -41,6 +41,14 @@ import VersionTree
         place.clock.advance(1)
         try people.publish("2", PointerSealing())
         try expect(people.pointer().sequence > seen)
+        // Where nothing else is to be published, what it offers is adopted.
+        try people.put(backup)
+        try people.publish("1", PointerSealing())
+        try expect(people.pointer().sequence < seen)
+        var adopting = PointerSealing()
+        adopting.adopts = true
+        try people.publish("1", adopting)
+        try expect(people.pointer().sequence > seen)
     }
 
     @Test(

@@ -151,6 +151,27 @@ import VersionTree
     }
 
     @Test(arguments: places)
+    func `replaces what stands in its file's place and is none: no device follows that`(
+        _ kind: OriginPlace
+    ) throws {
+        let whole = try signed(kind)
+        let both = try whole.sealing(whole.alice, whole.bob)
+        let before = try whole.place.files()
+        try whole.publisher(both).rotate(rotation(whole))
+        let file = try require(whole.place.bytes("trust/2.json"))
+        for garbage in [
+            [], Array("{".utf8), Array("{}\n".utf8), Array(file.dropLast()), file + [32],
+            [UInt8](repeating: 32, count: 300_000),
+        ] {
+            try whole.place.restore(before)
+            try whole.forget(whole.alice, whole.bob)
+            try whole.place.set("trust/2.json", garbage)
+            try whole.publisher(both).rotate(rotation(whole))
+            try whole.expectSigned(by: whole.bob)
+        }
+    }
+
+    @Test(arguments: places)
     func `adds a key that is not there yet, such as one kept apart`(_ kind: OriginPlace) throws {
         let place = try signed(kind)
         let rotation = TrustRotation(adding: [try place.key(place.bob)])

@@ -13,14 +13,26 @@ struct RefusedTrialTests {
     /// What a page of the version asks for that cannot be told from the older page.
     enum Request: CaseIterable {
         case script, data, frame, confirmation
+        /// A session of the bridge, while as many pages as may be have one.
+        case session
         /// One that both versions answer alike, and none at all.
         case same, none
 
         var isRefused: Bool { self != .same && self != .none }
+
+        /// What it is answered.
+        var status: Int? {
+            switch self {
+            case .none: nil
+            case .same: 200
+            case .session: 503
+            default: 409
+            }
+        }
     }
 
     /// Sends it as a page does whose navigation the browser had not had answered when it asked.
-    private func send(_ request: Request, _ browser: TestBrowser) throws -> Int? {
+    private func send(_ request: Request, _ browser: TestBrowser, _ app: TestApp) throws -> Int? {
         let referrer = [("Referer", browser.origin + "/help/")]
         switch request {
         case .script: return try browser.load("/app.js", from: "/help/").status
@@ -32,6 +44,11 @@ struct RefusedTrialTests {
             let session = try browser.beginSession()
             try browser.post("/_castree/bridge?session=\(session)", "3\nA 0", from: "/help/")
             return try browser.post("/_castree/confirm?session=\(session)", from: "/help/").status
+        case .session:
+            for _ in 0..<256 {
+                _ = try app.server.bridge.greet(nil, received: 0, wake: {}, now: SystemClock.now)
+            }
+            return try browser.post("/_castree/bridge", "5\nH 1 -", from: "/help/").status
         case .same: return try browser.load("/same.txt", from: "/help/").status
         case .none: return nil
         }
@@ -57,9 +74,7 @@ struct RefusedTrialTests {
             try expect(browser.navigate("/help/").text.contains("help of two"))
             let after = browser.cookies
             browser.cookies = before
-            try expect(
-                send(request, browser),
-                equals: request == .none ? nil : request.isRefused ? 409 : 200)
+            try expect(send(request, browser, app), equals: request.status)
             browser.cookies = after
             app.look(after: .seconds(2001))
             let lifecycle = try store.reopened().lifecycle()
