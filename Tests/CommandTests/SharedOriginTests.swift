@@ -46,19 +46,30 @@ import Testing
                 try run(user, ["add", "\(user)/site", "--version", "\(user).\(number)"])
             }
         }
+        let address = ["--base-url", "https://u.example.org", "--deployment", "P=stable"]
         let (first, second) = (Self.users[0], Self.users[1])
-        func key(_ user: String) -> [String] { isSigned ? ["--sign-key", "\(user)/key"] : [] }
+        // What is built upon must be signed by all keys that are named.
+        var last = first
+        func key(_ user: String) -> [String] {
+            defer { last = user }
+            let trusted = last == user ? [] : ["--trust", "\(last)/key.pub"]
+            return isSigned ? ["--sign-key", "\(user)/key"] + trusted : []
+        }
         try run(first, ["publish", "\(first).1", "shared/o"] + key(first))
         if isSigned {
             try run(
                 first,
-                ["trust", "rotate", "shared/o", "--add", "\(second)/key.pub", "--sign-key", "\(first)/key"])
+                [
+                    "trust", "rotate", "shared/o", "--add", "\(second)/key.pub", "--sign-key",
+                    "\(first)/key",
+                ])
         }
         for (user, other) in [(second, first), (first, second)] {
             try run(user, ["publish", "\(user).2", "shared/o", "--packs-later"] + key(user))
             try run(user, ["publish", "\(user).3", "shared/o"] + key(user))
-            if !isSigned { try run(user, ["origin", "enable", "codepush", "shared/o"]) }
-            try run(user, ["withdraw", "\(other).2", "shared/o"] + key(user), user == second ? 9 : 0)
+            if !isSigned { try run(user, ["origin", "enable", "shared/o", "codepush"] + address) }
+            try run(
+                user, ["withdraw", "\(other).2", "shared/o"] + key(user), user == second ? 3 : 0)
             try run(user, ["withdraw", "\(user).3", "shared/o"] + key(user))
             try run(user, ["prune", "shared/o", "--grace", "0s"])
             try run(user, ["fsck", "shared/o"])

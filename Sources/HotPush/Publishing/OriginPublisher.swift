@@ -57,8 +57,11 @@ package struct OriginPublisher: Sendable {
         var commit = try publisher.publish(name, of: versions, as: offer, described)
         options.notice("version \(name) is offered; its packs follow")
         guard let version = commit.plan?.version else { return commit }
+        var packer = self
+        // It builds upon what it has just signed.
+        packer.options.sealing.trusted = []
         let packed = try options.withRoom(for: version, in: storage.place, offer.channel) {
-            () throws(StoreError) in try pack(name, of: versions, in: offer.channel)
+            () throws(StoreError) in try packer.pack(name, of: versions, in: offer.channel)
         }
         guard let packed else { return commit }
         (commit.entry, commit.epoch) = (packed.entry, packed.epoch)
