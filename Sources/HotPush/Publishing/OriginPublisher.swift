@@ -383,9 +383,7 @@ package struct OriginPublisher: Sendable {
         } catch {
             if let work = storage.work, error.code == .permission { throw work.explained(error) }
             // Whoever has asked for room in vain says so itself.
-            guard error.code == .outOfSpace, error.cause != nil, let work = storage.work else {
-                throw error
-            }
+            guard error.isDiskFull, let work = storage.work else { throw error }
             let failure = error.message.prefix { $0 != ";" }
             let offers = channel.map { "channel \($0) offers what it did before; " } ?? ""
             throw StoreError(
