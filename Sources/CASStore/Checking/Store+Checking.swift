@@ -162,8 +162,10 @@ extension Store {
                 var finding = item.finding
                 // Confirmed in another transaction: others may have been at work since.
                 if try self.holds(item.suspicion, index, &checker) {
-                    finding.isRepaired = try self.repair(
-                        item.suspicion, index, &checker)
+                    finding = try finding.repaired { () throws(StoreError) in
+                        try self.repair(item.suspicion, index, &checker)
+                            ? item.finding.done : item.finding
+                    }
                 } else {
                     finding.isRepaired = true
                     finding.message += "; it is right by now"
@@ -211,7 +213,6 @@ extension Store {
                     fingerprint: suspicion.fingerprint))
         case .wrongMode:
             var isExecutableCopy = suspicion.path == StoreLayout.executableCopySuffix
-            let objects = directories.objects.raw
             if let executableCopy = try self.objects.status(address, executable: true),
                 try self.objects.status(address)?.isSameFile(as: executableCopy) == true
             {
@@ -219,10 +220,7 @@ extension Store {
                 try self.objects.removeFile(of: address, executable: true)
                 isExecutableCopy = false
             }
-            try StoreLayout.withObjectPath(address, executable: isExecutableCopy) {
-                (path) throws(StoreError) in
-                try fileSystem.setMode(objects, path, isExecutableCopy ? 0o555 : 0o444)
-            }
+            try setMode(of: address, executable: isExecutableCopy)
         case .damagedExecutableCopy:
             guard try objects.hasShard(of: address) else { return false }
             let path = StoreLayout.objectPath(address, executable: true)

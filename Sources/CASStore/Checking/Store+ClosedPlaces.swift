@@ -17,9 +17,15 @@ extension Store {
         let owner = Owner(try fileSystem.status(root.raw))
         guard [0, owner.user].contains(effectiveUser()) else { return [] }
         var findings: [Finding] = []
-        let quarantine = try openQuarantineOrRoot(root.raw, fileSystem)
-        try checkClosed(
-            root.raw, "", owner, mending: repairing ? quarantine.raw : nil, fileSystem, &findings)
+        // The quarantine first: what is made anew is put there.
+        let names = try fileSystem.names(in: root.raw).filter(StoreLayout.topLevelNames.contains)
+            .sorted()
+        for isFirst in [true, false] {
+            let quarantine = try openQuarantineOrRoot(root.raw, fileSystem)
+            try checkClosed(
+                names.filter { ($0 == StoreLayout.quarantine) == isFirst }, in: root.raw, "", owner,
+                mending: repairing ? quarantine.raw : nil, fileSystem, &findings)
+        }
         return findings
     }
 
@@ -37,11 +43,10 @@ extension Store {
     }
 
     private static func checkClosed(
-        _ directory: Int32, _ prefix: String, _ owner: Owner, mending quarantine: Int32?,
-        _ fileSystem: any FileSystem, _ findings: inout [Finding]
+        _ names: [String], in directory: Int32, _ prefix: String, _ owner: Owner,
+        mending quarantine: Int32?, _ fileSystem: any FileSystem, _ findings: inout [Finding]
     ) throws(StoreError) {
-        for name in try fileSystem.names(in: directory).sorted()
-        where !prefix.isEmpty || StoreLayout.topLevelNames.contains(name) {
+        for name in names {
             guard let status = try fileSystem.status(directory, name) else { continue }
             let path = prefix + name
             if let finding = try checkForeign(
@@ -63,7 +68,8 @@ extension Store {
                 let inner = try fileSystem.openIfPresent(directory, name, .directory)
             else { continue }
             try checkClosed(
-                inner.raw, path + "/", owner, mending: quarantine, fileSystem, &findings)
+                fileSystem.names(in: inner.raw).sorted(), in: inner.raw, path + "/", owner,
+                mending: quarantine, fileSystem, &findings)
         }
     }
 

@@ -40,18 +40,74 @@ extension Store {
                         : try makeAnew(name, path, status, in: directory, quarantine, fileSystem)
                 } else { nil }
             guard let deed else {
-                return found.adding("; castree fsck --repair, run as root, gives it back")
+                return found.adding(
+                    quarantine != nil && effectiveUser() == 0
+                        ? "; it has other names, and its owner may have linked another user's: give it back by chown "
+                            + "if it is the store's"
+                        : "; castree fsck --repair, run as root, gives it back")
             }
             return found.adding(deed).done
         }
     }
 
+    /// A file, that is: in a directory of another user's the owner can neither make nor remove anything.
     private static func isReadByAll(_ path: String, _ status: FileStatus) -> Bool {
         let isContent = [
             StoreLayout.objects, StoreLayout.manifests, StoreLayout.versions,
         ].contains { path.hasPrefix($0 + "/") }
-        let rights: UInt32 = status.kind == .directory ? 0o005 : 0o004
-        return isContent && status.mode & rights == rights
+        return isContent && status.kind == .regular && status.mode & 0o004 != 0
+    }
+
+    /// The finding of a directory in the store that belongs to another user; `nil` if it is the owner's.
+    package func foreignDirectory(
+        _ path: String, _ status: FileStatus
+    ) throws(StoreError) -> Finding? {
+        let root = directories.root.raw
+        return try Self.checkForeign(
+            path, path, status, in: root, Owner(fileSystem.status(root)), mending: nil, fileSystem)
+    }
+
+    /// Gives an object's file, or its executable copy, the mode that it must have.
+    ///
+    /// That of another user's file nobody but that user and root may set: root gives it back first, or a copy takes its place.
+    func setMode(of address: ObjectID, executable: Bool) throws(StoreError) {
+        let objects = directories.objects.raw
+        let path = StoreLayout.objectPath(address, executable: executable)
+        let mode: UInt32 = executable ? 0o555 : 0o444
+        do throws(StoreError) {
+            return try fileSystem.setMode(objects, path, mode)
+        } catch {
+            guard error.isOfOneName, try isForeign(objects, path) else { throw error }
+        }
+        let parts = path.split(separator: "/").map(String.init)
+        let shard = try fileSystem.open(objects, parts[0], .directory, mode: 0)
+        if effectiveUser() == 0, let status = try fileSystem.status(shard.raw, parts[1]) {
+            let owner = try Owner(fileSystem.status(directories.root.raw))
+            let deed = try Self.giveBack(
+                parts[1], status, in: shard.raw, owner, fileSystem.outside)
+            if deed != nil { return try fileSystem.setMode(shard.raw, parts[1], mode) }
+        }
+        let source = try fileSystem.open(shard.raw, parts[1], .reading, mode: 0)
+        let (staging, name) = (
+            directories.staging.raw, StoreLayout.copyPrefix + (try randomToken())
+        )
+        do throws(StoreError) {
+            _ = try copy(
+                source.raw, of: address, to: staging, name, mode: mode, allowingReflink: false)
+            let made = try fileSystem.open(staging, name, .reading, mode: 0)
+            try sync(made.raw)
+            self.objects.seal(staging, name, as: address, at: nanosecondsNow())
+            try fileSystem.rename(staging, name, to: shard.raw, parts[1])
+        } catch {
+            // The first error is the one to report; the next repair removes what is left.
+            try? fileSystem.removeIfPresent(staging, name)
+            throw error
+        }
+    }
+
+    private func isForeign(_ directory: Int32, _ path: String) throws(StoreError) -> Bool {
+        let owner = try fileSystem.status(directories.root.raw).owner
+        return try fileSystem.status(directory, path).map { $0.owner != owner } ?? false
     }
 
     /// Root gives it back: what was opened, through no link, and of files those alone that have no other name.

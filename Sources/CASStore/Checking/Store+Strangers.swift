@@ -36,6 +36,23 @@ extension Store {
                 }
             }
         }
+        for shard in try objects.shards() {
+            let path = "\(StoreLayout.objects)/\(shard)"
+            guard let status = try fileSystem.status(directories.objects.raw, shard) else {
+                continue
+            }
+            if let finding = try Self.checkForeign(
+                shard, path, status, in: directories.objects.raw, owner,
+                mending: repairing ? directories.quarantine.raw : nil, fileSystem)
+            {
+                findings.append(finding)
+            } else if let finding = try Self.checkClosed(
+                shard, path, status, in: directories.objects.raw, owner.user,
+                repairing: repairing, fileSystem)
+            {
+                findings.append(finding)
+            }
+        }
         return findings
     }
 

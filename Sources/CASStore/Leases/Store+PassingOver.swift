@@ -33,8 +33,17 @@ extension Store {
         } catch {
             // Whoever may write nothing here is refused as a whole.
             guard error.isOfOneName || error.isNotDirectory, try isOwners() else { throw error }
-            let reason = error.message
-            let isNews = passedOver.withLock { $0.updateValue(reason, forKey: path) == nil }
+            var reason = error.message
+            // What is the owner's lets the owner in, and its mode be set (chmod(2), EPERM).
+            if case .systemCall(let call, _, _) = error.cause, effectiveUser() != 0,
+                error.isAccessDenied || call.hasPrefix("fchmod")
+            {
+                reason +=
+                    "; castree fsck --repair, run as root, gives back what is another user's"
+            }
+            let isNews = passedOver.withLock { [reason] in
+                $0.updateValue(reason, forKey: path) == nil
+            }
             if isNews {
                 options.notice(
                     "\(printable(path)) in the store stays, and the rest goes on: \(reason)")

@@ -108,6 +108,8 @@ extension StoreError {
         #endif
         return [EACCES, EPERM, EIO, EBUSY].contains(number)
     }
+    /// Whether rights are missing (EACCES), and no mark forbids it to everybody (EPERM).
+    package var isAccessDenied: Bool { errno == EACCES }
     /// Whether something is mounted there (EBUSY).
     package var isMountPoint: Bool { errno == EBUSY }
     /// Whether the file is a socket, or a device or pipe that nobody serves (ENXIO).

@@ -200,7 +200,8 @@ extension Invocation {
                 outcome.report.findings = repaired + outcome.report.findings
                 return outcome
             } catch let error as StoreError
-                where error.code == .permission && repaired.contains(where: { !$0.isRepaired })
+                where [.io, .permission, .notOwner, .index].contains(error.code)
+                && repaired.contains(where: { !$0.isRepaired })
             {
                 // What is left of it keeps the check from being made still.
                 report.findings = repaired

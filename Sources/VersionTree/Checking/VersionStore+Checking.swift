@@ -62,6 +62,7 @@ extension VersionStore {
         if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
         // What was removed, perhaps by a killed process, must not come back after a power cut.
         if repairing {
+            report.findings += stuckFindings(besides: report.findings)
             try store.syncAll()
             rememberStuck()
         }

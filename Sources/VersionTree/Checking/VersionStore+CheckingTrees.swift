@@ -161,7 +161,9 @@ extension VersionStore {
         }
         // Retired meanwhile: the tree went first, and nothing is wrong.
         guard !found.isEmpty, try store.versionRow(name) != nil else { return }
-        if repairing, let now = try shownManifest(of: name, nil) {
+        // The owner, who can remove nothing from another user's directory, leaves a tree that shows what it must.
+        let isWrong = effectiveUser() == 0 || found.contains { $0.kind != .wrongOwner }
+        if repairing, isWrong, let now = try shownManifest(of: name, nil) {
             try rebuildTree(of: now)
             for position in found.indices { found[position].isRepaired = true }
         }

@@ -9,6 +9,19 @@ extension VersionStore {
     private static let stuckMax = 50
     private static let stuckByteCountMax = 1 << 20
 
+    /// The findings of what this store could not open or remove, and that no finding tells: a repair that leaves something
+    /// has not repaired all.
+    func stuckFindings(besides findings: [Finding]) -> [Finding] {
+        store.stuckLeftovers.filter { stuck in
+            isSomething(at: stuck.path)
+                && !findings.contains { !$0.isRepaired && $0.message.contains(stuck.reason) }
+        }.map {
+            Finding(
+                .leftover, path: printable($0.path, .max),
+                "\(printable($0.path)) in the store was to be removed; it stays: \($0.reason)")
+        }
+    }
+
     /// Remembers what this store could not open or remove, once everything else is cleaned up.
     func rememberStuck() {
         let stuck = store.stuckLeftovers

@@ -67,7 +67,13 @@ struct TreeCheck: Sendable {
             return [finding(.missingInTree, path, "the directory is not there")]
         }
         var findings: [Finding] = []
-        if try fileSystem.status(opened.raw).mode != 0o555 {
+        let status = try fileSystem.status(opened.raw)
+        let place = StoreLayout.treePath("\(version)/\(path)")
+        // The tree itself, `Store.checkStrangers` has looked at.
+        if !path.isEmpty, let foreign = try store.foreignDirectory(place, status) {
+            findings.append(foreign)
+        }
+        if status.mode != 0o555 {
             findings.append(finding(.wrongModeInTree, path, "the directory is not read-only"))
         }
         let files = plan.directories[index].files

@@ -174,7 +174,8 @@ extension VersionStore {
 
     private func shows(_ manifest: Manifest) throws(StoreError) -> Bool {
         guard try isMaterialized(manifest.version.description) else { return false }
-        return try TreeCheck(store: store, manifest: manifest, sound: SoundInodes()).run().isEmpty
+        return try TreeCheck(store: store, manifest: manifest, sound: SoundInodes()).run()
+            .allSatisfy { $0.kind == .wrongOwner }
     }
 
     /// Removes a version's tree: it disappears in one step, then it is deleted.

@@ -1,0 +1,152 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+import Testing
+
+// docs/maintenance.md, "Root, and other users" and "What a finding means".
+@Suite(
+    "What belongs to another user in a store, or has another mode",
+    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+struct ForeignOwnerTests {
+    private static let user: UInt32 = 65534
+    private static let castree = ProgramUnderTest.castree.url.path
+    private let place = Workplace(inMemory: true)
+
+    /// Runs a script with the function `own`, which runs castree as the owner of the store `s`; `o` is an object with one
+    /// more name, in a tree.
+    @discardableResult
+    private func shell(_ script: String) throws -> Finished {
+        let head = """
+            own() { setpriv --reuid=65534 --regid=65534 --clear-groups -- \(Self.castree) --store s "$@"; }
+            root() { \(Self.castree) --store s "$@"; }
+            o=$(find s/objects -type f ! -name '*.x' -links 2 | sort | head -n 1)
+
+            """
+        return try place.run(.shell, ["-c", head + script])
+    }
+
+    private func prepared() throws {
+        for version in ["1", "2", "3"] {
+            try place.write(
+                [
+                    "index.html": "page \(version)", "js/app.js": "app \(version)",
+                    "run.sh": "#!/bin/sh\n# \(version)\n",
+                ], to: "r\(version)")
+        }
+        try place.give(to: Self.user)
+        let made = try shell(
+            """
+            chmod 755 . && own add r1 --version 1 --activate && own add r2 --version 2 &&
+                own activate 2 && own fsck && mv s sound
+            """)
+        expect(made.status, equals: 0, "\(made)")
+        try reset()
+    }
+
+    private func reset() throws {
+        // A copy of the index would be made again by the next command, whosever it is.
+        let made = try shell("rm -rf s && cp -a sound s && own versions --quiet")
+        expect(made.status, equals: 0, "\(made)")
+    }
+
+    /// The store is sound, and the owner can do anything in it.
+    private func expectUsable(_ what: String) throws {
+        for script in [
+            "own fsck --deep", "own add r3 --version 3 && own activate 3", "own retire 1", "own gc",
+            "own fsck --deep",
+        ] {
+            let finished = try shell(script)
+            expect(finished.status, equals: 0, "\(what): \(script): \(finished)")
+        }
+    }
+
+    private static let things = [
+        "$o", "$(find s/objects -name '*.x' | sort | head -n 1)", "s/manifests/1.json",
+        "s/index.sqlite", "s/versions/1", "s/versions/1/js", "$(dirname $o)",
+    ]
+    private static let modes = ["000", "400", "444", "555", "600", "644", "755"]
+
+    @Test(
+        "lets a repair end, which mends the rest; root's gives it back or makes it anew, and says what it found",
+        arguments: things)
+    func each(_ thing: String) throws {
+        let isShared = Self.things.prefix(2).contains(thing)
+        let isDirectory = Self.things.suffix(3).contains(thing)
+        try prepared()
+        for mode in Self.modes {
+            for isForeign in [true, false] {
+                for repairer in ["own", "root"] {
+                    let what = "\(thing) \(mode) \(isForeign ? "foreign" : "own") \(repairer)"
+                    try reset()
+                    // The other damage must be mended, too.
+                    try shell(
+                        """
+                        t="\(thing)"; \(isForeign ? "chown root:root $t;" : "") chmod \(mode) $t
+                        chmod 700 s/versions/2; rm s/current
+                        """)
+                    let repaired = try shell("\(repairer) fsck --repair")
+                    // What nobody else may read, root gives back; a file with other names a person.
+                    let isClosed =
+                        isForeign
+                        && !(isDirectory ? ["555", "755"] : ["444", "555", "644", "755"]).contains(
+                            mode)
+                    if isClosed, isShared {
+                        let root = try shell("root fsck --repair")
+                        expect(repaired.status == 4 && root.status == 4, "\(what): \(root)")
+                        expect(root.text.contains("chown"), "\(root)")
+                        continue
+                    }
+                    let ends: [Int32] = repairer == "root" || !isForeign ? [1] : [1, 4]
+                    expect(ends.contains(repaired.status), "\(what): \(repaired)")
+                    let mended = try shell("readlink s/current; stat -c %a s/versions/2").text
+                    expect(
+                        mended == "versions/2\n555\n" || isClosed && repairer == "own",
+                        "\(what): \(repaired)")
+                    if repaired.status == 4 {
+                        expect(
+                            repaired.text.contains("castree fsck --repair, run as root"),
+                            "\(what): \(repaired)")
+                        try expect(shell("own fsck").status, equals: 4, "\(what)")
+                        let again = try shell("root fsck --repair")
+                        expect(again.status, equals: 1, "\(what): \(again)")
+                    }
+                    try expectUsable(what)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "is mended by root's repair after a restore as root, whatever the copy kept",
+        arguments: ["-r --no-preserve=mode", "-r", "-a --no-preserve=ownership"])
+    func restored(_ options: String) throws {
+        try prepared()
+        for repairers in [["root"], ["own", "root"]] {
+            try shell("rm -rf s; cp \(options) sound s; chown -R root:root s; chown 65534:65534 s")
+            for repairer in repairers {
+                let finished = try shell("\(repairer) fsck --repair")
+                let ends: [Int32] = repairer == "own" ? [1, 4] : [0, 1]
+                expect(ends.contains(finished.status), "\(options) \(repairers): \(finished)")
+            }
+            try expectUsable("\(options) \(repairers)")
+        }
+    }
+
+    @Test("is no repaired problem where the owner's repair cannot remove it, and root's removes it")
+    func stays() throws {
+        try prepared()
+        try shell(
+            """
+            cd s/versions/1; chmod u+w js; rm js/app.js; mkdir js/app.js; echo mine > js/app.js/mine
+            chmod 555 js
+            """)
+        let own = try shell("own fsck --repair")
+        expect(own.status, equals: 4, "\(own)")
+        expect(own.text.contains("it stays: ") && !own.text.contains("all repaired"), "\(own)")
+        let root = try shell("root fsck --repair")
+        expect(root.status, equals: 1, "\(root)")
+        try expectUsable("removed by root")
+        // What somebody has put there is kept.
+        try expect(shell("cat s/quarantine/stray-*").text, equals: "mine\n")
+    }
+}
