@@ -69,7 +69,7 @@ extension Store {
     }
 
     /// Finds what keeps a check from being made: what is closed to the store's owner, and what stands in place of
-    /// something without which a store cannot be opened, or its index not be locked.
+    /// something without which a store cannot be opened, or what must be looked at not be locked.
     ///
     /// - Parameters:
     ///   - path: where the store is.
@@ -97,19 +97,24 @@ extension Store {
             repairing
             ? try openQuarantine(root.raw, fileSystem, &findings)
             : try fileSystem.open(root.raw, ".", .directory, mode: 0)
-        for (place, name) in StorePlace.needed {
+        for place in [StorePlace.root, .leases] {
             // What is no directory has a finding by now; what else is wrong is said by whoever opens the store.
             guard
                 let directory = try? fileSystem.open(root.raw, place.rawValue, .directory, mode: 0)
             else { continue }
-            guard let status = try fileSystem.status(directory.raw, name),
-                let finding = try checkStranger(
-                    name, place, status, in: directory.raw, repairing ? quarantine.raw : nil,
-                    fileSystem)
-            else { continue }
-            findings.append(finding)
-            if repairing, place == .root {
-                try fileSystem.makeDirectoryIfAbsent(directory.raw, name)
+            let names =
+                try place == .root
+                ? StoreLayout.directories : fileSystem.names(in: directory.raw).sorted()
+            for name in names {
+                guard let status = try fileSystem.status(directory.raw, name),
+                    let finding = try checkStranger(
+                        name, place, status, in: directory.raw, repairing ? quarantine.raw : nil,
+                        fileSystem)
+                else { continue }
+                findings.append(finding)
+                if repairing, place == .root {
+                    try fileSystem.makeDirectoryIfAbsent(directory.raw, name)
+                }
             }
         }
         return findings

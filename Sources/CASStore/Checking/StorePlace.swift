@@ -41,10 +41,4 @@ enum StorePlace: String, CaseIterable {
     private static let memories = [
         StoreLayout.reserve, StoreLayout.verified, StoreLayout.lastCheck, StoreLayout.stuck,
     ]
-
-    /// Without these a store cannot be opened, or its index not be locked.
-    static let needed: [(place: StorePlace, name: String)] =
-        StoreLayout.directories.map { (.root, $0) } + [
-            (.leases, StoreLayout.indexLock), (.leases, StoreLayout.writerLock),
-        ]
 }
