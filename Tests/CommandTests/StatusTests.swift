@@ -40,6 +40,28 @@ import ProgramTestSupport
         try expect(status().well.isTrue)
     }
 
+    @Test
+    func `a needed version without its manifest is a problem, also where the index was made again`()
+        throws
+    {
+        try prepared()
+        try place.castree("activate", "2")
+        let copy = ["--store", "copy"]
+        let made = try place.run(
+            .shell, ["-c", "cp -a .castree copy; rm copy/manifests/2.json"])
+        expect(made.status, equals: 0, "\(made)")
+        let finished = try place.run(.castree, copy + ["status", "--json"])
+        let problems = try finished.document(Status.self).problems
+        expect(finished.status, equals: 1)
+        expect(problems.map(\.code), equals: ["missingManifest"])
+        expect(problems.first?.version, equals: "2")
+        // One that is made again lacks nothing that anybody could fetch, and is a problem all the same.
+        try expect(place.run(.castree, copy + ["fsck", "--repair"]).status, equals: 4)
+        let repaired = try place.run(.castree, copy + ["status"])
+        expect(repaired.status, equals: 1, "\(repaired)")
+        expect(!repaired.text.contains("waits"), "\(repaired)")
+    }
+
     @Test func `no store is status 3`() throws {
         let refused = try place.castree("status", "--json")
         expect(refused.status, equals: 3)

@@ -7,8 +7,16 @@ extension VersionStore {
     /// Reads no content but files of the shown tree that somebody has touched, so that it can be asked every minute; a
     /// check finds the rest.
     package func evidentFindings() throws(StoreError) -> [Finding] {
-        let lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
-        return try checkLostManifests(lost, repairing: false) + checkTouchedManifests()
+        var lost = try store.versionsWithoutManifest()
+        // An index that was made again does not know them.
+        for name in try lifecycleIfReadable()?.needed.sorted() ?? [] {
+            guard try store.versionRow(name) == nil, try isMaterialized(name),
+                try !hasManifest(name)
+            else { continue }
+            lost.append(name)
+        }
+        let lostVersions = lost.map { LostVersion(name: $0) }
+        return try checkLostManifests(lostVersions, repairing: false) + checkTouchedManifests()
             + checkLifecycle(repairing: false)
             + checkShownTrees() + store.checkForeign() + checkNotes(repairing: false) + checkTrust()
     }

@@ -23,7 +23,8 @@ extension VersionStore {
     package func progress() throws(StoreError) -> [VersionProgress] {
         var result: [VersionProgress] = []
         for (row, _) in try store.versionRows() where !row.isComplete {
-            guard let missing = try store.missingObjects(of: row.name),
+            // One whose manifest was made again may lack nothing that anybody could fetch.
+            guard let missing = try store.missingObjects(of: row.name), !missing.isEmpty,
                 let bytes = try store.namedBytes(of: row.name)
             else { continue }
             result.append(
