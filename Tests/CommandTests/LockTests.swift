@@ -132,6 +132,31 @@ import ProgramTestSupport
         try expect(place.castree("fsck").status, equals: 0)
     }
 
+    private static let unshare: String? = {
+        let words = ["-c", "unshare -pf --mount-proc true 2>/dev/null"]
+        let finished = try? Running(.shell, words, in: URL(filePath: "/")).finished()
+        return finished?.status == 0 ? python : "needs unshare(1), and the right to"
+    }()
+
+    @Test(
+        "is not called a server where the kernel names nobody",
+        .disabled(if: unshare != nil, "\(unshare ?? "")"))
+    func unnamed() throws {
+        let place = try prepared()
+        let pin = leases(place) + "/.pin-abababababababab-2"
+        expect(FileManager.default.createFile(atPath: pin, contents: nil))
+        var holder: Holder? = try Holder(pin, in: place)
+        expect(holder?.hasLocked, equals: true)
+        let elsewhere = try place.run(
+            .shell,
+            ["-c", "unshare -pf --mount-proc \(ProgramUnderTest.castree.url.path) retire 2"])
+        expect(elsewhere.status, equals: 1, "\(elsewhere)")
+        expect(elsewhere.errors.contains("another process, which cannot be named"), "\(elsewhere)")
+        expect(!elsewhere.errors.contains("a server"), "\(elsewhere)")
+        holder = nil
+        try expect(place.castree("retire", "2").status, equals: 0)
+    }
+
     @Test(.disabled(if: python != nil, "\(python ?? "")"))
     func `is told of in JSON`() throws {
         let place = try prepared()

@@ -65,22 +65,25 @@ extension VersionStore {
     package func pinReasons() throws(StoreError) -> [String: String] {
         var reasons: [String: String] = [:]
         for (fileName, version) in try pinFiles() {
-            guard try isHeld(fileName), reasons[version] == nil,
-                let user = try commandUsing(fileName)
+            guard reasons[version] == nil, let user = try user(of: fileName), try isHeld(fileName)
             else { continue }
             reasons[version] = user
         }
         return reasons
     }
 
-    /// The command that has a pin and is no server, as a sentence about its version; `nil` for a server, an app, and whom
-    /// nobody can name.
-    private func commandUsing(_ fileName: String) throws(StoreError) -> String? {
+    /// Who has a pin and is no server, as a sentence about its version; `nil` for a server and an app.
+    ///
+    /// The caller looks afterwards whether it is still held.
+    private func user(of fileName: String) throws(StoreError) -> String? {
         guard let file = try fileSystem.status(directories.leases.raw, fileName) else { return nil }
         let holder = LockHolder.find(of: file)
-        guard holder.process != nil, !holder.isThis, let name = holder.name,
-            Self.readingCommands.contains(name)
-        else { return nil }
+        if holder.process == nil {
+            return "another process, which cannot be named here (in another container?), uses it"
+        }
+        guard !holder.isThis, let name = holder.name, Self.readingCommands.contains(name) else {
+            return nil
+        }
         return "\(holder.description) uses it"
     }
 
@@ -94,8 +97,9 @@ extension VersionStore {
     /// Removes the pins of dead processes. The caller holds the lock of the lifecycle, so that no pin is made meanwhile.
     func pinRefusal(_ version: String) throws(StoreError) -> String? {
         for (fileName, pinned) in try pinFiles() where pinned == version {
+            let user = try user(of: fileName)
             if try isHeld(fileName) {
-                return try commandUsing(fileName).map {
+                return user.map {
                     "\($0); repeat the command when that has finished"
                 }
                     ?? "a server still shows it to a page; close the page, or stop the server, and repeat the command"
