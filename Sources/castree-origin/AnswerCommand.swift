@@ -20,6 +20,7 @@ extension Invocation {
                 try? POSIXFileSystem().removeTree(POSIXFileSystem.workingDirectory, scratch)
             }
         }
+        if let file = try value("output") { try refuseOwnPlace(file) }
         let served = try servedOrigin { bucket in
             let cache: String
             if let given = try value("cache") {

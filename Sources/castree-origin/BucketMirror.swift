@@ -22,6 +22,7 @@ extension Invocation {
         of location: BucketLocation, at cache: String,
         notice: @escaping @Sendable (String) -> Void
     ) throws -> OriginMirror {
+        try refuseOwnPlace(cache)
         var options = OriginMirror.Options()
         options.byteCount = try byteCount("cache-size") ?? options.byteCount
         options.notice = notice

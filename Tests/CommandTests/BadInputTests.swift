@@ -129,6 +129,30 @@ import StorageTestSupport
         expect(!place.exists("missing"))
     }
 
+    @Test(arguments: ["printf ''", "head -c 10 /dev/zero", "echo mine"])
+    func `a FORMAT that says nothing is refused with the way out, which helps`(
+        _ content: String
+    ) throws {
+        try place.add("1", Release.first, "--activate")
+        _ = try place.run(.shell, ["-c", "\(content) > .castree/FORMAT"])
+        for words in [["status"], ["fsck"], ["init"]] {
+            let refused = try place.run(.castree, words)
+            expect(
+                refused.errors.contains("move that file away, and castree init writes it again"),
+                "\(words): \(refused)")
+        }
+        _ = try place.run(.shell, ["-c", "rm .castree/FORMAT"])
+        try expect(place.castree("init").status, equals: 0)
+        try expect(place.castree("fsck").status, equals: 0)
+    }
+
+    @Test func `a target without a name is refused by a sentence`() throws {
+        try place.add("1", Release.first)
+        let refused = try place.run(.castree, ["checkout", "1", ""])
+        expect(refused.status, equals: 1)
+        expect(refused.errors.contains("the target has no name"), "\(refused)")
+    }
+
     @Test func `a first add that is refused for its name leaves no store behind`() throws {
         try place.write(Release.first, to: "release")
         for name in ["../1", "", "a b", String(repeating: "v", count: 129)] {

@@ -123,7 +123,8 @@ extension Store {
             throw StoreError(
                 .unsupportedFormat,
                 "\(printable(path))/FORMAT does not say \"castree \(formatVersion)\"; "
-                    + "is this a store of castree?")
+                    + "if this is a store of castree, move that file away, and castree init writes it again"
+            )
         }
         guard version <= formatVersion else {
             throw StoreError(

@@ -15,6 +15,7 @@ package final class AccessLog: Sendable {
 
     /// Opens the log, creating it.
     package init(_ path: String, _ notices: ServerNotices) throws(StoreError) {
+        try refuseOwnPlace(path)
         file = try Self.open(path)
         let (turns, number) = (Turns(), file.raw)
         lines = LineQueue(

@@ -52,11 +52,13 @@ extension Command {
                 try invocation.refuse(
                     Option.reachingBucket, "is for origins in buckets: s3://BUCKET/PREFIX")
             }
+            let html = try page == nil ? nil : invocation.value("html")
+            if let html { try refuseOwnPlace(html) }
             let request = try UsageRequest(invocation, named)
             let versions = try openStore(
                 from: source, invocation, named: origin == nil ? [] : named)
-            if let page, let file = try invocation.value("html") {
-                try request.write(page, of: versions, to: file)
+            if let page, let html {
+                try request.write(page, of: versions, to: html)
             } else {
                 try request.show(versions)
             }

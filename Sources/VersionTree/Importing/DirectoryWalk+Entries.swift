@@ -124,14 +124,9 @@ extension DirectoryWalk {
 
     // A store in a version would grow with each version; an origin ships what it offers, and its publisher's work.
     private func refuseOwn(_ name: [UInt8], in directory: Int32) throws(StoreError) {
-        guard let mark = OwnMark(of: name) else { return }
-        let file = try fileSystem.open(
-            directory, String(decoding: name, as: UTF8.self), .reading, mode: 0)
-        let status = try fileSystem.status(file.raw)
-        guard status.byteCount >= mark.start.count else { return }
-        guard try fileSystem.read(file.raw, at: 0, count: mark.start.count) == mark.start else {
-            return
-        }
+        guard let mark = OwnMark(of: name),
+            try mark.isMark(String(decoding: name, as: UTF8.self), in: directory, fileSystem)
+        else { return }
         throw refuse(mark.objection)
     }
 

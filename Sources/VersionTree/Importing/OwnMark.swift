@@ -1,4 +1,4 @@
-import CASStore
+package import CASStore
 
 /// A file that tells a directory of castree's own, which no version holds.
 package struct OwnMark: Sendable {
@@ -8,9 +8,10 @@ package struct OwnMark: Sendable {
 
     private static let all: [[UInt8]: OwnMark] = [
         Array(StoreLayout.format.utf8): OwnMark(start: Array("castree ".utf8), what: "a store"),
-        Array("origin.json".utf8): OwnMark(
+        Array(originName.utf8): OwnMark(
             start: Array(#"{"castreeOrigin":"#.utf8), what: "an origin"),
     ]
+    fileprivate static let originName = "origin.json"
 
     private init(start: [UInt8], what: String) {
         self.start = start
@@ -23,8 +24,28 @@ package struct OwnMark: Sendable {
         self = mark
     }
 
+    /// Whether a file in a directory is this mark.
+    func isMark(_ name: String, in directory: Int32, _ fileSystem: any FileSystem)
+        throws(StoreError) -> Bool
+    {
+        guard try fileSystem.status(directory, name)?.kind == .regular else { return false }
+        let file = try fileSystem.open(directory, name, .reading, mode: 0)
+        guard try fileSystem.status(file.raw).byteCount >= start.count else { return false }
+        return try fileSystem.read(file.raw, at: 0, count: start.count) == start
+    }
+
     /// Why the directory that has it is refused, as the end of a sentence.
     package var objection: String {
         "it is \(what) of castree's, which no version holds; move it elsewhere, or leave it out by --exclude"
+    }
+}
+
+extension FileSystem {
+    /// Whether a directory is an origin, or stands in one.
+    package func isInsideOrigin(_ directory: Int32) throws(StoreError) -> Bool {
+        guard let mark = OwnMark(of: OwnMark.originName.utf8) else { return false }
+        return try anyAncestor(of: directory) { (directory, _) throws(StoreError) in
+            try mark.isMark(OwnMark.originName, in: directory, self)
+        }
     }
 }

@@ -213,6 +213,10 @@ extension VersionStore {
 
     /// The parent and the last component of a target.
     private func split(_ target: String) throws(StoreError) -> (parent: String, base: String) {
+        guard !target.isEmpty else {
+            throw StoreError(
+                .targetExists, "the target has no name; give a target that does not exist")
+        }
         var parts = target.split(separator: "/", omittingEmptySubsequences: true)
         guard let base = parts.popLast(), base != ".", base != ".." else {
             throw Self.targetExists(target)

@@ -20,6 +20,7 @@ extension Command {
         arguments: [Argument("FILE", "the file to write", completion: .files)]
     ) { invocation in
         let file = invocation.argument("FILE")
+        try refuseOwnPlace(file)
         let key = try SigningKey.generate()
         let publicFile = "\(file).pub"
         if try POSIXFileSystem().status(POSIXFileSystem.workingDirectory, publicFile) != nil {

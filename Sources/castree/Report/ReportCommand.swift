@@ -20,8 +20,9 @@ extension Command {
             """,
         arguments: [Argument("FILE", "the file to write", .optional, completion: .files)]
     ) { invocation in
-        let report = try invocation.makeReport()
         let file = invocation.optionalArgument("FILE")
+        if let file { try refuseOwnPlace(file) }
+        let report = try invocation.makeReport()
         if let file {
             let isOwnFile = try replaceFile(
                 file, with: invocation.isJSON ? report.json : report.text)

@@ -1,0 +1,38 @@
+package import CASStore
+import VersionTree
+
+/// Refuses to write what a command line names into a store or an origin: what stands there would be replaced, or be found as
+/// somebody's.
+///
+/// - Parameter path: the file or the directory to write, behind whatever links.
+/// - Throws: `.insideStore`.
+package func refuseOwnPlace(_ path: String) throws(StoreError) {
+    let system = POSIXFileSystem()
+    let here = POSIXFileSystem.workingDirectory
+    var place = path
+    // As many links as Linux follows (path_resolution(7)). What cannot be looked at, the writer says.
+    for _ in 0..<40 {
+        guard let target = try? system.symbolicLink(here, place) else { break }
+        place = target.hasPrefix("/") ? target : parent(of: place) + target
+    }
+    // As above.
+    guard
+        let directory = try? system.openIfPresent(here, parent(of: place), .directoryFollowingLinks)
+    else { return }
+    let own =
+        try system.isInsideStore(directory.raw)
+        ? "a store" : system.isInsideOrigin(directory.raw) ? "an origin" : nil
+    guard let own else { return }
+    throw StoreError(
+        .insideStore,
+        "unable to write \(printable(path)): it is inside \(own), where only castree puts files; choose a place outside of it"
+    )
+}
+
+/// The directory of a path, with a slash at its end.
+private func parent(of path: String) -> String {
+    var path = path[...]
+    while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+    guard let slash = path.lastIndex(of: "/") else { return "./" }
+    return String(path[...slash])
+}
