@@ -2,6 +2,7 @@ import Archives
 import CASStore
 import ClientSystems
 import ServeFromCAS
+import Storage
 import WebServer
 
 /// Sends a range of a body that is read from files, piece by piece, as fast as the client takes it.
@@ -14,7 +15,7 @@ final class ArchiveSending: ExchangeStreamHandler {
     private let body: AnswerBody
     private let contents: ContentCache
     /// Keeps the files in a mirror, which removes those that nobody needs.
-    private let hold: MirrorHold?
+    private let hold: CacheHold?
     private var rest: Range<Int64>
     private var pieces: ArraySlice<ZipArchive.Piece> = []
     private var isOver = false
@@ -26,7 +27,7 @@ final class ArchiveSending: ExchangeStreamHandler {
 
     init(
         _ exchange: ExchangeStream, _ head: ResponseHead, _ range: Range<Int64>,
-        of body: AnswerBody, from contents: ContentCache, holding hold: MirrorHold?
+        of body: AnswerBody, from contents: ContentCache, holding hold: CacheHold?
     ) {
         self.exchange = exchange
         self.head = head

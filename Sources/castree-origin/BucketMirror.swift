@@ -23,7 +23,7 @@ extension Invocation {
         notice: @escaping @Sendable (String) -> Void
     ) throws -> OriginMirror {
         try refuseOwnPlace(cache)
-        var options = OriginMirror.Options()
+        var options = CachedStorage.Options()
         options.byteCount = try byteCount("cache-size") ?? options.byteCount
         options.notice = notice
         return try OriginMirror(try openBucket(location), at: cache, options)
@@ -60,16 +60,12 @@ extension OriginResponder {
         to head: RequestHead, _ body: [UInt8], from mirror: OriginMirror?, isWhole: Bool
     ) throws(StoreError) -> PlannedResponse {
         guard let mirror else { return try response(to: head, body, mayRead: true) }
-        switch servedFile(head).flatMap({ mirror.lack($0) }) {
-        case nil: break
-        case .pointer(let channel): mirror.watch(channel)
-        case .file(let file): try mirror.bringNow(file)
-        }
+        if let lack = servedFile(head).flatMap({ mirror.lack($0) }) { try mirror.bring(lack) }
         let response = try response(to: head, body, mayRead: true)
         guard let source = response.source else { return response }
         // What is in an archive is known before its files are here.
         if case .archive = source.source, !isWhole { return response }
-        _ = try mirror.bringNow(source.files)
+        _ = try mirror.bring(source.files)
         return response
     }
 }

@@ -2,6 +2,7 @@ import CASStore
 import ClientSystems
 import HotPush
 import ServeFromCAS
+import Storage
 import WebServer
 
 // What a mirror has to do before an answer may be sent; without one, all files are here.
@@ -18,14 +19,13 @@ extension OriginHandler {
         return mirror.hold(source).map { made(response, $0) }
     }
 
-    /// Compares the files of a new archive with their names.
+    /// Has the files of an answer come that are not here, and compares those of a new archive with their names.
     ///
-    /// - Returns: the hold, or one that others have, too.
+    /// - Returns: what keeps them in the mirror.
     /// - Throws: what is wrong with a file, and cannot be had anew.
-    func proven(
-        _ response: PlannedResponse, _ hold: MirrorHold?
-    ) throws(StoreError) -> MirrorHold? {
-        guard let source = response.source else { return hold }
+    func proven(_ response: PlannedResponse) throws(StoreError) -> CacheHold? {
+        guard let source = response.source else { return nil }
+        let hold = try mirror?.bring(source.files)
         for file in response.plan == nil ? [] : source.files {
             do throws(StoreError) {
                 try contents.verify(file.name.address, size: file.byteCount)
@@ -33,7 +33,7 @@ extension OriginHandler {
                 guard let mirror else { throw error }
                 // What a mirror has lost or damaged, its bucket still has.
                 try mirror.drop(file.name)
-                _ = try mirror.bringNow([file])
+                _ = try mirror.bring([file])
                 try contents.verify(file.name.address, size: file.byteCount)
             }
         }

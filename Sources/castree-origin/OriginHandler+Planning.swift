@@ -2,6 +2,7 @@ import CASStore
 import ClientSystems
 import HotPush
 import ServeFromCAS
+import Storage
 import WebServer
 
 // What takes long, on threads beside those that serve: no check waits for it.
@@ -39,28 +40,45 @@ extension OriginHandler {
     /// Does what has to be done before an answer, on another thread.
     /// - Returns: `false` if too much waits already.
     func begin(_ lack: OriginMirror.Lack?, _ asked: Asked) -> Bool {
+        guard let mirror, let lack else {
+            return reading.add { [self] in make(asked, mayPlan: false) }
+        }
+        let bring: @Sendable () throws(StoreError) -> Void = { [self] () throws(StoreError) in
+            try mirror.bring(lack)
+            make(asked, mayPlan: false)
+        }
         switch lack {
-        case nil: return reading.add { [self] in make(asked, mayPlan: false) }
-        case .pointer(let channel):
-            return watching.add { [self] in
-                mirror?.watch(channel)
-                goOn(asked)
-            }
+        case .pointer:
+            return watching.add { [self] in answer(asked, bring) }
         case .file(let file):
+            // Whether a release lists it has to be read, perhaps.
             return reading.add { [self] in
-                mirror?.bring(file) { [self] failure in
-                    if let failure {
-                        return asked.exchange.answer(trouble(failure, asked.head))
-                    }
-                    goOn(asked)
-                }
+                let queue = mirror.listed(file) == nil ? asking : fetching
+                fetch(file.key.path, asked, by: queue, bring)
             }
         }
     }
 
-    private func goOn(_ asked: Asked) {
-        if !reading.add({ [self] in make(asked, mayPlan: false) }) {
-            asked.exchange.answer(Self.busy(asked.head))
+    /// Does what waits for the bucket; whoever wants the same waits for it, and keeps no thread busy.
+    private func fetch(
+        _ key: String, _ asked: Asked, by queue: PlanQueue,
+        _ work: @escaping @Sendable () throws(StoreError) -> Void,
+        done: @escaping @Sendable () -> Void = {}
+    ) {
+        let isTaken = queue.add(key, for: []) { [self] over in
+            answer(asked, work)
+            over()
+            done()
+        }
+        guard !isTaken else { return }
+        asked.exchange.answer(Self.busy(asked.head))
+        done()
+    }
+
+    /// Does what ends with an answer, or answers why there is none.
+    private func answer(_ asked: Asked, _ work: () throws(StoreError) -> Void) {
+        do throws(StoreError) { try work() } catch {
+            asked.exchange.answer(trouble(error, asked.head))
         }
     }
 
@@ -75,30 +93,17 @@ extension OriginHandler {
                 to: head, asked.body, mayRead: true, mayPlan: mayPlan)
             if !mayPlan, response.isUnproven {
                 exchange.answer { [self] in plan(asked) }
-                return done()
-            }
-            if let mirror, let source = response.source {
+            } else if let mirror, let source = response.source {
                 if response.plan == nil, let hold = mirror.hold(source) {
                     exchange.answer { [self] in made(response, hold) }
-                    return done()
+                } else {
+                    return fetch(
+                        "\(source.tag)", asked, by: fetching,
+                        { [self] () throws(StoreError) in try prove(response, asked) }, done: done)
                 }
-                return mirror.bring(source.files) { [self] result in
-                    switch result {
-                    case .failure(let error):
-                        exchange.answer(trouble(error, head))
-                        done()
-                    case .success(let hold):
-                        let isTaken = proving.add { [self] in
-                            prove(response, hold, asked)
-                            done()
-                        }
-                        guard !isTaken else { return }
-                        exchange.answer(Self.busy(head))
-                        done()
-                    }
-                }
+            } else {
+                try prove(response, asked)
             }
-            prove(response, nil, asked)
         } catch {
             if error.code == .unplanned {
                 exchange.answer { [self] in plan(asked) }
@@ -110,16 +115,12 @@ extension OriginHandler {
     }
 
     /// Reads all files of an archive before its first byte is sent, once: not every client would notice a wrong one.
-    private func prove(_ response: PlannedResponse, _ hold: MirrorHold?, _ asked: Asked) {
-        do throws(StoreError) {
-            let hold = try proven(response, hold)
-            if let plan = response.plan {
-                // Where nothing of it is sent, nothing of it is read.
-                asked.responder.answers.remember(plan, isProven: response.source != nil)
-            }
-            asked.exchange.answer { [self] in made(response, hold) }
-        } catch {
-            asked.exchange.answer(trouble(error, asked.head))
+    private func prove(_ response: PlannedResponse, _ asked: Asked) throws(StoreError) {
+        let hold = try proven(response)
+        if let plan = response.plan {
+            // Where nothing of it is sent, nothing of it is read.
+            asked.responder.answers.remember(plan, isProven: response.source != nil)
         }
+        asked.exchange.answer { [self] in made(response, hold) }
     }
 }

@@ -2,6 +2,7 @@ import CASStore
 import ClientSystems
 import HotPush
 import ServeFromCAS
+import Storage
 import Synchronization
 import WebServer
 
@@ -16,8 +17,10 @@ final class OriginHandler: RequestHandler {
     let reading = StoreQueue()
     /// Puts together what clients fetch, and reads all that it consists of: it may take seconds.
     let plans = PlanQueue()
-    /// Compares what has come from a bucket with its names.
-    let proving = StoreQueue()
+    /// Fetches what releases list from a bucket.
+    let fetching = PlanQueue(.fetching(threads: 16))
+    /// Fetches what somebody asks for, and nobody knows to be there.
+    let asking = PlanQueue(.fetching(threads: 2))
     /// Looks at pointers that nobody has asked for before: that waits for the bucket.
     let watching = StoreQueue()
     /// What has been said already.
@@ -80,7 +83,7 @@ final class OriginHandler: RequestHandler {
         return waiting(asked)
     }
 
-    func made(_ response: PlannedResponse, _ hold: MirrorHold?) -> Answer {
+    func made(_ response: PlannedResponse, _ hold: CacheHold?) -> Answer {
         switch response.body {
         case .none: return .response(Response(head: response.head))
         case .bytes(let bytes):
@@ -136,5 +139,14 @@ final class OriginHandler: RequestHandler {
             return told.insert(error.message).inserted
         }
         if isNews { notice(error.message) }
+    }
+}
+
+extension PlanQueue.Limits {
+    /// As much as there are connections that can wait for it: what comes is bounded elsewhere.
+    fileprivate static func fetching(threads: Int) -> PlanQueue.Limits {
+        var limits = PlanQueue.Limits()
+        (limits.threads, limits.perClient, limits.all) = (threads, 4096, 4096)
+        return limits
     }
 }

@@ -6,17 +6,19 @@ import Storage
 import StorageTestSupport
 import Synchronization
 
-/// What the contract of storages is held against: the model, a directory, and the real server that the environment names.
+/// What the contract of storages is held against: the model, a directory, a cache, and the real server that the
+/// environment names.
 ///
 /// What the model does and the server does not is a mistake of the model.
 enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertible {
     case model
     case directory
+    case cached
     case real
 
     /// All that there are.
     static let all: [ContractSubject] =
-        [.model, .directory] + (RealStore.given == nil ? [] : [.real])
+        [.model, .directory, .cached] + (RealStore.given == nil ? [] : [.real])
     /// Those whose keys need not be paths.
     static let buckets = all.filter { $0 != .directory }
 
@@ -27,6 +29,7 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
         switch self {
         case .model: return ModelStorage(ModelStore())
         case .directory: return try DirectorySubject()
+        case .cached: return try TemporaryDirectory().cache(of: ModelStorage(ModelStore()))
         case .real: return try require(RealStore.given).bucket(options)
         }
     }
@@ -35,7 +38,7 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
     func neighbours() throws -> (any ObjectStorage, any ObjectStorage) {
         switch self {
         case .model: return (ModelStorage(ModelStore()), ModelStorage(ModelStore()))
-        case .directory: return (try DirectorySubject(), try DirectorySubject())
+        case .directory, .cached: return (try bucket(), try bucket())
         case .real:
             let store = try require(RealStore.given)
             let prefix = "n-\(try randomToken())"

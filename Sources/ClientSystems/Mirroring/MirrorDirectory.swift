@@ -8,7 +8,7 @@ import StrictJSON
 /// CACHE/
 ///   .mirror/cache.json    {"castreeMirror":1,"of":"s3://BUCKET/PREFIX at ENDPOINT"}
 ///   .mirror/lock          held by the one process that uses it (flock(2))
-///   .mirror/tags.json     the tags and digests of the files that change
+///   .mirror/tags          the digests and tags of the files that change
 ///   .mirror/put-…         what is coming; removed at each start
 ///   log/0000000001.json   empty: whoever would publish here is told that the origin is in a bucket
 ///   origin.json channels/ for/ manifests/ facts/ objects/ …   as in any origin, without epochs
@@ -18,12 +18,8 @@ final class MirrorDirectory: Sendable {
     private static let description = "cache.json"
     private static let formatVersion: Int64 = 1
 
-    /// As it was named.
-    let path: String
     /// The copies.
     let copies: DirectoryStorage
-    /// What the cache knows of itself.
-    let work: Descriptor
     private let lock: Descriptor
     let fileSystem: any FileSystem
 
@@ -55,12 +51,12 @@ final class MirrorDirectory: Sendable {
             )
         }
         try Self.identify(work.raw, root, path, base, fileSystem)
-        for name in try fileSystem.names(in: work.raw) where name.hasPrefix("put-") {
+        // Older castrees had the tags in a JSON document.
+        for name in try fileSystem.names(in: work.raw)
+        where name.hasPrefix("put-") || name == "tags.json" {
             try fileSystem.removeIfPresent(work.raw, name)
         }
-        self.path = path
         self.copies = copies
-        self.work = work
         self.lock = lock
         self.fileSystem = fileSystem
     }
@@ -73,8 +69,8 @@ final class MirrorDirectory: Sendable {
     }
 
     /// The files of the mirror, as earlier processes have left them; some of them may come twice.
-    func files() throws(StoreError) -> [ListedFile] {
-        var files: [ListedFile] = []
+    func files() throws(StoreError) -> [Storage.ListedFile] {
+        var files: [Storage.ListedFile] = []
         for name in try Self.others(copies.directory, fileSystem) {
             // Nothing is read through a link.
             if try fileSystem.status(copies.directory, name)?.kind != .regular {
@@ -95,12 +91,11 @@ final class MirrorDirectory: Sendable {
         }
         guard let known else {
             guard try others(root, fileSystem).isEmpty else { throw foreign(path) }
-            let text = JSONWriter.document { writer in
-                writer.member("castreeMirror", formatVersion)
-                writer.member("of", base)
-            }
+            let text = JSONValue.members([
+                "castreeMirror": .integer(formatVersion), "of": .string(base),
+            ])
             return try fileSystem.replaceFile(
-                work, description, with: text + [10], token: "new", durably: false)
+                work, description, with: text.fileBytes, token: "new", durably: false)
         }
         // What is no JSON says nothing; the message is the same.
         let document = try? JSONValue.parse(known)

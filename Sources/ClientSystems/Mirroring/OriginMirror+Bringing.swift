@@ -1,50 +1,47 @@
 package import CASStore
 package import HotPush
-import Storage
+package import Storage
 import Synchronization
 
 // The files that never change: they come when they are asked for.
 extension OriginMirror {
-    /// A file that an answer consists of.
-    package typealias Piece = AnswerBody.File
-
     // MARK: What is here
 
     /// Keeps what a body is read from, if all is here.
     ///
     /// Those who send the same archive share one hold: it names up to 65,535 files. The newest ones stay until something
     /// is fetched, so what is sent over and over is not looked through each time.
-    package func hold(_ body: AnswerBody) -> MirrorHold? {
-        guard case .archive = body.source else { return cache.pin(allOf: body.files.map(\.name)) }
-        if let shared = state.withLock({ $0.holds[body.tag]?.hold }) { return shared }
-        let names = body.files.map(\.name)
-        guard let hold = cache.pin(allOf: names) else { return nil }
-        state.withLock { state in
-            if state.holds.values.reduce(names.count, { $0 + $1.idleCount }) > Self.idleMax {
-                state.forgetIdle()
-            }
-            state.holds[body.tag] = SharedHold(hold: hold, idle: hold, fileCount: names.count)
+    package func hold(_ body: AnswerBody) -> CacheHold? {
+        guard case .archive = body.source else {
+            return cache.pin(allOf: body.files.map(\.name.path))
         }
+        if let shared = state.withLock({ $0.archives[body.tag] }) { return shared }
+        guard let hold = cache.pin(allOf: body.files.map(\.name.path)) else { return nil }
+        let count = state.withLock {
+            $0.archives.values.reduce(hold.names.count) { $0 + $1.names.count }
+        }
+        if count > Self.heldCountMax { forgetArchives() }
+        state.withLock { $0.archives[body.tag] = hold }
         return hold
     }
 
-    private static var idleMax: Int { 65_536 }
+    private static var heldCountMax: Int { 65_536 }
 
-    /// A hold, as long as somebody has it.
-    struct SharedHold: Sendable {
-        weak var hold: MirrorHold?
-        /// The same, as long as its files need not go.
-        var idle: MirrorHold?
-        let fileCount: Int
-
-        var idleCount: Int { idle == nil ? 0 : fileCount }
+    /// Lets those files go that nobody sends.
+    private func forgetArchives() {
+        let archives = state.withLock { state in
+            defer { state.archives = [:] }
+            return state.archives
+        }
+        // Their files are let go when no lock is held.
+        withExtendedLifetime(archives) {}
     }
 
     /// Removes a file that is not what its name says: it comes anew when it is asked for.
     package func drop(_ name: OriginKey) throws(StoreError) {
-        try cache.drop(name)
+        try cache.drop(name.path)
         // Whoever asks for an archive from now on has to be told that this file lacks.
-        state.withLock { $0.holds = [:] }
+        forgetArchives()
     }
 
     /// What a device's request needs that is not here.
@@ -58,150 +55,116 @@ extension OriginMirror {
     /// What the request for a file of the origin needs that is not here; `nil` if it can be answered.
     package func lack(_ file: ServedFile) -> Lack? {
         if let channel = file.channel { return isUnwatched(channel) ? .pointer(channel) : nil }
-        guard let placed = PlacedFile(file), !cache.has(placed.name) else { return nil }
-        return cache.isAbsent(placed.key.path) ? nil : .file(placed)
+        guard let placed = PlacedFile(file), !cache.has(placed.name.path) else { return nil }
+        return negatives.isMissing(placed.key.path) ? nil : .file(placed)
     }
 
     // MARK: Bringing
 
+    /// Has come what a device's request needs; what is not in the bucket, and what cannot be looked at, is known afterwards.
+    package func bring(_ lack: Lack) throws(StoreError) {
+        switch lack {
+        case .pointer(let channel): watch(channel)
+        case .file(let file): try bring(file)
+        }
+    }
+
     /// Fetches what lacks of the pieces of an answer, and keeps them.
     ///
-    /// - Parameter then: called once, on whatever thread.
-    package func bring(
-        _ pieces: [Piece], then: @escaping @Sendable (Result<MirrorHold, StoreError>) -> Void
-    ) {
-        let hold = cache.pin(pieces.map(\.name))
-        do throws(StoreError) {
-            let files = try placed(pieces.filter { !cache.has($0.name) })
-            fetch(files, areKnown: true) { then($0.map(Result.failure) ?? .success(hold)) }
-        } catch {
-            then(.failure(error))
-        }
-    }
-
-    /// Fetches a file that a device asks for by its path.
-    ///
-    /// - Parameter then: called once, on whatever thread; no failure if it is not in the bucket.
-    package func bring(
-        _ file: PlacedFile, then: @escaping @Sendable (StoreError?) -> Void
-    ) {
-        // Where the documents of a release are damaged, a device may know its files from elsewhere.
-        let listed = try? find([file.name])[file.name]
-        fetch([listed ?? file], areKnown: listed != nil) { [cache] failure in
-            // What a release lists is there: a refusal may pass.
-            guard let failure,
-                failure.code == .missingFromBucket
-                    || listed == nil && failure.code == .accessDenied
-            else { return then(failure) }
-            cache.noteAbsence(file.key.path)
-            then(nil)
-        }
-    }
-
-    /// Fetches what lacks of the pieces of an answer, keeps them, and returns when all are here.
-    package func bringNow(_ pieces: [Piece]) throws(StoreError) -> MirrorHold {
-        let hold = cache.pin(pieces.map(\.name))
-        try Self.waiting { then in
-            bring(pieces) { result in
-                if case .failure(let error) = result { then(error) } else { then(nil) }
-            }
-        }
-        return hold
-    }
-
-    /// Fetches a file that a device asks for by its path, and returns when it is here, or is known not to be there.
-    package func bringNow(_ file: PlacedFile) throws(StoreError) {
-        try Self.waiting { bring(file, then: $0) }
-    }
-
-    /// Fetches the documents that lack.
-    func bringNow(_ files: [PlacedFile]) throws(StoreError) {
-        var lacking: [PlacedFile] = []
-        for file in files where try !cache.proves(file.name) { lacking.append(file) }
-        for file in lacking {
-            if let failure = laggards.failure(of: file.key.path) { throw failure }
-        }
-        try Self.waiting { fetch(lacking, areKnown: true, then: $0) }
-    }
-
-    private func fetch(
-        _ files: [PlacedFile], areKnown: Bool, then: @escaping @Sendable (StoreError?) -> Void
-    ) {
-        // What comes may need the room of what nobody sends.
-        if !files.isEmpty { state.withLock { $0.forgetIdle() } }
-        cache.fetch(files, areKnown: areKnown, then: then)
-    }
-
-    private static func waiting(
-        _ begin: (@escaping @Sendable (StoreError?) -> Void) -> Void
-    ) throws(StoreError) {
-        let outcome = Mutex<StoreError?>(nil)
-        let bell = ThreadBell()
-        begin { failure in
-            outcome.withLock { $0 = failure }
-            bell.ring()
-        }
-        bell.wait()
-        if let failure = outcome.withLock({ $0 }) { throw failure }
-    }
-
-    // MARK: Where files stand
-
-    /// Where pieces stand in the bucket.
-    /// - Throws: `.missingFromBucket` if no release lists one of them any more.
-    private func placed(_ pieces: [Piece]) throws(StoreError) -> [PlacedFile] {
-        let sizes = Dictionary(pieces.map { ($0.name, $0.byteCount) }) { first, _ in first }
-        let found = try find(Set(sizes.keys), isThorough: true)
-        return try sizes.map { (name, byteCount) throws(StoreError) in
+    /// - Throws: `.missingFromBucket`, also if no release lists one of them any more; what fetching throws.
+    package func bring(_ pieces: [AnswerBody.File]) throws(StoreError) -> CacheHold {
+        let hold = cache.pin(pieces.map(\.name.path))
+        let lacking = pieces.filter { !cache.has($0.name.path) }
+        let sizes = Dictionary(lacking.map { ($0.name, $0.byteCount) }) { first, _ in first }
+        let found = try find(Set(sizes.keys))
+        let files = try sizes.map { (name, byteCount) throws(StoreError) in
             guard let file = found[name], file.byteCount ?? byteCount == byteCount else {
                 throw StoreError(
                     .missingFromBucket,
-                    "\(name.path) belongs to a release that \(bucket.place) offers no more",
+                    "\(name.path) belongs to a release that \(cache.place) offers no more",
                     object: name.address)
             }
             return file
         }
+        try fetch(files, .listed)
+        return hold
     }
 
+    /// Fetches a file that a device asks for by its path; nothing happens if it is not in the bucket.
+    package func bring(_ file: PlacedFile) throws(StoreError) {
+        let listed = listed(file)
+        do throws(StoreError) {
+            try fetch([listed ?? file], listed == nil ? .asked : .listed)
+        } catch {
+            // What a release lists is there: a refusal may pass.
+            guard
+                error.code == .missingFromBucket || listed == nil && error.code == .accessDenied
+            else { throw error }
+            negatives.noteMissing(file.key.path)
+        }
+    }
+
+    /// A file where a release on offer has it; `nil` if none is known to list it.
+    package func listed(_ file: PlacedFile) -> PlacedFile? {
+        // Where the documents of a release are damaged, a device may know its files from elsewhere.
+        (try? find([file.name]))?[file.name]
+    }
+
+    /// Fetches the documents that lack.
+    func bringDocuments(_ files: [PlacedFile]) throws(StoreError) {
+        for file in files {
+            guard let named = NamedFile(file), try !cache.proves(named) else { continue }
+            if let failure = negatives.failure(of: named.key) { throw failure }
+        }
+        try fetch(files.filter { !cache.has($0.name.path) }, .needed)
+    }
+
+    private func fetch(_ files: [PlacedFile], _ demand: FetchDemand) throws(StoreError) {
+        if files.isEmpty { return }
+        // What comes may need the room of what nobody sends.
+        forgetArchives()
+        try cache.fetch(files.compactMap(NamedFile.init), demand)
+    }
+
+    // MARK: Where files stand
+
     /// Where files stand, of what the pointers list.
-    /// - Parameter isThorough: whether the documents of releases are read that the table has no room for.
-    private func find(
-        _ names: Set<OriginKey>, isThorough: Bool = false
-    ) throws(StoreError) -> [OriginKey: PlacedFile] {
+    private func find(_ names: Set<OriginKey>) throws(StoreError) -> [OriginKey: PlacedFile] {
         var listed = state.withLock { $0.listed }
-        var found: [OriginKey: PlacedFile] = [:]
-        func look(in files: ListedFiles) -> Bool {
-            for name in names where found[name] == nil { found[name] = files.file(name) }
-            return found.count == names.count
+        func found() -> [OriginKey: PlacedFile] {
+            Dictionary(
+                uniqueKeysWithValues: names.compactMap { name in
+                    listed.file(name).map { (name, $0) }
+                })
         }
-        if look(in: listed) { return found }
+        if case let all = found(), all.count == names.count { return all }
         let known = listed.releases
-        let beyond = listed.read(in: cache, upTo: options.tableCountMax)
-        state.withLock { state in if state.listed.releases == known { state.listed = listed } }
-        if look(in: listed) { return found }
-        var failure = listed.failure
-        for release in isThorough ? beyond : [] {
-            var own = ListedFiles([release])
-            _ = own.read(in: cache)
-            if look(in: own) { return found }
-            failure = failure ?? own.failure
+        listed.read(in: cache)
+        state.withLock { [listed] state in
+            if state.listed.releases == known { state.listed = listed }
         }
-        if let failure { throw failure }
-        return found
+        let all = found()
+        if all.count < names.count, let failure = listed.failure { throw failure }
+        return all
     }
 
     /// Takes stock after a look: what the pointers list, and what must stay for it.
     func settleNeeds() {
         let needed = state.withLock { state in
             let before = state.listed.releases
-            state.listed.offer(state.pointers.sorted { $0.key < $1.key }.map(\.value))
-            if state.listed.releases != before { cache.forgetAbsences() }
-            return Set(state.needs.values.flatMap(\.files).map(\.name))
+            let seen = state.seen.sorted { $0.key < $1.key }.map(\.value)
+            state.listed.offer(seen.compactMap(\.pointer))
+            if state.listed.releases != before { negatives.forgetMissing() }
+            return Set(seen.flatMap(\.needs).map(\.name.path))
         }
         let hold = cache.pin(Array(needed))
-        state.withLock { $0.needed = [hold] }
-        do throws(StoreError) { try cache.trim(to: cache.limit) } catch {
-            reach.tell(error.message, of: "the room of the cache")
+        let before = state.withLock { state in
+            defer { state.needed = [hold] }
+            return state.needed
+        }
+        withExtendedLifetime(before) {}
+        do throws(StoreError) { try cache.trim() } catch {
+            negatives.tell(error.message, of: "the room of the cache")
         }
     }
 }

@@ -1,5 +1,6 @@
 package import CASStore
 package import HotPush
+import Storage
 import Synchronization
 
 // A channel: its pointer, its histories, and what answers about them depend on.
@@ -12,125 +13,109 @@ extension OriginMirror {
     func lookAtChannel(
         _ channel: ChannelName, _ systems: [ClientSystem]
     ) throws(StoreError) {
-        let part = OriginLayout.pointer(channel)
+        let part = "channel \(channel)"
         do throws(StoreError) {
-            let change = try change(of: channel, systems)
-            if change.isGone {
-                try forget(part)
-                state.withLock { state in
-                    state.pointers[channel] = nil
-                    state.needs[channel] = nil
-                }
+            let file = ChangingFile.pointer(of: channel, now: now())
+            let pointer = try judged(file, find(file))
+            if case .gone = pointer.news {
+                try put(pointer)
+                state.withLock { $0.seen[channel] = SeenChannel(isSeen: true) }
             } else {
-                try complete(channel, change, systems)
+                var changes: [FileChange] = []
+                for system in systems {
+                    let file = ChangingFile.history(of: channel, system)
+                    changes.append(try judged(file, findPart(file)))
+                }
+                try complete(channel, systems, changes + [pointer])
             }
-            state.withLock { state in
-                state.unseen[channel] = nil
-                state.seen.insert(channel)
-            }
-            reach.tell(change.complaint, of: part)
+            negatives.tell(nil, of: part)
         } catch {
             noteUnseen(channel, because: error)
-            guard !reach.isLost(error), error.code != .interrupted else { throw error }
-            reach.tell(error, of: part) { "channel \(channel) stays as it was here: \($0)" }
+            guard !negatives.isLost(error), error.code != .interrupted else { throw error }
+            negatives.tell("\(part) stays as it was here: \(error.message)", of: part, error)
         }
     }
 
     private func complete(
-        _ channel: ChannelName, _ change: MirrorChange, _ systems: [ClientSystem]
+        _ channel: ChannelName, _ systems: [ClientSystem], _ changes: [FileChange]
     ) throws(StoreError) {
-        let known = state.withLock { $0.needs[channel] }
-        let needs =
-            if let known, known.systems == systems, !change.isNews { known } else {
-                ChannelNeeds(
-                    systems: systems, files: try self.needs(of: channel, systems, after: change))
-            }
+        let before = state.withLock { $0.seen[channel] }
+        let changes = changes.filter { if case .same = $0.news { false } else { true } }
+        var seen = before ?? SeenChannel()
+        if !changes.isEmpty || seen.systems != systems {
+            seen = try known(of: channel, systems, changes)
+        }
+        seen.isSeen = true
         // What the channel needed until now is needed until the pointer is here.
-        let hold = cache.pin(needs.files.map(\.name))
+        let hold = cache.pin(seen.needs.map(\.name.path))
         state.withLock { $0.needed.append(hold) }
-        try bringNow(needs.files)
-        if let pointer = change.pointer?.value {
-            try bringTrust(of: pointer)
+        try bringDocuments(seen.needs)
+        if let pointer = seen.pointer, pointer != before?.pointer {
+            // Who verifies it reads the versions of the trust.
+            try lookAtTrust(upTo: pointer.trustVersion, isMissingOnly: true)
             // Whoever sees the pointer may ask for what it lists at once.
             state.withLock { $0.listed.offer(also: pointer) }
-            cache.forgetAbsences()
+            negatives.forgetMissing()
         }
-        for (path, history) in change.histories.sorted(by: { $0.key < $1.key }) {
-            if let history {
-                try cache.keep(path, history.bytes, history.tag)
-            } else {
-                try forget(path)
+        for change in changes { try put(change) }
+        state.withLock { [seen] in $0.seen[channel] = seen }
+    }
+
+    /// What is known of a channel by files that are here, or about to be: its pointer, and what answers depend on, which are
+    /// manifests, facts, places and documents of what it offers.
+    func known(
+        of channel: ChannelName, _ systems: [ClientSystem], _ changes: [FileChange] = []
+    ) throws(StoreError) -> SeenChannel {
+        func bytes(_ file: ChangingFile) throws(StoreError) -> [UInt8]? {
+            switch changes.first(where: { $0.file.path == file.path })?.news {
+            case .changed(let bytes, _): bytes
+            case .gone: nil
+            case .same, nil: try cache.kept(file)
             }
         }
-        if let pointer = change.pointer {
-            try cache.keep(OriginLayout.pointer(channel), pointer.bytes, pointer.tag)
+        // What cannot be understood offers and tells nothing; whoever answers from it says so.
+        let pointer = try bytes(.pointer(of: channel, now: 0)).flatMap {
+            try? ChannelPointer(parsing: $0, of: channel)
         }
-        state.withLock { state in
-            state.needs[channel] = needs
-            if let pointer = change.pointer?.value { state.pointers[channel] = pointer }
+        var needs: [OriginKey: PlacedFile] = [:]
+        for release in systems.isEmpty ? [] : pointer?.liveReleases ?? []
+        where release.facts != nil {
+            for file in release.documents + release.factsDocuments { needs[file.name] = file }
         }
+        for system in systems {
+            let history = try bytes(.history(of: channel, system)).flatMap {
+                // As above.
+                try? ClientHistory(parsing: $0, of: channel, system)
+            }
+            guard let pointer, let history else { continue }
+            for live in ClientChannel(pointer, history).live {
+                for document in live.offer.documents {
+                    let key = OriginKey(
+                        .document(of: system.told), document.address, in: document.epoch)
+                    needs[key.name] = PlacedFile(key, byteCount: document.byteCount)
+                }
+            }
+        }
+        return SeenChannel(pointer: pointer, systems: systems, needs: Array(needs.values))
     }
 
     // MARK: What is not known
 
     /// Why nobody knows what a channel offers; `nil` if that is here, or there is no such channel.
     package func whyUnseen(_ channel: ChannelName) -> StoreError? {
-        state.withLock { $0.unseen[channel] }
+        state.withLock { $0.seen[channel]?.trouble }
     }
 
     /// Notes that a channel could not be looked at, unless something of it is known.
     func noteUnseen(_ channel: ChannelName, because error: StoreError) {
         state.withLock { state in
-            guard state.pointers[channel] == nil, !state.seen.contains(channel) else { return }
-            state.unseen[channel] = StoreError(
-                .unseenChannel,
-                "what channel \(channel) offers is not known yet: \(error.message)")
+            let known = state.seen[channel]
+            guard known?.pointer == nil, known?.isSeen != true else { return }
+            let trouble = "what channel \(channel) offers is not known yet: \(error.message)"
+            state.seen[channel, default: SeenChannel()].trouble = StoreError(
+                .unseenChannel, trouble)
         }
     }
-
-    /// Notes of all channels that could not be looked at.
-    func noteUnseen(because error: StoreError) {
-        // Where they cannot be read, no client is answered at all.
-        guard let configurations = try? mirroredConfigurations() else { return }
-        for channel in Self.channels(of: configurations).keys {
-            noteUnseen(channel, because: error)
-        }
-    }
-
-    // MARK: Trust
-
-    /// The versions of the trust up to that of a pointer: who verifies it reads them.
-    private func bringTrust(of pointer: ChannelPointer) throws(StoreError) {
-        try lookAtTrust(upTo: pointer.trustVersion) { path in
-            cache.digest(of: path) == nil
-        }
-    }
-
-    /// Looks at all versions of the trust that pointers name: a wrong one may have been mended.
-    func lookAtTrust() throws(StoreError) {
-        let newest = state.withLock { $0.pointers.values.compactMap(\.trustVersion).max() }
-        try lookAtTrust(upTo: newest) { _ in true }
-    }
-
-    /// Before keys are changed the first time there is no file.
-    private func lookAtTrust(
-        upTo version: Int64?, where isWanted: (String) -> Bool
-    ) throws(StoreError) {
-        guard let version, version > TrustFile.firstVersion else { return }
-        for version in TrustFile.firstVersion + 1...min(version, Self.trustMax) {
-            let path = OriginLayout.trust(version)
-            guard isWanted(path) else { continue }
-            switch try findPart(path, limit: TrustFile.byteCountMax) {
-            case .changed(let bytes, let tag): try cache.keep(path, bytes, tag)
-            // What is here proves itself.
-            case .same, .gone: break
-            }
-            // Each is held against the one before.
-            if cache.digest(of: path) == nil { return }
-        }
-    }
-
-    private static var trustMax: Int64 { 1_000 }
 
     // MARK: What nobody asks for
 
@@ -138,30 +123,23 @@ extension OriginMirror {
     ///
     /// Pointers stay as long as the origin lists their channels: castree's own devices may ask for them.
     func forgetOthers(than channels: [ChannelName: [ClientSystem]]) throws(StoreError) {
-        var wanted: Set<String> = []
-        for (channel, systems) in channels {
-            for system in systems {
-                wanted.insert(OriginLayout.clientHistory(of: channel, system.rawValue))
-            }
-        }
-        for system in ClientSystem.allCases {
-            wanted.insert(OriginLayout.clientConfiguration(of: system.rawValue))
-        }
         let listed = state.withLock { state in
-            state.needs = state.needs.filter { channels[$0.key] != nil }
-            state.unseen = state.unseen.filter { channels[$0.key] != nil }
             let listed = state.channels
-            state.pointers = state.pointers.filter {
-                channels[$0.key] != nil || listed.contains($0.key)
+            for channel in state.seen.keys where channels[channel] == nil {
+                let pointer = listed.contains(channel) ? state.seen[channel]?.pointer : nil
+                state.seen[channel] = pointer.map { SeenChannel(pointer: $0) }
             }
             return listed
         }
-        for path in cache.documents {
-            if let channel = OriginLayout.channel(ofPointer: path) {
-                if channels[channel] == nil, !listed.contains(channel) { try forget(path) }
-            } else if path.hasPrefix("\(OriginLayout.clients)/"), !wanted.contains(path) {
-                try forget(path)
-            }
+        var wanted = listed.union(channels.keys).map { OriginLayout.pointer($0) }
+        wanted += ClientSystem.allCases.map { OriginLayout.clientConfiguration(of: $0.rawValue) }
+        for (channel, systems) in channels {
+            wanted += systems.map { OriginLayout.clientHistory(of: channel, $0.rawValue) }
         }
+        let files = Set(cache.documents).subtracting(wanted).filter {
+            OriginLayout.channel(ofPointer: $0) != nil
+                || $0.hasPrefix("\(OriginLayout.clients)/")
+        }
+        for path in files { try put((ChangingFile(path: path, limit: 0) { _ in 0 }, .gone)) }
     }
 }

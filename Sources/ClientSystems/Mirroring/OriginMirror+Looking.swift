@@ -1,6 +1,5 @@
 import CASStore
 package import HotPush
-import Platform
 import Storage
 import Synchronization
 
@@ -11,31 +10,34 @@ extension OriginMirror {
         turn.enter()
         defer { turn.leave(limit: 1) }
         do throws(StoreError) {
-            try lookAtAll()
+            try lookAtMarker()
+            try take(.channelList)
+            let names = try cache.kept(ChangingFile.channelList).flatMap {
+                // One that an earlier process has left may be torn: then nobody may ask.
+                try? ChannelList.names(parsing: $0)
+            }
+            state.withLock { $0.channels = Set(names ?? []) }
+            for system in ClientSystem.allCases.sorted() { try take(.configuration(of: system)) }
+            var channels = try toldChannels()
+            for channel in state.withLock({ $0.others }) where channels[channel] == nil {
+                channels[channel] = []
+            }
+            try forgetOthers(than: channels)
+            let all = channels.sorted { $0.key < $1.key }
+            defer { settle() }
+            try cache.inParallel(all.count) { (index) throws(StoreError) in
+                try self.lookAtChannel(all[index].key, all[index].value)
+            }
+            // A wrong version of the trust may have been mended.
+            try lookAtTrust(
+                upTo: state.withLock { $0.seen.values.compactMap(\.pointer?.trustVersion).max() })
         } catch {
-            noteUnseen(because: error)
+            // Where configurations cannot be read, no client is answered at all.
+            for channel in (try? toldChannels())?.keys.sorted() ?? [] {
+                noteUnseen(channel, because: error)
+            }
             throw error
         }
-    }
-
-    private func lookAtAll() throws(StoreError) {
-        try lookAtMarker()
-        try lookAtChannelList()
-        for system in ClientSystem.allCases.sorted() { try lookAtConfiguration(of: system) }
-        var channels = Self.channels(of: try mirroredConfigurations())
-        for channel in state.withLock({ $0.others }) where channels[channel] == nil {
-            channels[channel] = []
-        }
-        try forgetOthers(than: channels)
-        let all = channels.sorted { $0.key < $1.key }
-        defer {
-            settleNeeds()
-            noteTags()
-        }
-        try bucket.inParallel(all.count) { (index) throws(StoreError) in
-            try self.lookAtChannel(all[index].key, all[index].value)
-        }
-        try lookAtTrust()
     }
 
     /// Begins to look at the pointer of a channel that one of castree's own devices asks for.
@@ -47,38 +49,51 @@ extension OriginMirror {
         turn.enter()
         defer { turn.leave(limit: 1) }
         do throws(StoreError) {
-            if let refusal = reach.refusal {
+            if let refusal = negatives.refusal {
                 noteUnseen(channel, because: refusal)
-                return state.withLock { _ = $0.others.remove(channel) }
+                throw refusal
             }
             // Whose first look has failed may be one that other systems' clients get.
-            let systems = Self.channels(of: try mirroredConfigurations())[channel] ?? []
-            try lookAtChannel(channel, systems)
+            try lookAtChannel(channel, toldChannels()[channel] ?? [])
         } catch {
-            reach.note(error)
+            negatives.note(error)
             state.withLock { _ = $0.others.remove(channel) }
         }
-        settleNeeds()
-        noteTags()
+        settle()
     }
 
     private static var otherMax: Int { 256 }
 
+    /// Whether the origin lists a channel whose pointer is not here.
+    func isUnwatched(_ channel: ChannelName) -> Bool {
+        state.withLock { state in
+            state.channels.contains(channel) && state.seen[channel]?.pointer == nil
+                && !state.others.contains(channel) && state.others.count < Self.otherMax
+        }
+    }
+
+    private func settle() {
+        settleNeeds()
+        do throws(StoreError) { try cache.noteTags() } catch {
+            negatives.tell(error.message, of: "the tags")
+        }
+    }
+
     // MARK: One file
 
     /// What the bucket says of a file that changes.
-    func find(_ path: String, limit: Int) throws(StoreError) -> DocumentNews {
-        if let failure = laggards.failure(of: path) { throw failure }
+    func find(_ file: ChangingFile) throws(StoreError) -> DocumentNews {
+        if let failure = negatives.failure(of: file.path) { throw failure }
         let began = SystemClock.milliseconds
         do throws(StoreError) {
-            let news = try cache.news(of: path, limit: limit)
-            reach.noteAnswer()
+            let news = try cache.news(of: file.path, limit: file.limit)
+            negatives.noteAnswer()
             return news
         } catch {
-            laggards.note(path, error, since: began)
+            negatives.noteLate(file.path, error, since: began)
             // Who may not list is refused what is not there.
-            guard error.code == .accessDenied, cache.digest(of: path) == nil,
-                path != OriginLayout.marker
+            guard error.code == .accessDenied, cache.digest(of: file.path) == nil,
+                file.path != OriginLayout.marker
             else { throw error }
             return .same
         }
@@ -86,145 +101,131 @@ extension OriginMirror {
 
     /// What the bucket says of a file that concerns a part of the origin: one that is too large, that may not be read
     /// any more, or that alone is not answered must not keep the mirror from the other parts.
-    func findPart(_ path: String, limit: Int) throws(StoreError) -> DocumentNews {
-        let part = "reading \(path)"
-        // What has no marker is no origin: there is nothing that could stay.
-        let mayStay = path != OriginLayout.marker || cache.digest(of: path) != nil
+    func findPart(_ file: ChangingFile) throws(StoreError) -> DocumentNews {
+        let part = "reading \(file.path)"
         do throws(StoreError) {
-            let finding = try find(path, limit: limit)
-            reach.tell(nil, of: part)
-            return finding
+            let news = try find(file)
+            negatives.tell(nil, of: part)
+            return news
         } catch {
-            guard mayStay, path != OriginLayout.marker || !areAllRefused(error),
-                [.tooLarge, .accessDenied].contains(error.code)
-                    || MirrorReach.isLoss(error) && !reach.isLost(error)
+            // What has no marker is no origin: there is nothing that could stay.
+            guard file.path != OriginLayout.marker || cache.digest(of: file.path) != nil,
+                error.code == .tooLarge || error.mayMeanLoss && !negatives.isLost(error)
             else { throw error }
-            reach.tell(error, of: part) { "\($0); what it said before counts" }
+            negatives.tell("\(error.message); what it said before counts", of: part, error)
             return .same
         }
     }
 
-    /// Whether the bucket refuses the other file that every origin has, too: then keys or rights are gone, which is said once.
-    private func areAllRefused(_ error: StoreError) -> Bool {
-        guard error.code == .accessDenied else { return false }
+    /// What is to be taken of what the bucket says of a file; says what is wrong with what is not.
+    func judged(
+        _ file: ChangingFile, _ news: DocumentNews
+    ) throws(StoreError) -> FileChange {
+        var (taken, complaint) = (news, String?.none)
+        if case .changed(let bytes, _) = news {
+            // One that is here and cannot be understood is nothing to hold on to.
+            let before = try cache.kept(file).flatMap { try? file.order($0) }
+            let order: Int64?
+            do throws(StoreError) { order = try file.order(bytes) } catch {
+                // It says why to those who ask, unless there is something better to answer from.
+                complaint = error.message + (before == nil ? "" : "; what it said before counts")
+                order = nil
+            }
+            if let before, let order, order < before { complaint = try objection(toOlder: file) }
+            if before != nil, complaint != nil { taken = .same }
+        }
+        negatives.tell(complaint, of: file.path)
+        return (file, taken)
+    }
+
+    /// Takes what the bucket says of a file that concerns a part of the origin.
+    private func take(_ file: ChangingFile) throws(StoreError) {
+        try put(judged(file, findPart(file)))
+    }
+
+    /// Puts here what is taken.
+    func put(_ change: FileChange) throws(StoreError) {
+        switch change.news {
+        case .same: break
+        case .changed(let bytes, let tag): try cache.keep(change.file.path, bytes, tag)
+        case .gone:
+            try cache.forget(change.file.path)
+            state.withLock { $0.proved[change.file.path] = nil }
+        }
+    }
+
+    /// Why a copy in the bucket that names an older entry of the log than the one here does not count; `nil` if it does.
+    ///
+    /// Anybody who may write there may have written either. What is true stands in the log, so the one here counts
+    /// unless the log says something else; one that it has proved is not held against it again.
+    /// - Throws: what says that the bucket cannot be reached.
+    private func objection(toOlder file: ChangingFile) throws(StoreError) -> String? {
+        let (path, digest) = (file.path, cache.digest(of: file.path))
+        let older = "\(path) in \(cache.place) is an older copy than the one here, which counts"
+        let mended = "\(older); the next publish there mends it"
+        if let digest, state.withLock({ $0.proved[path] }) == digest { return mended }
         do throws(StoreError) {
-            _ = try bucket.head(OriginLayout.channelList)
-            return false
+            guard let bytes = try cache.kept(file),
+                try LoggedCopies.prove(bytes, at: path, in: cache)
+            else { return nil }
         } catch {
-            return error.code == .accessDenied
+            if negatives.isLost(error) || error.code == .interrupted { throw error }
+            return "\(older) until the log says which of them is right: \(error.message)"
         }
-    }
-
-    /// Removes a file that the bucket has no more.
-    func forget(_ path: String) throws(StoreError) {
-        try cache.forget(path)
-        state.withLock { $0.proved[path] = nil }
-    }
-
-    private func noteTags() {
-        do throws(StoreError) { try cache.noteTags() } catch {
-            reach.tell(error.message, of: "the tags")
-        }
+        state.withLock { $0.proved[path] = digest }
+        return mended
     }
 
     // MARK: The origin
 
     private func lookAtMarker() throws(StoreError) {
-        switch try findPart(OriginLayout.marker, limit: Int(OriginMarker.byteCountMax)) {
-        case .same:
-            guard cache.digest(of: OriginLayout.marker) != nil else { throw absent }
-        case .gone: throw absent
-        case .changed(let bytes, let tag):
-            try OriginMarker.check(bytes, of: bucket.place)
-            try cache.keep(OriginLayout.marker, bytes, tag)
+        let marker = ChangingFile.marker(of: cache.place)
+        let news = try findPart(marker)
+        if case .changed(let bytes, _) = news { _ = try marker.order(bytes) }
+        try put((marker, news))
+        guard cache.digest(of: marker.path) != nil else {
+            throw StoreError(
+                .noOrigin, "there is no origin in \(cache.place); castree publish makes one")
         }
     }
 
-    private var absent: StoreError {
-        StoreError(.noOrigin, "there is no origin in \(bucket.place); castree publish makes one")
-    }
-
-    private func lookAtChannelList() throws(StoreError) {
-        let path = OriginLayout.channelList
-        switch try findPart(path, limit: Int(ChannelList.byteCountMax)) {
-        case .same:
-            guard state.withLock({ $0.channels.isEmpty }),
-                let bytes = try cache.contents(path, limit: Int(ChannelList.byteCountMax))
-            else { return }
-            try takeChannels(bytes)
-        case .gone: try forget(path)
-        case .changed(let bytes, let tag):
-            do throws(StoreError) {
-                try takeChannels(bytes)
-            } catch {
-                // It only says which pointers devices may ask for.
-                return reach.tell(error.message, of: path)
-            }
-            try cache.keep(path, bytes, tag)
-            reach.tell(nil, of: path)
+    /// The versions of the trust that pointers name; before keys are changed the first time there is no file.
+    /// - Parameter isMissingOnly: whether those that are here stay as they are.
+    func lookAtTrust(upTo version: Int64?, isMissingOnly: Bool = false) throws(StoreError) {
+        guard let version, version > TrustFile.firstVersion else { return }
+        for version in TrustFile.firstVersion + 1...min(version, Self.trustMax) {
+            let file = ChangingFile.trust(version)
+            if isMissingOnly, cache.digest(of: file.path) != nil { continue }
+            let news = try findPart(file)
+            // What is here proves itself.
+            if case .changed = news { try put((file, news)) }
+            // Each is held against the one before.
+            if cache.digest(of: file.path) == nil { return }
         }
     }
 
-    private func takeChannels(_ bytes: [UInt8]) throws(StoreError) {
-        let names = Set(try ChannelList.names(parsing: bytes))
-        state.withLock { $0.channels = names }
-    }
+    private static var trustMax: Int64 { 1_000 }
 
-    /// Whether the origin lists a channel whose pointer is not here.
-    func isUnwatched(_ channel: ChannelName) -> Bool {
-        state.withLock { state in
-            state.channels.contains(channel) && state.pointers[channel] == nil
-                && !state.others.contains(channel) && state.others.count < Self.otherMax
-        }
-    }
-
-    // MARK: Configurations
-
-    private func lookAtConfiguration(of system: ClientSystem) throws(StoreError) {
-        let path = OriginLayout.clientConfiguration(of: system.rawValue)
-        switch try findPart(path, limit: ClientConfiguration.byteCountMax) {
-        case .same: break
-        case .gone: try forget(path)
-        case .changed(let bytes, let tag):
-            let (file, complaint) = try judge(
-                path, bytes, tag, before: try mirroredConfiguration(of: system),
-                kept: "; what it said before counts", isOlder: { $0.log ?? 0 < $1.log ?? 0 }
-            ) { (bytes) throws(StoreError) in
-                try ClientConfiguration(parsing: bytes, of: system)
-            }
-            if let file { try cache.keep(path, file.bytes, file.tag) }
-            reach.tell(complaint, of: path)
-        }
-    }
-
-    /// The configurations that are here and can be read.
-    func mirroredConfigurations() throws(StoreError) -> [ClientConfiguration] {
-        var all: [ClientConfiguration] = []
-        for system in ClientSystem.allCases.sorted() {
-            if let one = try mirroredConfiguration(of: system) { all.append(one) }
-        }
-        return all
-    }
-
-    private func mirroredConfiguration(
-        of system: ClientSystem
-    ) throws(StoreError) -> ClientConfiguration? {
-        let path = OriginLayout.clientConfiguration(of: system.rawValue)
-        let bytes = try cache.contents(path, limit: ClientConfiguration.byteCountMax)
-        // One that cannot be read sets nothing; whoever answers from it says so.
-        return bytes.flatMap { try? ClientConfiguration(parsing: $0, of: system) }
-    }
-
-    /// The channels that clients of other systems get, with those systems.
-    static func channels(
-        of configurations: [ClientConfiguration]
-    ) -> [ChannelName: [ClientSystem]] {
+    /// The channels that clients of other systems get, with those systems, by the configurations that are here.
+    func toldChannels() throws(StoreError) -> [ChannelName: [ClientSystem]] {
         var channels: [ChannelName: [ClientSystem]] = [:]
-        for configuration in configurations where configuration.isEnabled {
+        for system in ClientSystem.allCases.sorted() {
+            // One that cannot be read sets nothing; whoever answers from it says so.
+            let configuration = try cache.kept(.configuration(of: system)).flatMap {
+                try? ClientConfiguration(parsing: $0, of: system)
+            }
+            guard let configuration, configuration.isEnabled else { continue }
             for channel in Set(configuration.deployments.values) {
-                channels[channel, default: []].append(configuration.system)
+                channels[channel, default: []].append(system)
             }
         }
         return channels
+    }
+}
+
+extension CachedStorage {
+    /// The bytes of a file that changes as they are here.
+    func kept(_ file: ChangingFile) throws(StoreError) -> [UInt8]? {
+        try kept(file.path, limit: file.limit)
     }
 }

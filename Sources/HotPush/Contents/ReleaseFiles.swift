@@ -66,7 +66,7 @@ package struct ReleaseFiles {
 
     /// What has the version without its packs: manifest, places, objects.
     /// - Throws: as ``objects()``.
-    func contents() throws(StoreError) -> [PlacedFile] {
+    package func contents() throws(StoreError) -> [PlacedFile] {
         release.documents + (try objects()).map(PlacedFile.init)
     }
 
@@ -88,7 +88,7 @@ package struct ReleaseFiles {
 
     /// The facts, what says where their twins stand, and these; none if there are none.
     /// - Throws: `.damagedOrigin`; what reading throws.
-    func told() throws(StoreError) -> [PlacedFile] {
+    package func told() throws(StoreError) -> [PlacedFile] {
         guard let published = release.facts, let facts = try facts() else { return [] }
         return release.factsDocuments + (try twins(of: facts, published)).map(PlacedFile.init)
     }

@@ -12,6 +12,8 @@ extension StoreError.Code {
     package static let bucketAnswer = Self("bucketAnswer")
     /// The store does not refuse to overwrite: several publishers would not be safe.
     package static let unsuitableStore = Self("unsuitableStore")
+    /// A file that should be in the bucket is not, or has other bytes than its name says.
+    package static let missingFromBucket = Self("missingFromBucket")
     /// No answer came to a commit: it may stand in the log or not.
     package static let outcomeUnknown = Self("outcomeUnknown")
 

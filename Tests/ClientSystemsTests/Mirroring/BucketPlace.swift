@@ -181,33 +181,19 @@ final class BucketPlace: @unchecked Sendable {
     /// A mirror that has looked once, and what it answers.
     func mirror(
         _ bucket: some ObjectStorage, at name: String = "cache", byteCount: Int64 = 1 << 30,
-        tableCountMax: Int? = nil, patience: Int64? = nil,
+        patience: Int64? = nil,
         notices: MirrorNotices = MirrorNotices(),
         on fileSystem: any FileSystem = POSIXFileSystem()
     ) throws -> (mirror: OriginMirror, answers: OriginAnswers) {
-        var options = OriginMirror.Options()
+        var options = CachedStorage.Options()
         options.byteCount = byteCount
-        options.tableCountMax = tableCountMax ?? options.tableCountMax
         options.patience = patience ?? options.patience
         options.notice = { notices.add($0) }
-        options.fileSystem = fileSystem
-        let mirror = try open(bucket, directory.appending(name), options)
+        let mirror = try OriginMirror(
+            bucket, at: directory.appending(name), options, on: fileSystem)
         let reader = OriginReader(
             try mirror.begin(), whyUnseen: { [weak mirror] in mirror?.whyUnseen($0) })
         return (mirror, OriginAnswers(reader, feeds: [ModelFeed.self]))
-    }
-
-    /// The last thread of a mirror that has gone keeps its lock until it has ended.
-    private func open(
-        _ bucket: some ObjectStorage, _ path: String, _ options: OriginMirror.Options
-    ) throws -> OriginMirror {
-        for _ in 0..<10_000 {
-            do throws(StoreError) { return try OriginMirror(bucket, at: path, options) } catch {
-                guard error.code == .busy else { throw error }
-                pause(milliseconds: 1)
-            }
-        }
-        return try OriginMirror(bucket, at: path, options)
     }
 
     /// The archive that the channel offers now.

@@ -25,7 +25,7 @@ import VersionTree
     @Test func `bytes that are not what their name says, or do not come, are never kept`() throws {
         try place.publish("1", ["a": "one"])
         let address = try ServedPlace.address(of: Array("one".utf8))
-        let piece: OriginMirror.Piece = (OriginKey(.object, address), 3)
+        let piece: AnswerBody.File = (OriginKey(.object, address), 3)
         let right = Array("one".utf8)
         let faults: [(String, [UInt8]?)] = [
             ("other bytes", Array("two".utf8)), ("cut", Array("on".utf8)), ("none", []),
@@ -36,7 +36,7 @@ import VersionTree
         for (fault, bytes) in faults {
             place.store.set(OriginLayout.object(address), bytes)
             let error = #expect(throws: StoreError.self, "\(fault)") {
-                try mirror.bringNow([piece])
+                try mirror.bring([piece])
             }
             expect(error?.code, equals: .missingFromBucket, "\(fault)")
             expect(!FileManager.default.fileExists(atPath: file(piece.name).path), "\(fault)")
@@ -46,16 +46,16 @@ import VersionTree
             FileManager.default.contentsOfDirectory(atPath: coming)
                 .allSatisfy { !$0.hasPrefix("put-") })
         place.store.set(OriginLayout.object(address), right)
-        _ = try mirror.bringNow([piece])
+        _ = try mirror.bring([piece])
         try expect(Array(Data(contentsOf: file(piece.name))), equals: right)
         // What no release lists is asked for by its path alone, and remembered as missing.
         let stranger = try ServedPlace.address(of: Array("nobody's".utf8))
         let asked = try needed(ServedFile(OriginLayout.object(stranger)))
         guard case .file(let lacking) = mirror.lack(asked) else { throw StoreError(.mismatch, "") }
-        try mirror.bringNow(lacking)
+        try mirror.bring(lacking)
         expect(mirror.lack(asked) == nil)
         let error = #expect(throws: StoreError.self) {
-            try mirror.bringNow([(OriginKey(.object, stranger), 8)])
+            try mirror.bring([(OriginKey(.object, stranger), 8)])
         }
         expect(error?.code, equals: .missingFromBucket)
     }
@@ -69,7 +69,7 @@ import VersionTree
             let name = OriginKey(.object, try ServedPlace.address(of: bytes))
             place.store.set(name.path(in: 0), bytes)
             var failure: StoreError?
-            do throws(StoreError) { try mirror.bringNow([PlacedFile(name)]) } catch {
+            do throws(StoreError) { try mirror.bringDocuments([PlacedFile(name)]) } catch {
                 failure = error
             }
             expect(failure == nil, equals: isTaken)
@@ -91,64 +91,31 @@ import VersionTree
         let sizes = Dictionary(uniqueKeysWithValues: files.map { ($0.name, $0.byteCount) })
         try Parallel.run(workers: 8, count: 64, chunk: 1) { (work) throws(StoreError) in
             while let chunk = work.nextChunk() {
-                for _ in chunk { _ = try mirror.bringNow(names.map { ($0, sizes[$0] ?? 0) }) }
+                for _ in chunk { _ = try mirror.bring(names.map { ($0, sizes[$0] ?? 0) }) }
             }
         }
         let counts = gets.withLock { gets in names.map { gets[$0.path(in: 2)] } }
         expect(counts, equals: [1, 1, 1])
     }
 
-    @Test func `what is sent stays, and what was used longest ago goes first`() throws {
-        var index = MirrorIndex()
-        let limit = MirrorIndex.Limit(byteCount: 10 * 4096, fileCount: 100)
-        let names = try (0..<12).map { number in
-            OriginKey(.object, try ServedPlace.address(of: [UInt8(number)]))
-        }
-        for name in names { index.add(name, byteCount: 1, .whole) }
-        expect(index.isOver(limit) && index.room == 12 * 4096 && index.count == 12)
-        // 0 is being sent, 1 was used last.
-        index.pin([names[0]])
-        index.pin([names[1]])
-        index.unpin([names[1]])
-        let leaving = index.leaving(limit)
-        expect(leaving, equals: Array(names[2...4]))
-        for name in leaving {
-            expect(index.mayGo(name))
-            index.remove(name)
-        }
-        expect(!index.isOver(limit) && !index.mayGo(names[0]))
-        // What is held while it comes is there when it has come, and goes like any other when it is not.
-        let new = OriginKey(.twin, names[0].address)
-        index.pin([new, new])
-        expect(index.state(of: new) == .absent)
-        index.add(new, byteCount: 5000, .whole)
-        expect(index.state(of: new) == .whole && !index.mayGo(new))
-        index.unpin([new])
-        expect(!index.mayGo(new))
-        index.unpin([new])
-        expect(index.mayGo(new) && index.room == 11 * 4096)
-        // A limit of files counts as well.
-        expect(index.leaving(MirrorIndex.Limit(byteCount: 1 << 30, fileCount: 4)).count, equals: 7)
-    }
-
     @Test func `an archive that is being sent is whole however small the cache is`() throws {
         try place.publish("1", ["a": "one", "b": "two"])
         let (mirror, answers) = try place.mirror(place.bucket(), byteCount: 4096)
         let first = try BucketPlace.archive(answers)
-        var hold: MirrorHold? = try mirror.bringNow(first.files)
+        var hold: CacheHold? = try mirror.bring(first.files)
         try place.publish("2", ["a": "three", "b": "four"], epoch: 2)
         mirror.look()
         let second = try BucketPlace.archive(answers)
-        _ = try mirror.bringNow(second.files)
+        _ = try mirror.bring(second.files)
         expect(
             first.files.allSatisfy { FileManager.default.fileExists(atPath: file($0.name).path) })
         expect(mirror.hold(first) != nil)
         hold = nil
         expect(hold == nil)
-        _ = try mirror.bringNow(second.files)
+        _ = try mirror.bring(second.files)
         try place.publish("3", ["a": "five"], epoch: 2)
         mirror.look()
-        _ = try mirror.bringNow(BucketPlace.archive(answers).files)
+        _ = try mirror.bring(BucketPlace.archive(answers).files)
         expect(mirror.hold(first) == nil)
         // What answers depend on stays.
         try expect(answers.text("/model/KEY/check").contains("\"3\", \"2\", \"1\""))
@@ -160,19 +127,19 @@ import VersionTree
         try place.publish("1", ["a": "one", "b": "two"])
         let (mirror, answers) = try place.mirror(place.bucket())
         let body = try BucketPlace.archive(answers)
-        _ = try mirror.bringNow(body.files)
+        _ = try mirror.bring(body.files)
         weak let idle = mirror.hold(body)
         expect(idle != nil && mirror.hold(body) === idle)
         // What comes may need the room: nobody sends this archive.
         try place.publish("2", ["a": "three"], epoch: 2)
         mirror.look()
-        _ = try mirror.bringNow(BucketPlace.archive(answers).files)
+        _ = try mirror.bring(BucketPlace.archive(answers).files)
         expect(idle == nil)
         // A damaged file is missed at once, also while others send the archive.
         let sent = try require(mirror.hold(body))
         try mirror.drop(body.files[0].name)
         expect(mirror.hold(body) == nil)
-        _ = try mirror.bringNow(body.files)
+        _ = try mirror.bring(body.files)
         let anew = try require(mirror.hold(body))
         expect(anew !== sent)
     }
@@ -182,11 +149,11 @@ import VersionTree
         throws
     {
         try place.publish("1", ["a": "one"], epoch: 1)
-        let files: [OriginMirror.Piece]
+        let files: [AnswerBody.File]
         do {
             let (mirror, answers) = try place.mirror(place.bucket())
             files = try BucketPlace.archive(answers).files
-            _ = try mirror.bringNow(files)
+            _ = try mirror.bring(files)
         }
         // As a kill between writing and naming leaves it.
         let torn = place.directory.appending("cache/.mirror/put-0123456789abcdef")
@@ -206,8 +173,8 @@ import VersionTree
         expect(asked.withLock { $0.count }, equals: mutable.count)
         expect(bucket.figures.receivedByteCount, equals: 0)
         // Nobody has compared the pieces yet: who asks for them first does.
-        expect(mirror.hold(body) == nil && files.allSatisfy { !mirror.cache.has($0.name) })
-        _ = try mirror.bringNow(files)
+        expect(mirror.hold(body) == nil && files.allSatisfy { !mirror.cache.has($0.name.path) })
+        _ = try mirror.bring(files)
         expect(mirror.hold(body) != nil)
         expect(asked.withLock { $0.count }, equals: mutable.count)
     }
@@ -216,7 +183,7 @@ import VersionTree
         try place.publish("1", ["a": "one"], epoch: 1)
         let version = try needed(place.pointer.releases.first?.version)
         let object = OriginKey(.object, try ServedPlace.address(of: Array("one".utf8)))
-        do { _ = try place.mirror(place.bucket()).mirror.bringNow([(object, 3)]) }
+        do { _ = try place.mirror(place.bucket()).mirror.bring([(object, 3)]) }
         let manifest = OriginKey(.manifest, version.manifest)
         let pointer = URL(filePath: place.directory.appending("cache/" + BucketPlace.pointerKey))
         for damaged in [file(manifest), pointer, file(object)] {
@@ -225,7 +192,7 @@ import VersionTree
                 let (mirror, answers) = try place.mirror(place.bucket())
                 try expect(
                     answers.text("/model/KEY/check"), equals: #"https://u.example.org ["1"] of 1"#)
-                _ = try mirror.bringNow(BucketPlace.archive(answers).files)
+                _ = try mirror.bring(BucketPlace.archive(answers).files)
                 try expect(Array(Data(contentsOf: file(object))), equals: Array("one".utf8))
             }
         }
@@ -236,7 +203,7 @@ import VersionTree
         throws
     {
         try place.publish("1", ["a": "one", "b": "two"], epoch: 1)
-        let pieces = try ["one", "two"].map { text -> OriginMirror.Piece in
+        let pieces = try ["one", "two"].map { text -> AnswerBody.File in
             let bytes = Array(text.utf8)
             return (OriginKey(.object, try ServedPlace.address(of: bytes)), 3)
         }
@@ -248,13 +215,13 @@ import VersionTree
             disk.arm(.stop(after: number))
             do {
                 let (mirror, _) = try place.mirror(place.bucket(), at: "\(number)", on: disk)
-                _ = try mirror.bringNow(pieces)
+                _ = try mirror.bring(pieces)
             } catch { expect(disk.hasFired, "\(number): \(error)") }
             isOver = !disk.hasFired
             let (mirror, answers) = try place.mirror(place.bucket(), at: "\(number)")
             try expect(
                 answers.text("/model/KEY/check"), equals: #"https://u.example.org ["1"] of 1"#)
-            _ = try mirror.bringNow(BucketPlace.archive(answers).files)
+            _ = try mirror.bring(BucketPlace.archive(answers).files)
             for (path, bytes) in try Damage.files(
                 below: place.directory.appending("\(number)"), without: ".mirror/")
             {
@@ -274,7 +241,8 @@ import VersionTree
         let (mirror, _) = try place.mirror(place.bucket())
         func refusal(_ name: String, _ bucket: some ObjectStorage) -> StoreError.Code? {
             #expect(throws: StoreError.self) {
-                try OriginMirror(bucket, at: place.directory.appending(name))
+                try OriginMirror(
+                    bucket, at: place.directory.appending(name), CachedStorage.Options())
             }?.code
         }
         expect(refusal("cache", place.bucket()), equals: .busy)

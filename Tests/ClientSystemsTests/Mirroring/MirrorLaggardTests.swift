@@ -152,29 +152,4 @@ import Testing
             mirror.look()
         }
     }
-
-    @Test func `a bucket that was just found lost is not asked again by who finds it next`() {
-        let isLost = Mutex<Set<String>>([])
-        let notices = MirrorNotices()
-        let laggards = MirrorLaggards(patience: 0) { key throws(StoreError) in
-            if isLost.withLock({ $0.contains(key) }) { throw StoreError(.network, key) }
-        }
-        let probes = Mutex(0)
-        let reach = MirrorReach("here") { () throws(StoreError) in
-            probes.withLock { $0 += 1 }
-            if isLost.withLock({ !$0.isEmpty }) { throw StoreError(.network, "no answer") }
-        } notice: {
-            notices.add($0)
-        }
-        let failure = StoreError(.network, "no answer")
-        expect(!reach.isLost(failure) && reach.refusal == nil)
-        isLost.withLock { $0 = ["a"] }
-        // Who finds out at the same time does not ask again.
-        expect(reach.isLost(failure) && reach.isLost(failure) && reach.refusal != nil)
-        expect(probes.withLock { $0 }, equals: 2)
-        // What was refused quickly, or is an answer, is no laggard.
-        laggards.note("b", StoreError(.accessDenied, "no"), since: 0)
-        expect(laggards.failure(of: "b") == nil && laggards.failure(of: "a") == nil)
-        expect(!reach.isLost(StoreError(.accessDenied, "no")))
-    }
 }

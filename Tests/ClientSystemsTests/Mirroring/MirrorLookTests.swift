@@ -25,7 +25,7 @@ import VersionTree
         // An object of epoch 3 and one of epoch 0, which places tell apart.
         let body = try BucketPlace.archive(answers)
         expect(mirror.hold(body) == nil)
-        let hold = try mirror.bringNow(body.files)
+        let hold = try mirror.bring(body.files)
         expect(mirror.hold(body) != nil)
         let origin = try DirectoryOrigin(mirror.path)
         for file in body.files {

@@ -7,7 +7,6 @@ import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
-import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush
@@ -39,19 +38,19 @@ import VersionTree
         for number in 0..<200 {
             let address = try ServedPlace.address(of: Array("nobody's \(number)".utf8))
             let asked = PlacedFile(OriginKey(.object, address), in: Int64(number % 5))
-            do throws(StoreError) { try mirror.bringNow(asked) } catch {
+            do throws(StoreError) { try mirror.bring(asked) } catch {
                 expect(error.code, equals: .tooLarge)
                 refused += 1
             }
         }
-        expect(gets.withLock { $0.count }, equals: MirrorAbsences.strayCountMax)
-        expect(refused, equals: 200 - MirrorAbsences.strayCountMax)
+        expect(gets.withLock { $0.count }, equals: NegativeCache.strayCountMax)
+        expect(refused, equals: 200 - NegativeCache.strayCountMax)
         // Devices get what is offered, wherever they think that it stands.
-        for file in files { try mirror.bringNow(PlacedFile(file.name, in: 0)) }
+        for file in files { try mirror.bring(PlacedFile(file.name, in: 0)) }
         expect(files.allSatisfy { has($0.name.path(in: 0)) })
         let manifest = try needed(place.pointer.releases.last?.version).manifest
         try mirror.drop(OriginKey(.manifest, manifest))
-        try mirror.bringNow(PlacedFile(OriginKey(.manifest, manifest), in: 0))
+        try mirror.bring(PlacedFile(OriginKey(.manifest, manifest), in: 0))
         expect(has(OriginLayout.manifest(manifest)))
     }
 
@@ -78,98 +77,21 @@ import VersionTree
         for name in [
             OriginKey(.manifest, offered.manifest),
             OriginKey(.places, try needed(offered.places)),
-        ] { try mirror.bringNow(PlacedFile(name, in: offered.epoch)) }
-        for number in 0..<2 * MirrorAbsences.strayCountMax {
+        ] { try mirror.bring(PlacedFile(name, in: offered.epoch)) }
+        for number in 0..<2 * NegativeCache.strayCountMax {
             let address = try ServedPlace.address(of: Array("nobody's \(number)".utf8))
-            try? mirror.bringNow(PlacedFile(OriginKey(.object, address), in: 3))
+            try? mirror.bring(PlacedFile(OriginKey(.object, address), in: 3))
         }
         gets.withLock { $0 = [] }
         let object = OriginKey(.object, try ServedPlace.address(of: Array("two".utf8)))
         // Where it is asked for, strangers say; where it stands, the release does.
-        try mirror.bringNow(PlacedFile(object, in: 9))
+        try mirror.bring(PlacedFile(object, in: 9))
         expect(has(object.path(in: 0)))
         expect(gets.withLock { $0 }, equals: [object.path(in: 3)])
         let unknown = try ServedPlace.address(of: Array("nobody's".utf8))
         #expect(throws: StoreError.self) {
-            try mirror.bringNow(PlacedFile(OriginKey(.object, unknown), in: 3))
+            try mirror.bring(PlacedFile(OriginKey(.object, unknown), in: 3))
         }
-    }
-
-    @Test func `who asks for a file where it stands shares no failure of who asks elsewhere`()
-        throws
-    {
-        let name = OriginKey(.object, try ServedPlace.address(of: Array("one".utf8)))
-        var fetches = MirrorFetches()
-        let failures = Mutex<[Int64: Bool]>([:])
-        for epoch in [Int64(9), 3] {
-            let errand = MirrorErrand(1) { failure in
-                failures.withLock { $0[epoch] = failure != nil }
-            }
-            expect(
-                fetches.add([PlacedFile(name, in: epoch)], false, errand, threadMax: 1),
-                equals: epoch == 9 ? 1 : 0)
-        }
-        while let (file, isKnown) = fetches.next() {
-            let failure =
-                file.key.epoch == 9 ? StoreError(.missingFromBucket, "it is not there") : nil
-            for errand in fetches.end(file, isKnown) { errand.end(failure) }
-        }
-        expect(failures.withLock { $0 }, equals: [9: true, 3: false])
-    }
-
-    @Test func `what is known to be there comes first, strangers' files two at a time`() throws {
-        var fetches = MirrorFetches()
-        let files = try (0..<6).map { number in
-            PlacedFile(OriginKey(.object, try ServedPlace.address(of: [UInt8(number)])))
-        }
-        let ends = Mutex<[Bool]>([])
-        let errand = MirrorErrand(3) { failure in ends.withLock { $0.append(failure != nil) } }
-        expect(fetches.add(Array(files[..<3]), false, errand, threadMax: 8), equals: 3)
-        expect(
-            fetches.add(Array(files[3...]), true, MirrorErrand(3) { _ in }, threadMax: 8), equals: 3
-        )
-        let begun = (0..<6).map { _ in fetches.next()?.file }
-        expect(begun, equals: Array(files[3...]) + [files[0], files[1], nil])
-        // Who has lost one file hears so at once, and needs no other.
-        for waiting in fetches.end(files[0], false) { waiting.end(StoreError(.network, "no")) }
-        expect(ends.withLock { $0 }, equals: [true])
-        expect(fetches.next() == nil)
-        for waiting in fetches.end(files[1], false) { waiting.end(nil) }
-        expect(ends.withLock { $0 }, equals: [true])
-    }
-
-    @Test func `vain requests are forgotten after a minute`() {
-        var absences = MirrorAbsences()
-        for number in 0..<MirrorAbsences.strayCountMax {
-            expect(!absences.isFull(at: 1_000))
-            absences.note("\(number)", isStray: true, at: 1_000)
-        }
-        expect(absences.isFull(at: 1_000) && absences.has("0", at: 1_000))
-        expect(!absences.has("none", at: 1_000))
-        absences.forgetKeys()
-        expect(absences.isFull(at: 1_000) && !absences.has("0", at: 1_000))
-        absences.note("1", isStray: false, at: 1_000)
-        let end = 1_000 + MirrorAbsences.lifetime
-        expect(absences.isFull(at: end - 1) && absences.has("1", at: end - 1))
-        expect(!absences.isFull(at: end) && !absences.has("1", at: end))
-    }
-
-    @Test func `what the table of places has no room for is answered all the same`() throws {
-        try place.publish("1", ["a": "one", "b": "two"], epoch: 1)
-        let (_, first) = try place.mirror(place.bucket(), at: "first")
-        let files = try BucketPlace.archive(first).files
-        try place.publish("2", ["a": "three", "c": "four"], epoch: 3)
-        let (mirror, answers) = try place.mirror(place.bucket(), tableCountMax: 1)
-        // Newest first: the table has those of one release.
-        _ = try mirror.bringNow(BucketPlace.archive(answers).files)
-        _ = try mirror.bringNow(files)
-        expect(files.allSatisfy { has($0.name.path(in: 0)) })
-        let facts = OriginLayout.facts(try needed(place.pointer.releases.last?.facts))
-        try mirror.drop(try needed(files.first?.name))
-        try FileManager.default.removeItem(
-            atPath: place.directory.appending("cache/\(facts)"))
-        let error = #expect(throws: StoreError.self) { try mirror.bringNow(files) }
-        expect(error?.message.contains("facts/") == true, "\(error?.message ?? "")")
     }
 
     @Test func `what was missing is looked for again as soon as a release lists it`() throws {
@@ -177,7 +99,7 @@ import VersionTree
         let (mirror, _) = try place.mirror(place.bucket())
         let object = OriginKey(.object, try ServedPlace.address(of: Array("two".utf8)))
         let asked = try needed(ServedFile(object.path(in: 2)))
-        try mirror.bringNow(PlacedFile(object, in: 2))
+        try mirror.bring(PlacedFile(object, in: 2))
         expect(mirror.lack(asked) == nil)
         try place.publish("2", ["a": "two"], epoch: 2)
         mirror.look()
@@ -197,11 +119,11 @@ import VersionTree
         let asked = try needed(ServedFile(name.path(in: 0)))
         isRefused.store(true, ordering: .relaxed)
         let error = #expect(throws: StoreError.self) {
-            try mirror.bringNow(PlacedFile(name, in: 0))
+            try mirror.bring(PlacedFile(name, in: 0))
         }
         expect(error?.code == .accessDenied && mirror.lack(asked) != nil)
         isRefused.store(false, ordering: .relaxed)
-        try mirror.bringNow(PlacedFile(name, in: 0))
+        try mirror.bring(PlacedFile(name, in: 0))
         expect(has(name.path(in: 0)) && mirror.lack(asked) == nil)
     }
 
@@ -209,7 +131,7 @@ import VersionTree
         try place.publish("1", ["a": "one"])
         let (mirror, answers) = try place.mirror(place.bucket(), byteCount: 200 << 10)
         let files = try BucketPlace.archive(answers).files
-        do { _ = try mirror.bringNow(files) }
+        do { _ = try mirror.bring(files) }
         expect(files.allSatisfy { has($0.name.path(in: 0)) } && has(BucketPlace.historyKey))
         // A configuration of nearly that size.
         var deployments: [String: ChannelName] = ["KEY": .stable]
@@ -245,7 +167,7 @@ import VersionTree
         expect(disk.hasFired)
         try expect(answers.text("/model/KEY/check").contains("\"2\", \"1\""))
         disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "/.mirror/put-"))
-        _ = try mirror.bringNow(files)
+        _ = try mirror.bring(files)
         expect(disk.hasFired)
         // However many files find no room, that is one sentence.
         let told = Set(
@@ -258,7 +180,7 @@ import VersionTree
         try place.publish("3", ["a": "three"], epoch: 2)
         mirror.look()
         let error = #expect(throws: StoreError.self) {
-            try mirror.bringNow(BucketPlace.archive(answers).files)
+            try mirror.bring(BucketPlace.archive(answers).files)
         }
         let said = notices.all.joined() + (error?.message ?? "")
         expect(said.contains("--cache") && !said.contains("reading still works"), "\(said)")

@@ -171,7 +171,7 @@ import Testing
         for (bytes, counts) in [(wrong.serialized(), wrong.serialized()), (right, right)] {
             place.store.set(BucketPlace.pointerKey, bytes, .pointer)
             mirror.look()
-            let here = try mirror.cache.contents(
+            let here = try mirror.cache.kept(
                 BucketPlace.pointerKey, limit: ChannelPointer.byteCountMax)
             expect(here == counts && notices.all.isEmpty, "\(notices.all)")
         }

@@ -1,0 +1,192 @@
+package import Platform
+import Synchronization
+
+/// What a storage does not give, for as long as that is believed, and what was said of that, each thing once.
+///
+/// Whoever can ask a server can ask for anything: what is not there is not asked for again for a minute, nor anything that
+/// nobody knows to be there after 64 such requests. A file that kept somebody waiting in vain is asked for beside, until it
+/// is answered. Several threads may use it at once.
+package final class NegativeCache: Sendable {
+    private struct State: Sendable {
+        /// When files were found missing, by their keys.
+        var missing: [String: Int64] = [:]
+        /// When those were that nobody knew to be there, the oldest first.
+        var strays: [Int64] = []
+        /// Why files have not come that somebody waited for, by their keys.
+        var late: [String: StoreError] = [:]
+        /// Those of them that are asked for again, the first two of them now.
+        var line: [String] = []
+        /// When the last request failed; `nil` if another one was answered since.
+        var lostAt: Int64?
+        /// Whether it was said that the storage is not reached.
+        var isLost = false
+        /// What was said of each part.
+        var told: [String: String] = [:]
+    }
+
+    private let base: any ObjectStorage
+    private let options: CachedStorage.Options
+    private let state = Mutex(State())
+
+    /// How many vain requests a minute may have, for what nobody knows to be there.
+    package static let strayCountMax = 64
+    /// How long it is believed that a file is not there, in milliseconds.
+    private static let lifetime: Int64 = 60_000
+    /// So long nobody else has to wait for a storage that has just not answered, in milliseconds.
+    private static let respite: Int64 = 5_000
+    private static let countMax = 1_024
+    private static let askedAtOnce = 2
+
+    init(_ base: any ObjectStorage, _ options: CachedStorage.Options) {
+        self.base = base
+        self.options = options
+    }
+
+    private var now: Int64 { options.clock() }
+
+    // MARK: What is not there
+
+    /// Whether a file was found missing a short time ago.
+    package func isMissing(_ key: String) -> Bool {
+        state.withLock { $0.missing[key].map { now - $0 < Self.lifetime } ?? false }
+    }
+
+    /// Whether so much was asked for in vain that nothing more is, for a while.
+    var hasTooManyStrays: Bool {
+        let first = state.withLock { $0.strays.count < Self.strayCountMax ? nil : $0.strays.first }
+        return first.map { now - $0 < Self.lifetime } ?? false
+    }
+
+    /// Notes that a file is not there.
+    /// - Parameter isStray: whether nobody knew it to be there.
+    package func noteMissing(_ key: String, isStray: Bool = false) {
+        state.withLock { state in
+            if state.missing.count >= Self.countMax { state.missing = [:] }
+            state.missing[key] = now
+            if isStray { state.strays = (state.strays + [now]).suffix(Self.strayCountMax) }
+        }
+    }
+
+    /// Forgets that a file is missing, or which ones are: the storage has changed.
+    package func forgetMissing(_ key: String? = nil) {
+        state.withLock { state in
+            if let key { state.missing[key] = nil } else { state.missing = [:] }
+        }
+    }
+
+    // MARK: What does not come
+
+    /// Notes that a file has not come.
+    /// - Parameter began: when it was asked for.
+    package func noteLate(_ key: String, _ failure: StoreError, since began: Int64) {
+        guard failure.isUnanswered, now - began >= options.patience else { return }
+        state.withLock { state in
+            if state.late.count >= Self.countMax {
+                state.late = state.late.filter { state.line.contains($0.key) }
+            }
+            state.late[key] = failure
+        }
+    }
+
+    /// Why a file need not be waited for now; `nil` if it is none of these files. It is asked for on another thread.
+    package func failure(of key: String) -> StoreError? {
+        let (failure, isFirst) = state.withLock { state -> (StoreError?, Bool) in
+            guard let failure = state.late[key] else { return (nil, false) }
+            if state.line.contains(key) { return (failure, false) }
+            state.line.append(key)
+            return (failure, state.line.count <= Self.askedAtOnce)
+        }
+        if isFirst { Parallel.detach { self.ask(for: key) } }
+        return failure
+    }
+
+    private func ask(for first: String) {
+        var next: String? = first
+        while let key = next {
+            var failure: StoreError?
+            do throws(StoreError) {
+                _ = try base.get(key, ReadRequest(byteCountMax: 1 << 30)) { _ in }
+            } catch {
+                // Anything else is an answer: who asks next learns what it means.
+                if error.isUnanswered { failure = error }
+            }
+            next = state.withLock { state in
+                state.late[key] = failure
+                state.line.removeAll { $0 == key }
+                // Those before it are asked for already.
+                return state.line.dropFirst(Self.askedAtOnce - 1).first
+            }
+        }
+    }
+
+    // MARK: Whether it is reached
+
+    /// Whether an error means that nothing of the storage can be had, and not only one file: asks for another one.
+    package func isLost(_ error: StoreError) -> Bool {
+        guard error.mayMeanLoss else { return false }
+        if refusal != nil { return true }
+        let isReached = options.sentinels.contains { key in
+            if failure(of: key) != nil { return false }
+            let began = now
+            do throws(StoreError) { _ = try base.head(key) } catch {
+                noteLate(key, error, since: began)
+                return !error.mayMeanLoss
+            }
+            return true
+        }
+        state.withLock { $0.lostAt = isReached || !error.isUnanswered ? nil : now }
+        return !isReached
+    }
+
+    /// Why the storage need not be asked now; `nil` if it may be worth it.
+    package var refusal: StoreError? {
+        let isFresh = state.withLock { $0.lostAt.map { now - $0 < Self.respite } ?? false }
+        return isFresh ? StoreError(.network, "\(base.place) cannot be reached") : nil
+    }
+
+    /// Notes that a request was answered, so others are worth trying; whether the storage is reached, ``note(_:)`` says.
+    package func noteAnswer() { state.withLock { $0.lostAt = nil } }
+
+    /// Notes whether the storage is reached, and says it when that changes.
+    package func note(_ failure: StoreError?) {
+        if let failure, !failure.isUnanswered { return }
+        let isNews = state.withLock { state in
+            state.lostAt = failure == nil ? nil : now
+            defer { state.isLost = failure != nil }
+            return state.isLost != (failure != nil)
+        }
+        guard isNews else { return }
+        let loss = failure.map { "cannot be reached: \($0.message); " + Self.goesOn }
+        options.notice("\(base.place) \(loss ?? "is reached again")")
+    }
+
+    /// What follows where something is wrong with the storage.
+    package static let goesOn = "what is in the cache goes on being answered"
+
+    /// Says something about a part, once as long as it stays so; `nil`: it is well.
+    ///
+    /// - Parameter error: what is wrong: how an answer fails to come differs from one try to the next.
+    package func tell(_ sentence: String?, of part: String, _ error: StoreError? = nil) {
+        let known = sentence.map { error?.isUnanswered == true ? "\(error?.code as Any)" : $0 }
+        let isNews = state.withLock { state in
+            if state.told.count >= Self.countMax { state.told = [:] }
+            defer { state.told[part] = known }
+            return state.told[part] != known
+        }
+        if isNews, let sentence { options.notice(sentence) }
+    }
+}
+
+extension StoreError.Code {
+    // By its name: that of a target above.
+    fileprivate static let network = Self("network")
+}
+
+extension StoreError {
+    /// Whether a storage has not answered, so that nothing of it can be had now, perhaps.
+    package var isUnanswered: Bool {
+        [.network, .bucketAnswer, .noBucket, .credentials].contains(code)
+    }
+    /// The same, or that it takes the keys no more.
+    package var mayMeanLoss: Bool { isUnanswered || code == .accessDenied }
+}
