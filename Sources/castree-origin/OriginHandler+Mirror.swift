@@ -23,9 +23,11 @@ extension OriginHandler {
     ///
     /// - Returns: what keeps them in the mirror.
     /// - Throws: what is wrong with a file, and cannot be had anew.
-    func proven(_ response: PlannedResponse) throws(StoreError) -> CacheHold? {
+    func proven(
+        _ response: PlannedResponse, since asked: Int64
+    ) throws(StoreError) -> CacheHold? {
         guard let source = response.source else { return nil }
-        let hold = try mirror?.bring(source.files)
+        let hold = try mirror?.bring(source.files, since: asked)
         for file in response.plan == nil ? [] : source.files {
             do throws(StoreError) {
                 try contents.verify(file.name.address, size: file.byteCount)

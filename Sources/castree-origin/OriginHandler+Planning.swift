@@ -14,6 +14,8 @@ extension OriginHandler {
         let exchange: Exchange
         /// Answers from the origin that stood at its path when this was asked.
         let responder: OriginResponder
+        /// When, in milliseconds.
+        let time = SystemClock.milliseconds
     }
 
     /// What is planned for the first time takes as long as its files take to read.
@@ -44,7 +46,7 @@ extension OriginHandler {
             return reading.add { [self] in make(asked, mayPlan: false) }
         }
         let bring: @Sendable () throws(StoreError) -> Void = { [self] () throws(StoreError) in
-            try mirror.bring(lack)
+            try mirror.bring(lack, since: asked.time)
             make(asked, mayPlan: false)
         }
         switch lack {
@@ -116,7 +118,7 @@ extension OriginHandler {
 
     /// Reads all files of an archive before its first byte is sent, once: not every client would notice a wrong one.
     private func prove(_ response: PlannedResponse, _ asked: Asked) throws(StoreError) {
-        let hold = try proven(response)
+        let hold = try proven(response, since: asked.time)
         if let plan = response.plan {
             // Where nothing of it is sent, nothing of it is read.
             asked.responder.answers.remember(plan, isProven: response.source != nil)

@@ -52,14 +52,11 @@ extension Invocation {
             await withTaskCancellationHandler {
                 let cleaning = Task { await Self.closeRemoved(contents) }
                 let looking = served.mirror.map { mirror in
-                    [
-                        Task { await Self.keepLooking(at: mirror, every: refresh) },
-                        Task { await Self.watchLooks(of: mirror, every: refresh) },
-                    ]
+                    Task { await Self.keepLooking(at: mirror, every: refresh) }
                 }
                 await server.waitUntilStopped()
                 cleaning.cancel()
-                for task in looking ?? [] { task.cancel() }
+                looking?.cancel()
             } onCancel: {
                 server.stop()
             }
@@ -77,28 +74,15 @@ extension Invocation {
     }
 
     /// Looks for changes in a bucket, on a thread of its own: each look waits for the network.
+    ///
+    /// Says when looks do not end: a bucket that drips its answers would leave clients with what it withdrew, in silence.
     private static func keepLooking(at mirror: OriginMirror, every interval: Duration) async {
         while !Task.isCancelled {
             // Cancelled is what it is when the server has stopped.
             try? await Task.sleep(for: interval)
             if Task.isCancelled { return }
-            await withCheckedContinuation { continuation in
-                Parallel.detach {
-                    mirror.look()
-                    continuation.resume()
-                }
-            }
-        }
-    }
-
-    /// Says when looks do not end: a bucket that drips its answers would leave clients with what it withdrew, in silence.
-    private static func watchLooks(of mirror: OriginMirror, every interval: Duration) async {
-        let limit = max(interval * 4, .seconds(10))
-        while !Task.isCancelled {
-            // As above.
-            try? await Task.sleep(for: max(interval, .seconds(1)))
-            if Task.isCancelled { return }
-            mirror.tellIfLate(after: limit.milliseconds)
+            mirror.tellIfLate(after: max(interval * 4, .seconds(10)).milliseconds)
+            if !mirror.isLooking { Parallel.detach { mirror.look() } }
         }
     }
 

@@ -8,4 +8,5 @@ package final class Notices: Sendable {
 
     package var all: [String] { texts.withLock { $0 } }
     package func add(_ text: String) { texts.withLock { $0.append(text) } }
+    package func clear() { texts.withLock { $0 = [] } }
 }

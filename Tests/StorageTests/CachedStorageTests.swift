@@ -200,7 +200,7 @@ final class Clock: Sendable {
         for _ in 0..<2 { negatives.note(nil) }
         expect(notices.all.count, equals: 2)
         // What is an answer, is no loss, and keeps nobody waiting.
-        negatives.noteLate("b", StoreError(.accessDenied, "no"), since: 0)
+        negatives.noteFailure(StoreError(.accessDenied, "no"), of: "b", since: 0)
         expect(negatives.failure(of: "b") == nil)
         isLost.withLock { $0 = [] }
     }

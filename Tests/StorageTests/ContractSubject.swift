@@ -69,47 +69,9 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
 }
 
 /// A storage in a directory that goes with it.
-private final class DirectorySubject: ObjectStorage {
+private struct DirectorySubject: ForwardingStorage {
     private let directory = TemporaryDirectory()
-    private let storage: DirectoryStorage
+    let base: any ObjectStorage
 
-    init() throws { storage = try DirectoryStorage(directory.path, scratch: ".scratch") }
-
-    var place: String { storage.place }
-    var parallelCount: Int { storage.parallelCount }
-    var figures: StorageFigures { storage.figures }
-
-    func get(
-        _ key: String, _ request: ReadRequest,
-        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
-    ) throws(StoreError) -> ReadOutcome { try storage.get(key, request, take) }
-
-    func head(_ key: String) throws(StoreError) -> StoredFile? { try storage.head(key) }
-
-    func put(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome { try storage.put(key, body, fields) }
-
-    func putAll(
-        _ files: [OutgoingFile],
-        open: @escaping @Sendable (Int) throws(StoreError) -> Descriptor?,
-        done: @escaping @Sendable (Int, WriteOutcome) throws(StoreError) -> Void
-    ) throws(StoreError) { try storage.putAll(files, open: open, done: done) }
-
-    func putIfAbsent(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome { try storage.putIfAbsent(key, body, fields) }
-
-    func putIf(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
-        _ spelling: TagSpelling
-    ) throws(StoreError) -> WriteOutcome {
-        try storage.putIf(key, body, fields, matching: tag, spelling)
-    }
-
-    func list(_ request: ListRequest) throws(StoreError) -> ListPage { try storage.list(request) }
-    func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome { try storage.delete(keys) }
-    func openUploads() -> OpenUploads? { storage.openUploads() }
-    func abort(_ upload: OpenUpload) { storage.abort(upload) }
-    func barrier() throws(StoreError) { try storage.barrier() }
+    init() throws { base = try DirectoryStorage(directory.path, scratch: ".scratch") }
 }

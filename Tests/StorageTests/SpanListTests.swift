@@ -8,33 +8,9 @@ import Synchronization
 /// Listings from several places at once.
 @Suite struct SpanListTests {
     /// A bucket of which many requests are worth making at once.
-    private struct WideBucket: ObjectStorage {
-        let real: ModelStorage
+    private struct WideBucket: ForwardingStorage {
+        let base: any ObjectStorage
         var parallelCount: Int
-
-        var place: String { real.place }
-        var figures: StorageFigures { real.figures }
-        func get(
-            _ key: String, _ request: ReadRequest,
-            _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
-        ) throws(StoreError) -> ReadOutcome { try real.get(key, request, take) }
-        func head(_ key: String) throws(StoreError) -> StoredFile? { try real.head(key) }
-        func put(
-            _ key: String, _ body: StorageBody, _ fields: StoredFields
-        ) throws(StoreError) -> WriteOutcome { try real.put(key, body, fields) }
-        func putIfAbsent(
-            _ key: String, _ body: StorageBody, _ fields: StoredFields
-        ) throws(StoreError) -> WriteOutcome { try real.putIfAbsent(key, body, fields) }
-        func putIf(
-            _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
-            _ spelling: TagSpelling
-        ) throws(StoreError) -> WriteOutcome {
-            try real.putIf(key, body, fields, matching: tag, spelling)
-        }
-        func list(_ request: ListRequest) throws(StoreError) -> ListPage { try real.list(request) }
-        func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome { try real.delete(keys) }
-        func openUploads() throws(StoreError) -> OpenUploads? { try real.openUploads() }
-        func abort(_ upload: OpenUpload) throws(StoreError) { try real.abort(upload) }
     }
 
     private static let digits = Array("0123456789abcdef").map(String.init)
@@ -68,7 +44,7 @@ import Synchronization
         parallelCount: Int, page: Int
     ) throws {
         let (store, keys) = store(objectCount: 20, page: page)
-        let bucket = WideBucket(real: ModelStorage(store), parallelCount: parallelCount)
+        let bucket = WideBucket(base: ModelStorage(store), parallelCount: parallelCount)
         var seen: [String] = []
         try bucket.list(Self.spans, cutAt: cuts) { (files) throws(StoreError) in
             seen += files.map(\.key)
@@ -82,7 +58,7 @@ import Synchronization
 
     @Test func `a listing of one page takes one request for each span`() throws {
         let (store, _) = store(objectCount: 40, page: 1_000)
-        let bucket = WideBucket(real: ModelStorage(store), parallelCount: 16)
+        let bucket = WideBucket(base: ModelStorage(store), parallelCount: 16)
         try bucket.list(Self.spans, cutAt: cuts) { (_) throws(StoreError) in }
         expect(bucket.figures.requestCount, equals: 2)
     }
@@ -93,7 +69,7 @@ import Synchronization
         let most = Atomic<Int>(0)
         let asked = Atomic<Int>(0)
         let bucket = WideBucket(
-            real: ModelStorage(
+            base: ModelStorage(
                 store, afterEach: { _ in now.subtract(1, ordering: .relaxed) },
                 schedule: { _ in
                     let count = now.add(1, ordering: .relaxed).newValue
@@ -111,7 +87,7 @@ import Synchronization
     {
         let (store, _) = store(objectCount: 100, page: 10)
         let failing = WideBucket(
-            real: ModelStorage(store, schedule: { $0.number == 9 ? .dropped : .answered }),
+            base: ModelStorage(store, schedule: { $0.number == 9 ? .dropped : .answered }),
             parallelCount: 16)
         let error = #expect(throws: StoreError.self) {
             try failing.list(Self.spans, cutAt: cuts) { (_) throws(StoreError) in }

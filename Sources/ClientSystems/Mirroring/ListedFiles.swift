@@ -11,24 +11,13 @@ struct ListedFiles: Sendable {
         var epoch: Int64
     }
 
-    /// What pointers offer, each once.
-    private(set) var releases: [LiveRelease] = []
-    private var known: Set<LiveRelease> = []
+    /// What pointers offer.
+    private(set) var releases: Set<LiveRelease> = []
     /// The documents that were read, whether or not they could be understood.
     private var read: Set<OriginKey> = []
     private var places: [OriginKey.Kind: [ObjectID: Place]] = [:]
     /// Why the files of a release cannot be found out.
     private(set) var failure: StoreError?
-
-    /// Adds what is offered besides, before what was: its documents are read first.
-    private mutating func add(_ offered: [LiveRelease]) {
-        let news = offered.filter { known.insert($0).inserted }
-        releases = news + releases
-        for release in news {
-            add(release.documents + release.factsDocuments)
-            add(release.deliveryDocument.map { [$0] } ?? [])
-        }
-    }
 
     /// Adds files, each name once.
     private mutating func add(_ files: [PlacedFile]) {
@@ -40,14 +29,19 @@ struct ListedFiles: Sendable {
 
     /// Says what all pointers offer.
     mutating func offer(_ pointers: [ChannelPointer]) {
-        let offered = pointers.flatMap(\.liveReleases)
         // What lacked may be here now.
-        if failure != nil || !known.isSubset(of: offered) { self = ListedFiles() }
-        add(offered)
+        let offered = pointers.flatMap(\.liveReleases)
+        if failure != nil || !releases.isSubset(of: offered) { self = ListedFiles() }
+        for pointer in pointers { offer(also: pointer) }
     }
 
     /// Says what a pointer offers besides, which is about to be here.
-    mutating func offer(also pointer: ChannelPointer) { add(pointer.liveReleases) }
+    mutating func offer(also pointer: ChannelPointer) {
+        for release in pointer.liveReleases where releases.insert(release).inserted {
+            add(release.documents + release.factsDocuments)
+            add(release.deliveryDocument.map { [$0] } ?? [])
+        }
+    }
 
     /// Where a file stands; `nil` if no document that was read lists it.
     func file(_ name: OriginKey) -> PlacedFile? {

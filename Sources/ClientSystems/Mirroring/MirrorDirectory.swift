@@ -38,10 +38,11 @@ final class MirrorDirectory: Sendable {
         let copies = try DirectoryStorage(
             path, scratch: Self.work, isDurable: false, fileSystem: fileSystem)
         let root = copies.directory
-        if try fileSystem.status(root, Self.work) == nil {
-            guard try Self.others(root, fileSystem).isEmpty else { throw Self.foreign(path) }
-            try fileSystem.makeDirectoryIfAbsent(root, Self.work, mode: 0o700)
+        let known = "\(Self.work)/\(Self.description)"
+        if try fileSystem.status(root, known) == nil, try !Self.others(root, fileSystem).isEmpty {
+            throw Self.foreign(path)
         }
+        try fileSystem.makeDirectoryIfAbsent(root, Self.work, mode: 0o700)
         let work = try fileSystem.open(root, Self.work, .directory, mode: 0)
         let lock = try fileSystem.open(work.raw, "lock", .updating, mode: 0o600)
         guard try fileSystem.lock(lock.raw, exclusive: true) else {
@@ -50,7 +51,7 @@ final class MirrorDirectory: Sendable {
                 "\(printable(path)) is the cache of another process that runs; give each its own (--cache)"
             )
         }
-        try Self.identify(work.raw, root, path, base, fileSystem)
+        try Self.identify(work.raw, path, base, fileSystem)
         // Older castrees had the tags in a JSON document.
         for name in try fileSystem.names(in: work.raw)
         where name.hasPrefix("put-") || name == "tags.json" {
@@ -83,14 +84,12 @@ final class MirrorDirectory: Sendable {
 
     /// Compares what the directory says of itself with what it is wanted for; says it where nothing does yet.
     private static func identify(
-        _ work: Int32, _ root: Int32, _ path: String, _ base: String,
-        _ fileSystem: any FileSystem
+        _ work: Int32, _ path: String, _ base: String, _ fileSystem: any FileSystem
     ) throws(StoreError) {
         let known = try fileSystem.ifPresent { () throws(StoreError) in
             try fileSystem.contents(work, description, limit: 1 << 16)
         }
         guard let known else {
-            guard try others(root, fileSystem).isEmpty else { throw foreign(path) }
             let text = JSONValue.members([
                 "castreeMirror": .integer(formatVersion), "of": .string(base),
             ])

@@ -62,17 +62,29 @@ extension OriginMirror {
     // MARK: Bringing
 
     /// Has come what a device's request needs; what is not in the bucket, and what cannot be looked at, is known afterwards.
-    package func bring(_ lack: Lack) throws(StoreError) {
+    /// - Parameter since: when it was asked for, in milliseconds; by default now.
+    package func bring(_ lack: Lack, since: Int64? = nil) throws(StoreError) {
         switch lack {
         case .pointer(let channel): watch(channel)
-        case .file(let file): try bring(file)
+        case .file(let file):
+            let listed = listed(file)
+            do throws(StoreError) {
+                try fetch([listed ?? file], listed == nil ? .asked : .listed, since)
+            } catch {
+                // What a release lists is there: a refusal may pass.
+                let isRefused = listed == nil && error.code == .accessDenied
+                guard isRefused || error.code == .missingFromBucket else { throw error }
+                negatives.noteMissing(file.key.path)
+            }
         }
     }
 
     /// Fetches what lacks of the pieces of an answer, and keeps them.
     ///
     /// - Throws: `.missingFromBucket`, also if no release lists one of them any more; what fetching throws.
-    package func bring(_ pieces: [AnswerBody.File]) throws(StoreError) -> CacheHold {
+    package func bring(
+        _ pieces: [AnswerBody.File], since: Int64? = nil
+    ) throws(StoreError) -> CacheHold {
         let hold = cache.pin(pieces.map(\.name.path))
         let lacking = pieces.filter { !cache.has($0.name.path) }
         let sizes = Dictionary(lacking.map { ($0.name, $0.byteCount) }) { first, _ in first }
@@ -86,22 +98,8 @@ extension OriginMirror {
             }
             return file
         }
-        try fetch(files, .listed)
+        try fetch(files, .listed, since)
         return hold
-    }
-
-    /// Fetches a file that a device asks for by its path; nothing happens if it is not in the bucket.
-    package func bring(_ file: PlacedFile) throws(StoreError) {
-        let listed = listed(file)
-        do throws(StoreError) {
-            try fetch([listed ?? file], listed == nil ? .asked : .listed)
-        } catch {
-            // What a release lists is there: a refusal may pass.
-            guard
-                error.code == .missingFromBucket || listed == nil && error.code == .accessDenied
-            else { throw error }
-            negatives.noteMissing(file.key.path)
-        }
     }
 
     /// A file where a release on offer has it; `nil` if none is known to list it.
@@ -119,11 +117,13 @@ extension OriginMirror {
         try fetch(files.filter { !cache.has($0.name.path) }, .needed)
     }
 
-    private func fetch(_ files: [PlacedFile], _ demand: FetchDemand) throws(StoreError) {
+    private func fetch(
+        _ files: [PlacedFile], _ demand: FetchDemand, _ since: Int64? = nil
+    ) throws(StoreError) {
         if files.isEmpty { return }
         // What comes may need the room of what nobody sends.
         forgetArchives()
-        try cache.fetch(files.compactMap(NamedFile.init), demand)
+        try cache.fetch(files.compactMap(NamedFile.init), demand, since: since)
     }
 
     // MARK: Where files stand

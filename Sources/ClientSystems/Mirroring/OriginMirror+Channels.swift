@@ -18,7 +18,7 @@ extension OriginMirror {
             let file = ChangingFile.pointer(of: channel, now: now())
             let pointer = try judged(file, find(file))
             if case .gone = pointer.news {
-                try put(pointer)
+                try forget(file.path)
                 state.withLock { $0.seen[channel] = SeenChannel(isSeen: true) }
             } else {
                 var changes: [FileChange] = []
@@ -124,22 +124,19 @@ extension OriginMirror {
     /// Pointers stay as long as the origin lists their channels: castree's own devices may ask for them.
     func forgetOthers(than channels: [ChannelName: [ClientSystem]]) throws(StoreError) {
         let listed = state.withLock { state in
-            let listed = state.channels
-            for channel in state.seen.keys where channels[channel] == nil {
-                let pointer = listed.contains(channel) ? state.seen[channel]?.pointer : nil
-                state.seen[channel] = pointer.map { SeenChannel(pointer: $0) }
-            }
-            return listed
+            state.seen = state.seen.filter { channels[$0.key] != nil }
+            return state.channels
         }
         var wanted = listed.union(channels.keys).map { OriginLayout.pointer($0) }
         wanted += ClientSystem.allCases.map { OriginLayout.clientConfiguration(of: $0.rawValue) }
         for (channel, systems) in channels {
             wanted += systems.map { OriginLayout.clientHistory(of: channel, $0.rawValue) }
         }
-        let files = Set(cache.documents).subtracting(wanted).filter {
-            OriginLayout.channel(ofPointer: $0) != nil
-                || $0.hasPrefix("\(OriginLayout.clients)/")
+        for path in Set(cache.documents).subtracting(wanted)
+        where OriginLayout.channel(ofPointer: path) != nil
+            || path.hasPrefix("\(OriginLayout.clients)/")
+        {
+            try forget(path)
         }
-        for path in files { try put((ChangingFile(path: path, limit: 0) { _ in 0 }, .gone)) }
     }
 }

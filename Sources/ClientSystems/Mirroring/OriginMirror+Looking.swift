@@ -19,7 +19,8 @@ extension OriginMirror {
             state.withLock { $0.channels = Set(names ?? []) }
             for system in ClientSystem.allCases.sorted() { try take(.configuration(of: system)) }
             var channels = try toldChannels()
-            for channel in state.withLock({ $0.others }) where channels[channel] == nil {
+            for channel in state.withLock({ $0.seen.keys.filter($0.channels.contains) })
+            where channels[channel] == nil {
                 channels[channel] = []
             }
             try forgetOthers(than: channels)
@@ -42,12 +43,10 @@ extension OriginMirror {
 
     /// Begins to look at the pointer of a channel that one of castree's own devices asks for.
     package func watch(_ channel: ChannelName) {
-        let isNew = state.withLock { state in
-            state.others.count < Self.otherMax && state.others.insert(channel).inserted
-        }
-        guard isNew else { return }
         turn.enter()
         defer { turn.leave(limit: 1) }
+        // Another request may have come first.
+        guard isUnwatched(channel) else { return }
         do throws(StoreError) {
             if let refusal = negatives.refusal {
                 noteUnseen(channel, because: refusal)
@@ -57,20 +56,22 @@ extension OriginMirror {
             try lookAtChannel(channel, toldChannels()[channel] ?? [])
         } catch {
             negatives.note(error)
-            state.withLock { _ = $0.others.remove(channel) }
         }
         settle()
     }
 
-    private static var otherMax: Int { 256 }
-
-    /// Whether the origin lists a channel whose pointer is not here.
+    /// Whether the origin lists a channel of which nothing is here.
     func isUnwatched(_ channel: ChannelName) -> Bool {
         state.withLock { state in
-            state.channels.contains(channel) && state.seen[channel]?.pointer == nil
-                && !state.others.contains(channel) && state.others.count < Self.otherMax
+            let known = state.seen[channel]
+            return state.channels.contains(channel) && known?.pointer == nil
+                && known?.isSeen != true
+                && state.seen.values.count { $0.systems.isEmpty } < Self.watchedMax
         }
     }
+
+    /// So many channels are looked at that only castree's own devices have asked for.
+    private static var watchedMax: Int { 256 }
 
     private func settle() {
         settleNeeds()
@@ -90,7 +91,7 @@ extension OriginMirror {
             negatives.noteAnswer()
             return news
         } catch {
-            negatives.noteLate(file.path, error, since: began)
+            negatives.noteFailure(error, of: file.path, since: began)
             // Who may not list is refused what is not there.
             guard error.code == .accessDenied, cache.digest(of: file.path) == nil,
                 file.path != OriginLayout.marker
@@ -148,10 +149,14 @@ extension OriginMirror {
         switch change.news {
         case .same: break
         case .changed(let bytes, let tag): try cache.keep(change.file.path, bytes, tag)
-        case .gone:
-            try cache.forget(change.file.path)
-            state.withLock { $0.proved[change.file.path] = nil }
+        case .gone: try forget(change.file.path)
         }
+    }
+
+    /// Removes a file that the bucket has no more.
+    func forget(_ path: String) throws(StoreError) {
+        try cache.forget(path)
+        state.withLock { $0.proved[path] = nil }
     }
 
     /// Why a copy in the bucket that names an older entry of the log than the one here does not count; `nil` if it does.
@@ -181,12 +186,14 @@ extension OriginMirror {
     private func lookAtMarker() throws(StoreError) {
         let marker = ChangingFile.marker(of: cache.place)
         let news = try findPart(marker)
-        if case .changed(let bytes, _) = news { _ = try marker.order(bytes) }
-        try put((marker, news))
-        guard cache.digest(of: marker.path) != nil else {
-            throw StoreError(
-                .noOrigin, "there is no origin in \(cache.place); castree publish makes one")
+        if case .changed(let bytes, let tag) = news {
+            _ = try marker.order(bytes)
+            try cache.keep(marker.path, bytes, tag)
         }
+        // One that is gone stays here: without it nothing would be answered after a restart.
+        if case .gone = news {} else if cache.digest(of: marker.path) != nil { return }
+        throw StoreError(
+            .noOrigin, "there is no origin in \(cache.place); castree publish makes one")
     }
 
     /// The versions of the trust that pointers name; before keys are changed the first time there is no file.
@@ -196,9 +203,10 @@ extension OriginMirror {
         for version in TrustFile.firstVersion + 1...min(version, Self.trustMax) {
             let file = ChangingFile.trust(version)
             if isMissingOnly, cache.digest(of: file.path) != nil { continue }
-            let news = try findPart(file)
             // What is here proves itself.
-            if case .changed = news { try put((file, news)) }
+            if case .changed(let bytes, let tag) = try findPart(file) {
+                try cache.keep(file.path, bytes, tag)
+            }
             // Each is held against the one before.
             if cache.digest(of: file.path) == nil { return }
         }

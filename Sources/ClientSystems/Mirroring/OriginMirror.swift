@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// So who reads that directory answers from a bucket. The files that change are looked at again by ``look()``, and get
 /// there in the publisher's order: a history before its pointer, and before both all that answers about them depend
-/// on. What never changes comes when somebody asks for it (``OriginMirror/bring(_:then:)``), from a `CachedStorage`.
+/// on. What never changes comes when somebody asks for it (``bring(_:since:)``), from a `CachedStorage`.
 ///
 /// A pointer or a history that is older than the one here is an old copy, and ignored. If the bucket cannot be
 /// reached, all that is here goes on being answered. Several threads may use it at once.
@@ -35,10 +35,9 @@ package final class OriginMirror: Sendable {
         var listed = ListedFiles()
         /// The origin's channels, as it lists them.
         var channels: Set<ChannelName> = []
-        /// Those whose pointers castree's own devices have asked for.
-        var others: Set<ChannelName> = []
         /// The digests of copies here that the log has proved, by their paths.
         var proved: [String: ObjectID] = [:]
+        var isLooking = false
         /// When the last look ended, by the monotonic clock, and how long it took.
         var looked = (at: SystemClock.milliseconds, time: Int64(0))
         /// Archives that were sent since something was fetched, by their tags.
@@ -118,9 +117,13 @@ package final class OriginMirror: Sendable {
         settleNeeds()
     }
 
+    /// Whether a look is under way.
+    package var isLooking: Bool { state.withLock { $0.isLooking } }
+
     /// Looks whether something has changed in the bucket, and says what keeps it from that.
     package func look() {
         let began = SystemClock.milliseconds
+        state.withLock { $0.isLooking = true }
         defer { noteLook(since: began) }
         do throws(StoreError) {
             try lookOnce()
@@ -148,7 +151,7 @@ package final class OriginMirror: Sendable {
 
     private func noteLook(since began: Int64) {
         let now = SystemClock.milliseconds
-        state.withLock { $0.looked = (now, now - began) }
+        state.withLock { ($0.isLooking, $0.looked) = (false, (now, now - began)) }
     }
 
     private func tell(_ error: StoreError) {

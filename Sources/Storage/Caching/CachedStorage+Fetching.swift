@@ -3,7 +3,7 @@ import Synchronization
 
 /// Why files are to come.
 package enum FetchDemand: Sendable {
-    /// What changes depends on them: they have requests of their own, and nobody waits for one twice that does not come.
+    /// What changes depends on them: nobody waits twice for one that does not come.
     case needed
     /// The storage below is known to have them.
     case listed
@@ -11,74 +11,53 @@ package enum FetchDemand: Sendable {
     case asked
 }
 
-/// A file that comes: others who want it wait for it, and share its failure.
-final class Fetch: Sendable {
-    let gate = ThreadGate(limit: 1)
-    let failure = Mutex<StoreError?>(nil)
-}
-
 extension CachedStorage {
     /// Has files come that are not there, several at once, and each once, however many wait for it.
     ///
+    /// - Parameter since: when they were asked for, by the cache's clock: what has failed since then has failed.
     /// - Throws: why the first of them cannot be had: `.missingFromBucket`; `.tooLarge`, `.network` where the storage is not
     ///   even asked.
-    package func fetch(_ files: [NamedFile], _ demand: FetchDemand) throws(StoreError) {
+    package func fetch(
+        _ files: [NamedFile], _ demand: FetchDemand, since: Int64? = nil
+    ) throws(StoreError) {
+        let since = since ?? options.clock()
         try inParallel(files.count) { (index) throws(StoreError) in
-            try self.obtain(files[index], demand)
+            try self.obtain(files[index], demand, since)
         }
     }
 
     /// Makes a copy of a file, unless one is there.
-    private func obtain(_ file: NamedFile, _ demand: FetchDemand) throws(StoreError) {
-        let fetch = state.withLock { state in
-            let fetch = state.fetches[file] ?? Fetch()
-            state.fetches[file] = fetch
-            return fetch
+    private func obtain(
+        _ file: NamedFile, _ demand: FetchDemand, _ since: Int64
+    ) throws(StoreError) {
+        if try proves(file) { return }
+        let gate = state.withLock { state in
+            let gate = state.fetches[file] ?? ThreadGate(limit: 1)
+            state.fetches[file] = gate
+            return gate
         }
-        fetch.gate.enter()
+        gate.enter()
         defer {
             state.withLock { $0.fetches[file] = nil }
-            fetch.gate.leave(limit: 1)
+            gate.leave(limit: 1)
         }
-        if let failure = fetch.failure.withLock({ $0 }) { throw failure }
+        if let failure = negatives.failure(of: file.key, since: since) { throw failure }
         if try proves(file) { return }
         let began = options.clock()
-        let isStray = demand == .asked
         do throws(StoreError) {
-            if isStray, negatives.hasTooManyStrays {
-                throw StoreError(
-                    .tooLarge,
-                    "files that \(place) does not have are asked for over and over; those that no release lists are looked for "
-                        + "again in a minute")
-            }
-            try pass(demand) { () throws(StoreError) in
-                if let refusal = negatives.refusal { throw refusal }
-                try changing { () throws(StoreError) in try receive(file) }
-            }
+            if demand == .asked { strays.enter() }
+            defer { if demand == .asked { strays.leave(limit: Self.strayCount) } }
+            if demand == .asked, let refusal = negatives.strayRefusal { throw refusal }
+            if demand != .needed { clients.enter() }
+            defer { if demand != .needed { clients.leave(limit: clientCount) } }
+            if let refusal = negatives.refusal { throw refusal }
+            try changing { () throws(StoreError) in try receive(file) }
             negatives.forgetMissing(file.key)
             negatives.note(nil)
         } catch {
-            fetch.failure.withLock { $0 = error }
-            // What is known to be there is: a refusal may pass.
-            if error.code == .missingFromBucket || isStray && error.code == .accessDenied {
-                negatives.noteMissing(file.key, isStray: isStray)
-            }
-            if demand == .needed { negatives.noteLate(file.key, error, since: began) }
-            if negatives.isLost(error) { negatives.note(error) }
+            negatives.note(error, of: file.key, demand, since: began)
             throw error
         }
-    }
-
-    /// Does what asks the storage below, when not too many others do.
-    private func pass(
-        _ demand: FetchDemand, _ work: () throws(StoreError) -> Void
-    ) throws(StoreError) {
-        if demand == .needed { return try work() }
-        if demand == .asked { strays.enter() }
-        defer { if demand == .asked { strays.leave(limit: Self.strayCount) } }
-        gate.enter()
-        defer { gate.leave(limit: gateCount) }
-        try work()
     }
 
     private func receive(_ file: NamedFile) throws(StoreError) {
@@ -120,7 +99,7 @@ extension CachedStorage {
         try trim()
     }
 
-    func missing(_ file: NamedFile, _ problem: String) -> StoreError {
+    private func missing(_ file: NamedFile, _ problem: String) -> StoreError {
         StoreError(.missingFromBucket, "\(file.key) \(problem)", object: file.address)
     }
 }

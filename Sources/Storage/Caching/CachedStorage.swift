@@ -19,14 +19,11 @@ package struct NamedFile: Sendable, Hashable {
         _ key: String, name: String, _ address: ObjectID, byteCount: Int64? = nil,
         byteCountMax: Int64
     ) {
-        self.key = key
-        self.name = name
-        self.address = address
-        self.byteCount = byteCount
-        self.byteCountMax = byteCountMax
+        (self.key, self.name, self.address) = (key, name, address)
+        (self.byteCount, self.byteCountMax) = (byteCount, byteCountMax)
     }
 
-    /// Its tag: equal names, equal bytes.
+    /// Equal names, equal bytes.
     var tag: EntityTag { EntityTag(address.description) }
 }
 
@@ -37,9 +34,9 @@ package struct NamedFile: Sendable, Hashable {
 /// what was used longest ago goes first, and nothing that a ``CacheHold`` names. All else is asked of the storage
 /// below each time; of files that change the owner says which of their bytes are kept (``keep(_:_:_:)``).
 ///
-/// Nothing is synced: what a power cut tears is found by its digest. The disk is never touched under the lock that is taken for
-/// every look-up. Several threads may use it at once.
-package final class CachedStorage: ObjectStorage {
+/// Nothing is synced: what a power cut tears is found by its digest. The disk is never touched under the lock that every
+/// look-up takes. Several threads may use it at once.
+package final class CachedStorage: ForwardingStorage {
     /// How a cache is kept.
     package struct Options: Sendable {
         /// The most bytes of files on the disk; what has to stay counts, and stays.
@@ -66,11 +63,10 @@ package final class CachedStorage: ObjectStorage {
         var documents: [String: KeptDocument] = [:]
         /// What of them the next start knows.
         var noted: [String: KeptDocument] = [:]
-        /// By the files where they are asked for: elsewhere the same file may not be there.
-        var fetches: [NamedFile: Fetch] = [:]
+        /// Lets one at a time fetch a file where it is asked for: elsewhere it may not be there.
+        var fetches: [NamedFile: ThreadGate] = [:]
     }
 
-    /// The storage below.
     package let base: any ObjectStorage
     /// What the storage below does not give.
     package let negatives: NegativeCache
@@ -79,26 +75,20 @@ package final class CachedStorage: ObjectStorage {
     let state = Mutex(State())
     /// What is on the disk and what is known of it change together, one after the other.
     let turn = ThreadGate(limit: 1)
-    /// Lets so many clients' requests pass at once: others are kept for what changes.
-    let gate: ThreadGate
-    let gateCount: Int
-    /// Lets requests pass for what nobody knows to be there.
-    let strays = ThreadGate(limit: strayCount)
-
+    /// So many requests at once are for clients: others are kept for what changes.
+    let clientCount: Int
+    let clients: ThreadGate
+    /// So many are for what nobody knows to be there.
     static let strayCount = 2
-    private static let keptCount = 4
+    let strays = ThreadGate(limit: strayCount)
 
     /// - Parameter copies: the directory, which is nobody else's.
     package init(_ base: any ObjectStorage, in copies: DirectoryStorage, _ options: Options) {
-        self.base = base
-        self.copies = copies
-        self.options = options
-        gateCount = max(base.parallelCount - Self.keptCount, 1)
-        gate = ThreadGate(limit: gateCount)
+        (self.base, self.copies, self.options) = (base, copies, options)
+        clientCount = max(base.parallelCount - 4, 1)
+        clients = ThreadGate(limit: clientCount)
         negatives = NegativeCache(base, options)
     }
-
-    // MARK: Reading
 
     package func get(
         _ key: String, _ request: ReadRequest,
@@ -109,13 +99,10 @@ package final class CachedStorage: ObjectStorage {
         defer { withExtendedLifetime(hold) {} }
         // Once more: somebody may have emptied the directory.
         for _ in 0..<2 {
-            if try !proves(file) {
-                if negatives.isMissing(key) { return .missing }
-                do throws(StoreError) { try fetch([file], .needed) } catch {
-                    // What has other bytes than its name says is not there either.
-                    if error.code == .missingFromBucket { return .missing }
-                    throw error
-                }
+            do throws(StoreError) { try fetch([file], .needed) } catch {
+                // What has other bytes than its name says is not there either.
+                guard error.code == .missingFromBucket else { throw error }
+                return .missing
             }
             if request.unlessTag == file.tag { return .notModified }
             let own = ReadRequest(range: request.range, byteCountMax: request.byteCountMax)
@@ -135,46 +122,4 @@ package final class CachedStorage: ObjectStorage {
         if let file = options.naming(key) { found?.tag = file.tag }
         return found
     }
-
-    // MARK: The storage below
-
-    package var place: String { base.place }
-    package var identity: String { base.identity }
-    package var parallelCount: Int { base.parallelCount }
-    package var figures: StorageFigures { base.figures }
-    package var knownTags: TagSpelling? { base.knownTags }
-
-    package func put(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome {
-        negatives.forgetMissing(key)
-        return try base.put(key, body, fields)
-    }
-
-    package func putIfAbsent(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome {
-        negatives.forgetMissing(key)
-        return try base.putIfAbsent(key, body, fields)
-    }
-
-    package func putIf(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
-        _ spelling: TagSpelling
-    ) throws(StoreError) -> WriteOutcome {
-        try base.putIf(key, body, fields, matching: tag, spelling)
-    }
-
-    package func list(_ request: ListRequest) throws(StoreError) -> ListPage {
-        try base.list(request)
-    }
-
-    package func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome {
-        for key in keys { if let file = options.naming(key) { try drop(file.name) } }
-        return try base.delete(keys)
-    }
-
-    package func openUploads() throws(StoreError) -> OpenUploads? { try base.openUploads() }
-    package func abort(_ upload: OpenUpload) throws(StoreError) { try base.abort(upload) }
-    package func barrier() throws(StoreError) { try base.barrier() }
 }

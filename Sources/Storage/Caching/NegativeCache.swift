@@ -12,9 +12,9 @@ package final class NegativeCache: Sendable {
         var missing: [String: Int64] = [:]
         /// When those were that nobody knew to be there, the oldest first.
         var strays: [Int64] = []
-        /// Why files have not come that somebody waited for, by their keys.
-        var late: [String: StoreError] = [:]
-        /// Those of them that are asked for again, the first two of them now.
+        /// Why files have not come, by their keys.
+        var failures: [String: Failure] = [:]
+        /// Those that somebody waited for too long, and that are asked for again: the first two of them now.
         var line: [String] = []
         /// When the last request failed; `nil` if another one was answered since.
         var lostAt: Int64?
@@ -22,6 +22,13 @@ package final class NegativeCache: Sendable {
         var isLost = false
         /// What was said of each part.
         var told: [String: String] = [:]
+    }
+
+    private struct Failure: Sendable {
+        let error: StoreError
+        let at: Int64
+        /// Whether somebody waited for it too long: from then on it is asked for beside.
+        var isLate = false
     }
 
     private let base: any ObjectStorage
@@ -51,10 +58,16 @@ package final class NegativeCache: Sendable {
         state.withLock { $0.missing[key].map { now - $0 < Self.lifetime } ?? false }
     }
 
-    /// Whether so much was asked for in vain that nothing more is, for a while.
-    var hasTooManyStrays: Bool {
-        let first = state.withLock { $0.strays.count < Self.strayCountMax ? nil : $0.strays.first }
-        return first.map { now - $0 < Self.lifetime } ?? false
+    /// Why nothing is asked for that nobody knows to be there, for a while: so much was asked for in vain.
+    var strayRefusal: StoreError? {
+        let strays = state.withLock { $0.strays }
+        guard strays.count == Self.strayCountMax, now - strays[0] < Self.lifetime else {
+            return nil
+        }
+        return StoreError(
+            .tooLarge,
+            "files that \(base.place) does not have are asked for over and over; those that no release lists are looked for "
+                + "again in a minute")
     }
 
     /// Notes that a file is not there.
@@ -76,25 +89,45 @@ package final class NegativeCache: Sendable {
 
     // MARK: What does not come
 
+    /// Notes that a file has not come, whatever that means.
+    /// - Parameter began: when the storage was asked for it.
+    func note(
+        _ error: StoreError, of key: String, _ demand: FetchDemand, since began: Int64
+    ) {
+        // What is known to be there is: a refusal may pass.
+        if error.code == .missingFromBucket || demand == .asked && error.code == .accessDenied {
+            noteMissing(key, isStray: demand == .asked)
+        }
+        // Only who needs a file would wait for it again and again.
+        noteFailure(error, of: key, since: demand == .needed ? began : nil)
+        if isLost(error) { note(error) }
+    }
+
     /// Notes that a file has not come.
-    /// - Parameter began: when it was asked for.
-    package func noteLate(_ key: String, _ failure: StoreError, since began: Int64) {
-        guard failure.isUnanswered, now - began >= options.patience else { return }
+    /// - Parameter began: since when somebody has waited who will wait again.
+    package func noteFailure(_ error: StoreError, of key: String, since began: Int64?) {
+        let waited = began.map { now - $0 } ?? -1
+        let isLate = error.isUnanswered && waited >= options.patience
         state.withLock { state in
-            if state.late.count >= Self.countMax {
-                state.late = state.late.filter { state.line.contains($0.key) }
+            if state.failures.count >= Self.countMax {
+                state.failures = state.failures.filter { state.line.contains($0.key) }
             }
-            state.late[key] = failure
+            state.failures[key] = Failure(error: error, at: now, isLate: isLate)
         }
     }
 
-    /// Why a file need not be waited for now; `nil` if it is none of these files. It is asked for on another thread.
+    /// Why a file has not come after it was asked for; `nil` if nobody has asked the storage since.
+    func failure(of key: String, since asked: Int64) -> StoreError? {
+        state.withLock { $0.failures[key].flatMap { $0.at > asked ? $0.error : nil } }
+    }
+
+    /// Why a file need not be waited for now, since it is asked for on another thread; `nil` if it may be.
     package func failure(of key: String) -> StoreError? {
         let (failure, isFirst) = state.withLock { state -> (StoreError?, Bool) in
-            guard let failure = state.late[key] else { return (nil, false) }
-            if state.line.contains(key) { return (failure, false) }
+            guard let failure = state.failures[key], failure.isLate else { return (nil, false) }
+            if state.line.contains(key) { return (failure.error, false) }
             state.line.append(key)
-            return (failure, state.line.count <= Self.askedAtOnce)
+            return (failure.error, state.line.count <= Self.askedAtOnce)
         }
         if isFirst { Parallel.detach { self.ask(for: key) } }
         return failure
@@ -103,15 +136,15 @@ package final class NegativeCache: Sendable {
     private func ask(for first: String) {
         var next: String? = first
         while let key = next {
-            var failure: StoreError?
+            var failure: Failure?
             do throws(StoreError) {
                 _ = try base.get(key, ReadRequest(byteCountMax: 1 << 30)) { _ in }
             } catch {
                 // Anything else is an answer: who asks next learns what it means.
-                if error.isUnanswered { failure = error }
+                if error.isUnanswered { failure = Failure(error: error, at: now, isLate: true) }
             }
             next = state.withLock { state in
-                state.late[key] = failure
+                state.failures[key] = failure
                 state.line.removeAll { $0 == key }
                 // Those before it are asked for already.
                 return state.line.dropFirst(Self.askedAtOnce - 1).first
@@ -129,7 +162,7 @@ package final class NegativeCache: Sendable {
             if failure(of: key) != nil { return false }
             let began = now
             do throws(StoreError) { _ = try base.head(key) } catch {
-                noteLate(key, error, since: began)
+                noteFailure(error, of: key, since: began)
                 return !error.mayMeanLoss
             }
             return true

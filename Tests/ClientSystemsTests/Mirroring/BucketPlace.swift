@@ -182,7 +182,7 @@ final class BucketPlace: @unchecked Sendable {
     func mirror(
         _ bucket: some ObjectStorage, at name: String = "cache", byteCount: Int64 = 1 << 30,
         patience: Int64? = nil,
-        notices: MirrorNotices = MirrorNotices(),
+        notices: Notices = Notices(),
         on fileSystem: any FileSystem = POSIXFileSystem()
     ) throws -> (mirror: OriginMirror, answers: OriginAnswers) {
         var options = CachedStorage.Options()
@@ -205,14 +205,6 @@ final class BucketPlace: @unchecked Sendable {
         }
         return body
     }
-}
-
-/// What an operator was told.
-final class MirrorNotices: Sendable {
-    private let said = Mutex<[String]>([])
-    var all: [String] { said.withLock { $0 } }
-    func add(_ sentence: String) { said.withLock { $0.append(sentence) } }
-    func clear() { said.withLock { $0 = [] } }
 }
 
 /// The value; a test without it has no sense.

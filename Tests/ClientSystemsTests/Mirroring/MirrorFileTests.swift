@@ -52,7 +52,7 @@ import VersionTree
         let stranger = try ServedPlace.address(of: Array("nobody's".utf8))
         let asked = try needed(ServedFile(OriginLayout.object(stranger)))
         guard case .file(let lacking) = mirror.lack(asked) else { throw StoreError(.mismatch, "") }
-        try mirror.bring(lacking)
+        try mirror.bring(.file(lacking))
         expect(mirror.lack(asked) == nil)
         let error = #expect(throws: StoreError.self) {
             try mirror.bring([(OriginKey(.object, stranger), 8)])

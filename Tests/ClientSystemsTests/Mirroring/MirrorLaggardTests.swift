@@ -3,6 +3,7 @@ import CASStore
 import Expectations
 import Platform
 import Storage
+import StorageTestSupport
 import Synchronization
 import Testing
 
@@ -57,7 +58,7 @@ import Testing
         let place = try BucketPlace()
         try place.publish("1", ["a": "one"])
         let silence = Silence()
-        let notices = MirrorNotices()
+        let notices = Notices()
         let (mirror, _) = try place.mirror(
             place.bucket { silence.meet($0) }, patience: 3_600_000, notices: notices)
         mirror.look()
@@ -98,7 +99,7 @@ import Testing
             let place = try BucketPlace()
             try place.publish("1", ["a": "one"])
             let silence = Silence()
-            let notices = MirrorNotices()
+            let notices = Notices()
             let (mirror, answers) = try place.mirror(
                 place.bucket { silence.meet($0) }, patience: 0, notices: notices)
             let old = try answers.text(Self.check)
@@ -138,7 +139,7 @@ import Testing
         let place = try BucketPlace()
         try place.publish("1", ["a": "one"])
         let isRefused = Mutex(false)
-        let notices = MirrorNotices()
+        let notices = Notices()
         let (mirror, answers) = try place.mirror(
             place.bucket { _ in isRefused.withLock { $0 } ? .denied : .answered }, notices: notices)
         let old = try answers.text(Self.check)

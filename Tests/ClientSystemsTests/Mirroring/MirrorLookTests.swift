@@ -2,6 +2,7 @@ import BucketTestSupport
 import CASStore
 import Expectations
 import Storage
+import StorageTestSupport
 import Synchronization
 import Testing
 import VersionTree
@@ -108,7 +109,7 @@ import VersionTree
         try place.publish("1", ["a": "one"])
         let (oldPointer, oldHistory) = (place.pointer.serialized(), place.history.serialized())
         try place.publish("2", ["a": "two"], epoch: 2)
-        let notices = MirrorNotices()
+        let notices = Notices()
         let (mirror, answers) = try place.mirror(place.bucket(), notices: notices)
         let new = Self.answer("2", "1", of: 2)
         for (key, old) in [
@@ -166,7 +167,7 @@ import VersionTree
     @Test func `a part that is far too large keeps nobody from what else is new`() throws {
         let place = try BucketPlace()
         try place.publish("1", ["a": "one"])
-        let notices = MirrorNotices()
+        let notices = Notices()
         let (mirror, answers) = try place.mirror(place.bucket(), notices: notices)
         let large = Array(repeating: UInt8(ascii: " "), count: 17 << 20)
         let keys =
@@ -199,7 +200,7 @@ import VersionTree
         let place = try BucketPlace()
         try place.publish("1", ["a": "one"])
         let isDown = Atomic(false)
-        let notices = MirrorNotices()
+        let notices = Notices()
         let bucket = place.bucket { _ in isDown.load(ordering: .relaxed) ? .dropped : .answered }
         let answers: OriginAnswers
         do {

@@ -38,7 +38,7 @@ import Testing
         for number in 0..<200 {
             let address = try ServedPlace.address(of: Array("nobody's \(number)".utf8))
             let asked = PlacedFile(OriginKey(.object, address), in: Int64(number % 5))
-            do throws(StoreError) { try mirror.bring(asked) } catch {
+            do throws(StoreError) { try mirror.bring(.file(asked)) } catch {
                 expect(error.code, equals: .tooLarge)
                 refused += 1
             }
@@ -46,11 +46,11 @@ import Testing
         expect(gets.withLock { $0.count }, equals: NegativeCache.strayCountMax)
         expect(refused, equals: 200 - NegativeCache.strayCountMax)
         // Devices get what is offered, wherever they think that it stands.
-        for file in files { try mirror.bring(PlacedFile(file.name, in: 0)) }
+        for file in files { try mirror.bring(.file(PlacedFile(file.name, in: 0))) }
         expect(files.allSatisfy { has($0.name.path(in: 0)) })
         let manifest = try needed(place.pointer.releases.last?.version).manifest
         try mirror.drop(OriginKey(.manifest, manifest))
-        try mirror.bring(PlacedFile(OriginKey(.manifest, manifest), in: 0))
+        try mirror.bring(.file(PlacedFile(OriginKey(.manifest, manifest), in: 0)))
         expect(has(OriginLayout.manifest(manifest)))
     }
 
@@ -77,20 +77,20 @@ import Testing
         for name in [
             OriginKey(.manifest, offered.manifest),
             OriginKey(.places, try needed(offered.places)),
-        ] { try mirror.bring(PlacedFile(name, in: offered.epoch)) }
+        ] { try mirror.bring(.file(PlacedFile(name, in: offered.epoch))) }
         for number in 0..<2 * NegativeCache.strayCountMax {
             let address = try ServedPlace.address(of: Array("nobody's \(number)".utf8))
-            try? mirror.bring(PlacedFile(OriginKey(.object, address), in: 3))
+            try? mirror.bring(.file(PlacedFile(OriginKey(.object, address), in: 3)))
         }
         gets.withLock { $0 = [] }
         let object = OriginKey(.object, try ServedPlace.address(of: Array("two".utf8)))
         // Where it is asked for, strangers say; where it stands, the release does.
-        try mirror.bring(PlacedFile(object, in: 9))
+        try mirror.bring(.file(PlacedFile(object, in: 9)))
         expect(has(object.path(in: 0)))
         expect(gets.withLock { $0 }, equals: [object.path(in: 3)])
         let unknown = try ServedPlace.address(of: Array("nobody's".utf8))
         #expect(throws: StoreError.self) {
-            try mirror.bring(PlacedFile(OriginKey(.object, unknown), in: 3))
+            try mirror.bring(.file(PlacedFile(OriginKey(.object, unknown), in: 3)))
         }
     }
 
@@ -99,7 +99,7 @@ import Testing
         let (mirror, _) = try place.mirror(place.bucket())
         let object = OriginKey(.object, try ServedPlace.address(of: Array("two".utf8)))
         let asked = try needed(ServedFile(object.path(in: 2)))
-        try mirror.bring(PlacedFile(object, in: 2))
+        try mirror.bring(.file(PlacedFile(object, in: 2)))
         expect(mirror.lack(asked) == nil)
         try place.publish("2", ["a": "two"], epoch: 2)
         mirror.look()
@@ -119,11 +119,11 @@ import Testing
         let asked = try needed(ServedFile(name.path(in: 0)))
         isRefused.store(true, ordering: .relaxed)
         let error = #expect(throws: StoreError.self) {
-            try mirror.bring(PlacedFile(name, in: 0))
+            try mirror.bring(.file(PlacedFile(name, in: 0)))
         }
         expect(error?.code == .accessDenied && mirror.lack(asked) != nil)
         isRefused.store(false, ordering: .relaxed)
-        try mirror.bring(PlacedFile(name, in: 0))
+        try mirror.bring(.file(PlacedFile(name, in: 0)))
         expect(has(name.path(in: 0)) && mirror.lack(asked) == nil)
     }
 
@@ -157,7 +157,7 @@ import Testing
     @Test func `a full disk makes room, and its message speaks of the cache`() throws {
         try place.publish("1", ["a": "one"])
         let disk = FaultyFileSystem()
-        let notices = MirrorNotices()
+        let notices = Notices()
         let (mirror, answers) = try place.mirror(place.bucket(), notices: notices, on: disk)
         let files = try BucketPlace.archive(answers).files
         // Once full, it makes room; if that is not enough, it says so.

@@ -51,7 +51,7 @@ import Testing
             ("warm", BucketPlace.pointerKey, .lostAnswer),
         ] {
             fates.set(fate, of: key)
-            let notices = MirrorNotices()
+            let notices = Notices()
             let (mirror, answers) = try place.mirror(bucket, at: name, notices: notices)
             // A device that asks for the pointer lets no others see it without what their answers depend on.
             mirror.watch(.stable)
@@ -137,7 +137,7 @@ import Testing
                 (Self.configurationKey, falseSetting.serialized(), setting),
             ] {
                 let fates = Fates()
-                let notices = MirrorNotices()
+                let notices = Notices()
                 let (mirror, answers) = try place.mirror(
                     place.bucket { fates.meet($0) }, at: "\(log)-\(key.count)", notices: notices)
                 try expect(answers.text(Self.check), equals: right)
@@ -166,7 +166,7 @@ import Testing
         let right = place.pointer.serialized()
         var wrong = place.pointer
         wrong.sequence += 1_000_000
-        let notices = MirrorNotices()
+        let notices = Notices()
         let (mirror, answers) = try place.mirror(place.bucket(), notices: notices)
         for (bytes, counts) in [(wrong.serialized(), wrong.serialized()), (right, right)] {
             place.store.set(BucketPlace.pointerKey, bytes, .pointer)
@@ -186,7 +186,7 @@ import Testing
         let second = try place.configure(["KEY": .stable], baseURL: "https://u.example.org")
         place.take(second)
         let fates = Fates()
-        let notices = MirrorNotices()
+        let notices = Notices()
         let (mirror, answers) = try place.mirror(
             place.bucket { fates.meet($0) }, notices: notices)
         place.take(first)
@@ -207,7 +207,7 @@ import Testing
             let place = try BucketPlace()
             try place.publish("1", ["a": "one"])
             let fates = Fates()
-            let notices = MirrorNotices()
+            let notices = Notices()
             let (mirror, answers) = try place.mirror(
                 place.bucket { fates.meet($0) }, notices: notices)
             try place.publish("2", ["a": "two"], epoch: 2)

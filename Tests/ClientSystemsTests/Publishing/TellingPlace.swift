@@ -198,13 +198,6 @@ final class TellingClock: Sendable {
     func advance(by count: Int64) { seconds.withLock { $0 += count } }
 }
 
-/// What a publisher said.
-final class Notices: Sendable {
-    private let texts = Mutex<[String]>([])
-    var all: [String] { texts.withLock { $0 } }
-    func add(_ text: String) { texts.withLock { $0.append(text) } }
-}
-
 /// A system with labels and archives, as CodePush.
 enum LabelledFeed: ClientFeed {
     static let system = ClientSystem.codePush
