@@ -139,6 +139,60 @@ final class Clock: Sendable {
         try expect(cache.text(there.key), equals: "one")
     }
 
+    /// A storage of which many requests are worth making at once.
+    private struct WideStorage: ForwardingStorage {
+        let base: any ObjectStorage
+        let parallelCount = 8
+    }
+
+    /// Requests that are not answered until they may be.
+    private final class Held: Sendable {
+        private let state = Mutex<(now: Int, most: Int, isOver: Bool)>((0, 0, false))
+        var now: Int { state.withLock { $0.now } }
+        var most: Int { state.withLock { $0.most } }
+        func end() { state.withLock { $0.isOver = true } }
+
+        func meet() -> RequestFate {
+            state.withLock { ($0.now, $0.most) = ($0.now + 1, max($0.most, $0.now + 1)) }
+            while !state.withLock({ $0.isOver }) { pause(milliseconds: 1) }
+            state.withLock { $0.now -= 1 }
+            return .answered
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `who has lost one file hears so at once, while others still come`() throws {
+        let (there, gone) = (try write("one"), try write("two"))
+        store.set(gone.key, nil)
+        let held = Held()
+        let cache = try directory.cache(
+            of: WideStorage(base: base { $0 == there.key ? held.meet() : .answered }))
+        let error = #expect(throws: StoreError.self) { try cache.fetch([there, gone], .listed) }
+        expect(error?.code == .missingFromBucket && !cache.has(there.name))
+        held.end()
+        try expect(cache.text(there.key), equals: "one")
+        expect(askedCount(there.key), equals: 1)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `what nobody knows to be there comes two at a time, what is known beside`() throws {
+        let strays = try (0..<6).map { try write("stray \($0)") }
+        let known = try write("known")
+        let held = Held()
+        let cache = try directory.cache(
+            of: WideStorage(base: base { $0 == known.key ? .answered : held.meet() }))
+        let running = strays.map { file in
+            // Whether it comes is seen below.
+            Parallel.begin { try? cache.fetch([file], .asked) }
+        }
+        while held.now < 2 { pause(milliseconds: 1) }
+        try cache.fetch([known], .listed)
+        held.end()
+        for each in running { each.wait() }
+        expect(held.most, equals: 2)
+        expect(strays.allSatisfy { cache.has($0.name) })
+    }
+
     @Test func `vain requests are forgotten after a minute, and there are only so many in one`()
         throws
     {

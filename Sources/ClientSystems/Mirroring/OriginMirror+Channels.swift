@@ -19,7 +19,7 @@ extension OriginMirror {
             let pointer = try judged(file, find(file))
             if case .gone = pointer.news {
                 try forget(file.path)
-                state.withLock { $0.seen[channel] = SeenChannel(isSeen: true) }
+                state.withLock { $0.seen[channel] = SeenChannel() }
             } else {
                 var changes: [FileChange] = []
                 for system in systems {
@@ -45,7 +45,7 @@ extension OriginMirror {
         if !changes.isEmpty || seen.systems != systems {
             seen = try known(of: channel, systems, changes)
         }
-        seen.isSeen = true
+        seen.trouble = nil
         // What the channel needed until now is needed until the pointer is here.
         let hold = cache.pin(seen.needs.map(\.name.path))
         state.withLock { $0.needed.append(hold) }
@@ -109,11 +109,9 @@ extension OriginMirror {
     /// Notes that a channel could not be looked at, unless something of it is known.
     func noteUnseen(_ channel: ChannelName, because error: StoreError) {
         state.withLock { state in
-            let known = state.seen[channel]
-            guard known?.pointer == nil, known?.isSeen != true else { return }
+            if let known = state.seen[channel], known.trouble == nil { return }
             let trouble = "what channel \(channel) offers is not known yet: \(error.message)"
-            state.seen[channel, default: SeenChannel()].trouble = StoreError(
-                .unseenChannel, trouble)
+            state.seen[channel] = SeenChannel(trouble: StoreError(.unseenChannel, trouble))
         }
     }
 

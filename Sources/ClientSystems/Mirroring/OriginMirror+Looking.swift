@@ -63,9 +63,8 @@ extension OriginMirror {
     /// Whether the origin lists a channel of which nothing is here.
     func isUnwatched(_ channel: ChannelName) -> Bool {
         state.withLock { state in
-            let known = state.seen[channel]
-            return state.channels.contains(channel) && known?.pointer == nil
-                && known?.isSeen != true
+            let isKnown = state.seen[channel].map { $0.trouble == nil } ?? false
+            return state.channels.contains(channel) && !isKnown
                 && state.seen.values.count { $0.systems.isEmpty } < Self.watchedMax
         }
     }

@@ -21,9 +21,7 @@ package final class OriginMirror: Sendable {
         var systems: [ClientSystem] = []
         /// What answers to them depend on.
         var needs: [PlacedFile] = []
-        /// Whether it was looked at: what it offers is here.
-        var isSeen = false
-        /// Why nothing is known yet of what it offers.
+        /// Why nothing is known yet of what it offers; else that is here.
         var trouble: StoreError?
     }
 
@@ -111,7 +109,8 @@ package final class OriginMirror: Sendable {
     private func takeOver() throws(StoreError) {
         for (channel, systems) in try toldChannels() {
             let seen = try known(of: channel, systems)
-            state.withLock { $0.seen[channel] = seen }
+            // Whether there is no such channel, the bucket says.
+            if seen.pointer != nil { state.withLock { $0.seen[channel] = seen } }
             for case let file? in seen.needs.map(NamedFile.init) { _ = try cache.proves(file) }
         }
         settleNeeds()

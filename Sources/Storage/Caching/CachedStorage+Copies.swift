@@ -9,22 +9,14 @@ extension CachedStorage {
     }
 
     /// Keeps copies, whether they are there or still come.
-    package func pin(_ names: [String]) -> CacheHold {
-        state.withLock { $0.copies.pin(names) }
-        return CacheHold(names, self)
-    }
+    package func pin(_ names: [String]) -> CacheHold { CacheHold(names, self) }
 
     /// Keeps copies, if all are there.
     package func pin(allOf names: [String]) -> CacheHold? {
-        let areThere = state.withLock { state in
-            guard state.copies.hasAll(names) else { return false }
-            state.copies.pin(names)
-            return true
-        }
-        return areThere ? CacheHold(names, self) : nil
+        // Whether they are is known once they are kept.
+        let hold = CacheHold(names, self)
+        return state.withLock { $0.copies.hasAll(names) } ? hold : nil
     }
-
-    fileprivate func unpin(_ names: [String]) { state.withLock { $0.copies.pin(names, -1) } }
 
     /// Removes a copy that is not what its name says: it comes anew when it is asked for.
     package func drop(_ name: String) throws(StoreError) { try remove(name) { _ in true } }
@@ -110,9 +102,9 @@ package final class CacheHold: Sendable {
     private let cache: CachedStorage
 
     fileprivate init(_ names: [String], _ cache: CachedStorage) {
-        self.names = names
-        self.cache = cache
+        (self.names, self.cache) = (names, cache)
+        cache.state.withLock { $0.copies.pin(names) }
     }
 
-    deinit { cache.unpin(names) }
+    deinit { cache.state.withLock { $0.copies.pin(names, -1) } }
 }

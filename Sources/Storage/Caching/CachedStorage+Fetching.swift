@@ -21,9 +21,26 @@ extension CachedStorage {
         _ files: [NamedFile], _ demand: FetchDemand, since: Int64? = nil
     ) throws(StoreError) {
         let since = since ?? options.clock()
-        try inParallel(files.count) { (index) throws(StoreError) in
-            try self.obtain(files[index], demand, since)
+        if files.count <= 1 {
+            for file in files { try obtain(file, demand, since) }
+            return
         }
+        // It is heard of while other files still come.
+        let first = Mutex<StoreError?>(nil)
+        let bell = ThreadBell()
+        Parallel.detach {
+            // What it throws is told.
+            try? self.inParallel(files.count) { (index) throws(StoreError) in
+                do throws(StoreError) { try self.obtain(files[index], demand, since) } catch {
+                    first.withLock { $0 = $0 ?? error }
+                    bell.ring()
+                    throw error
+                }
+            }
+            bell.ring()
+        }
+        bell.wait()
+        if let error = first.withLock({ $0 }) { throw error }
     }
 
     /// Makes a copy of a file, unless one is there.

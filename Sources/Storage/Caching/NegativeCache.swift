@@ -107,12 +107,13 @@ package final class NegativeCache: Sendable {
     /// - Parameter began: since when somebody has waited who will wait again.
     package func noteFailure(_ error: StoreError, of key: String, since began: Int64?) {
         let waited = began.map { now - $0 } ?? -1
-        let isLate = error.isUnanswered && waited >= options.patience
         state.withLock { state in
+            let isLate = waited >= options.patience || state.failures[key]?.isLate ?? false
             if state.failures.count >= Self.countMax {
                 state.failures = state.failures.filter { state.line.contains($0.key) }
             }
-            state.failures[key] = Failure(error: error, at: now, isLate: isLate)
+            state.failures[key] = Failure(
+                error: error, at: now, isLate: isLate && error.isUnanswered)
         }
     }
 
@@ -200,7 +201,8 @@ package final class NegativeCache: Sendable {
     ///
     /// - Parameter error: what is wrong: how an answer fails to come differs from one try to the next.
     package func tell(_ sentence: String?, of part: String, _ error: StoreError? = nil) {
-        let known = sentence.map { error?.isUnanswered == true ? "\(error?.code as Any)" : $0 }
+        let code = error.flatMap { $0.isUnanswered ? $0.code.description : nil }
+        let known = sentence.map { code ?? $0 }
         let isNews = state.withLock { state in
             if state.told.count >= Self.countMax { state.told = [:] }
             defer { state.told[part] = known }
