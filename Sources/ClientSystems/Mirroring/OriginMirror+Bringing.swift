@@ -74,7 +74,7 @@ extension OriginMirror {
                 // What a release lists is there: a refusal may pass.
                 let isRefused = listed == nil && error.code == .accessDenied
                 guard isRefused || error.code == .missingFromBucket else { throw error }
-                negatives.noteMissing(file.key.path)
+                negatives.note(error, of: file.key.path, isMissing: true)
             }
         }
     }
@@ -110,10 +110,6 @@ extension OriginMirror {
 
     /// Fetches the documents that lack.
     func bringDocuments(_ files: [PlacedFile]) throws(StoreError) {
-        for file in files {
-            guard let named = NamedFile(file), try !cache.proves(named) else { continue }
-            if let failure = negatives.failure(of: named.key) { throw failure }
-        }
         try fetch(files.filter { !cache.has($0.name.path) }, .needed)
     }
 

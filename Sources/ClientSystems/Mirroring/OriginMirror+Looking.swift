@@ -83,14 +83,9 @@ extension OriginMirror {
 
     /// What the bucket says of a file that changes.
     func find(_ file: ChangingFile) throws(StoreError) -> DocumentNews {
-        if let failure = negatives.failure(of: file.path) { throw failure }
-        let began = SystemClock.milliseconds
         do throws(StoreError) {
-            let news = try cache.news(of: file.path, limit: file.limit)
-            negatives.noteAnswer()
-            return news
+            return try cache.news(of: file.path, limit: file.limit)
         } catch {
-            negatives.noteFailure(error, of: file.path, since: began)
             // Who may not list is refused what is not there.
             guard error.code == .accessDenied, cache.digest(of: file.path) == nil,
                 file.path != OriginLayout.marker

@@ -37,7 +37,9 @@ extension CachedStorage {
     package func news(of key: String, limit: Int) throws(StoreError) -> DocumentNews {
         let known = state.withLock { $0.documents[key] }
         let request = ReadRequest(unlessTag: known?.tag, byteCountMax: Int64(limit))
-        let read = try base.bytes(key, request)
+        let read = try negatives.asking(for: key) { () throws(StoreError) in
+            try base.bytes(key, request)
+        }
         switch read.outcome {
         case .notModified: return .same
         case .missing, .beyondEnd: return known == nil ? .same : .gone

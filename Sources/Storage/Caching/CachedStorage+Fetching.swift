@@ -60,19 +60,20 @@ extension CachedStorage {
         }
         if let failure = negatives.failure(of: file.key, since: since) { throw failure }
         if try proves(file) { return }
-        let began = options.clock()
+        if demand == .asked { strays.enter() }
+        defer { if demand == .asked { strays.leave(limit: Self.strayCount) } }
+        if demand != .needed { clients.enter() }
+        defer { if demand != .needed { clients.leave(limit: clientCount) } }
+        if demand == .asked, let refusal = negatives.strayRefusal { throw refusal }
+        if let refusal = negatives.refusal { throw refusal }
         do throws(StoreError) {
-            if demand == .asked { strays.enter() }
-            defer { if demand == .asked { strays.leave(limit: Self.strayCount) } }
-            if demand == .asked, let refusal = negatives.strayRefusal { throw refusal }
-            if demand != .needed { clients.enter() }
-            defer { if demand != .needed { clients.leave(limit: clientCount) } }
-            if let refusal = negatives.refusal { throw refusal }
-            try changing { () throws(StoreError) in try receive(file) }
-            negatives.forgetMissing(file.key)
-            negatives.note(nil)
+            try changing { () throws(StoreError) in
+                guard demand == .needed else { return try receive(file) }
+                try negatives.asking(for: file.key) { () throws(StoreError) in try receive(file) }
+            }
+            negatives.noteArrival(of: file.key)
         } catch {
-            negatives.note(error, of: file.key, demand, since: began)
+            negatives.note(error, of: file.key, demand)
             throw error
         }
     }

@@ -8,12 +8,10 @@ import Synchronization
 /// is answered. Several threads may use it at once.
 package final class NegativeCache: Sendable {
     private struct State: Sendable {
-        /// When files were found missing, by their keys.
-        var missing: [String: Int64] = [:]
-        /// When those were that nobody knew to be there, the oldest first.
-        var strays: [Int64] = []
         /// Why files have not come, by their keys.
         var failures: [String: Failure] = [:]
+        /// When files were found missing that nobody knew to be there, the oldest first.
+        var strays: [Int64] = []
         /// Those that somebody waited for too long, and that are asked for again: the first two of them now.
         var line: [String] = []
         /// When the last request failed; `nil` if another one was answered since.
@@ -27,6 +25,7 @@ package final class NegativeCache: Sendable {
     private struct Failure: Sendable {
         let error: StoreError
         let at: Int64
+        var isMissing = false
         /// Whether somebody waited for it too long: from then on it is asked for beside.
         var isLate = false
     }
@@ -55,7 +54,13 @@ package final class NegativeCache: Sendable {
 
     /// Whether a file was found missing a short time ago.
     package func isMissing(_ key: String) -> Bool {
-        state.withLock { $0.missing[key].map { now - $0 < Self.lifetime } ?? false }
+        let known = state.withLock { $0.failures[key] }
+        return known.map { $0.isMissing && now - $0.at < Self.lifetime } ?? false
+    }
+
+    /// Forgets which files are missing: the storage has changed.
+    package func forgetMissing() {
+        state.withLock { $0.failures = $0.failures.filter { !$0.value.isMissing } }
     }
 
     /// Why nothing is asked for that nobody knows to be there, for a while: so much was asked for in vain.
@@ -70,51 +75,38 @@ package final class NegativeCache: Sendable {
                 + "again in a minute")
     }
 
-    /// Notes that a file is not there.
-    /// - Parameter isStray: whether nobody knew it to be there.
-    package func noteMissing(_ key: String, isStray: Bool = false) {
-        state.withLock { state in
-            if state.missing.count >= Self.countMax { state.missing = [:] }
-            state.missing[key] = now
-            if isStray { state.strays = (state.strays + [now]).suffix(Self.strayCountMax) }
-        }
-    }
-
-    /// Forgets that a file is missing, or which ones are: the storage has changed.
-    package func forgetMissing(_ key: String? = nil) {
-        state.withLock { state in
-            if let key { state.missing[key] = nil } else { state.missing = [:] }
-        }
-    }
-
     // MARK: What does not come
 
-    /// Notes that a file has not come, whatever that means.
-    /// - Parameter began: when the storage was asked for it.
-    func note(
-        _ error: StoreError, of key: String, _ demand: FetchDemand, since began: Int64
-    ) {
-        // What is known to be there is: a refusal may pass.
-        if error.code == .missingFromBucket || demand == .asked && error.code == .accessDenied {
-            noteMissing(key, isStray: demand == .asked)
-        }
-        // Only who needs a file would wait for it again and again.
-        noteFailure(error, of: key, since: demand == .needed ? began : nil)
-        if isLost(error) { note(error) }
-    }
-
     /// Notes that a file has not come.
-    /// - Parameter began: since when somebody has waited who will wait again.
-    package func noteFailure(_ error: StoreError, of key: String, since began: Int64?) {
-        let waited = began.map { now - $0 } ?? -1
+    ///
+    /// - Parameter isMissing: whether it is not there, as far as those know who ask for it.
+    package func note(_ error: StoreError, of key: String, isMissing: Bool, isLate: Bool = false) {
         state.withLock { state in
-            let isLate = waited >= options.patience || state.failures[key]?.isLate ?? false
             if state.failures.count >= Self.countMax {
                 state.failures = state.failures.filter { state.line.contains($0.key) }
             }
+            let isLate = isLate || state.failures[key]?.isLate ?? false
             state.failures[key] = Failure(
-                error: error, at: now, isLate: isLate && error.isUnanswered)
+                error: error, at: now, isMissing: isMissing, isLate: isLate && error.isUnanswered)
         }
+    }
+
+    /// Notes that a file has not come for which somebody has asked.
+    func note(_ error: StoreError, of key: String, _ demand: FetchDemand) {
+        // What is known to be there is: a refusal may pass.
+        let isMissing =
+            error.code == .missingFromBucket || demand == .asked && error.code == .accessDenied
+        note(error, of: key, isMissing: isMissing)
+        if isMissing, demand == .asked {
+            state.withLock { $0.strays = ($0.strays + [now]).suffix(Self.strayCountMax) }
+        }
+        if isLost(error) { note(error) }
+    }
+
+    /// Notes that a file has come.
+    func noteArrival(of key: String) {
+        state.withLock { $0.failures[key] = nil }
+        note(nil)
     }
 
     /// Why a file has not come after it was asked for; `nil` if nobody has asked the storage since.
@@ -122,8 +114,25 @@ package final class NegativeCache: Sendable {
         state.withLock { $0.failures[key].flatMap { $0.at > asked ? $0.error : nil } }
     }
 
+    /// Asks for a file that is asked for again and again, unless it has kept somebody waiting too long.
+    func asking<Value>(
+        for key: String, _ ask: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        if let failure = lateFailure(of: key) { throw failure }
+        let began = now
+        do throws(StoreError) {
+            let value = try ask()
+            // Others are worth trying, too; whether the storage is reached, `note` says.
+            state.withLock { $0.lostAt = nil }
+            return value
+        } catch {
+            note(error, of: key, isMissing: false, isLate: now - began >= options.patience)
+            throw error
+        }
+    }
+
     /// Why a file need not be waited for now, since it is asked for on another thread; `nil` if it may be.
-    package func failure(of key: String) -> StoreError? {
+    private func lateFailure(of key: String) -> StoreError? {
         let (failure, isFirst) = state.withLock { state -> (StoreError?, Bool) in
             guard let failure = state.failures[key], failure.isLate else { return (nil, false) }
             if state.line.contains(key) { return (failure.error, false) }
@@ -160,13 +169,12 @@ package final class NegativeCache: Sendable {
         guard error.mayMeanLoss else { return false }
         if refusal != nil { return true }
         let isReached = options.sentinels.contains { key in
-            if failure(of: key) != nil { return false }
-            let began = now
-            do throws(StoreError) { _ = try base.head(key) } catch {
-                noteFailure(error, of: key, since: began)
+            do throws(StoreError) {
+                _ = try asking(for: key) { () throws(StoreError) in try base.head(key) }
+                return true
+            } catch {
                 return !error.mayMeanLoss
             }
-            return true
         }
         state.withLock { $0.lostAt = isReached || !error.isUnanswered ? nil : now }
         return !isReached
@@ -177,9 +185,6 @@ package final class NegativeCache: Sendable {
         let isFresh = state.withLock { $0.lostAt.map { now - $0 < Self.respite } ?? false }
         return isFresh ? StoreError(.network, "\(base.place) cannot be reached") : nil
     }
-
-    /// Notes that a request was answered, so others are worth trying; whether the storage is reached, ``note(_:)`` says.
-    package func noteAnswer() { state.withLock { $0.lostAt = nil } }
 
     /// Notes whether the storage is reached, and says it when that changes.
     package func note(_ failure: StoreError?) {
