@@ -147,6 +147,7 @@ extension PlanQueue.Limits {
     fileprivate static func fetching(threads: Int) -> PlanQueue.Limits {
         var limits = PlanQueue.Limits()
         (limits.threads, limits.perClient, limits.all) = (threads, 4096, 4096)
+        limits.givesWay = false
         return limits
     }
 }

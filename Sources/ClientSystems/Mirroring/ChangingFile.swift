@@ -1,5 +1,6 @@
 import CASStore
 import HotPush
+import Platform
 import Storage
 
 /// A file of an origin that changes.
@@ -49,13 +50,13 @@ struct ChangingFile: Sendable {
         }
     }
 
-    static func pointer(of channel: ChannelName, now: Int64) -> ChangingFile {
+    static func pointer(of channel: ChannelName) -> ChangingFile {
         ChangingFile(
             path: OriginLayout.pointer(channel), limit: ChannelPointer.byteCountMax
         ) { (bytes) throws(StoreError) in
             let sequence = try ChannelPointer(parsing: bytes, of: channel).sequence
             // One that cannot have been reached by counting is before all others: the next one is smaller.
-            return sequence > now + 365 * 86_400 ? 0 : sequence
+            return sequence > secondsNow() + 365 * 86_400 ? 0 : sequence
         }
     }
 }

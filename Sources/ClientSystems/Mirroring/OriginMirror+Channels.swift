@@ -15,7 +15,7 @@ extension OriginMirror {
     ) throws(StoreError) {
         let part = "channel \(channel)"
         do throws(StoreError) {
-            let file = ChangingFile.pointer(of: channel, now: now())
+            let file = ChangingFile.pointer(of: channel)
             let pointer = try judged(file, find(file))
             if case .gone = pointer.news {
                 try forget(file.path)
@@ -74,7 +74,7 @@ extension OriginMirror {
             }
         }
         // What cannot be understood offers and tells nothing; whoever answers from it says so.
-        let pointer = try bytes(.pointer(of: channel, now: 0)).flatMap {
+        let pointer = try bytes(.pointer(of: channel)).flatMap {
             try? ChannelPointer(parsing: $0, of: channel)
         }
         var needs: [OriginKey: PlacedFile] = [:]

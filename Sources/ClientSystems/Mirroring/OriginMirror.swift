@@ -43,8 +43,6 @@ package final class OriginMirror: Sendable {
     }
 
     let cache: CachedStorage
-    /// The clock, in seconds since 1970.
-    let now: @Sendable () -> Int64
     let state = Mutex(State())
     /// One look at a time.
     let turn = ThreadGate(limit: 1)
@@ -55,15 +53,11 @@ package final class OriginMirror: Sendable {
 
     /// Opens the directory of a mirror, and makes it if need be; nothing is asked of the bucket.
     ///
-    /// - Parameters:
-    ///   - options: how the cache is kept.
-    ///   - fileSystem: what reaches the directory.
-    ///   - now: the clock, in seconds since 1970.
+    /// - Parameter options: how the cache is kept.
     /// - Throws: `.foreignCache`, `.busy`, `.unsupportedFormat`; what making it throws.
     package init(
         _ bucket: any ObjectStorage, at path: String, _ options: CachedStorage.Options,
-        on fileSystem: any FileSystem = POSIXFileSystem(),
-        now: @escaping @Sendable () -> Int64 = secondsNow
+        on fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
         do throws(StoreError) {
             directory = try MirrorDirectory(path, of: bucket.place, fileSystem)
@@ -75,7 +69,6 @@ package final class OriginMirror: Sendable {
         // One of the two files that every origin has may be what does not answer.
         options.sentinels = [OriginLayout.marker, OriginLayout.channelList]
         options.advise = { MirrorDirectory.advised($0, path) }
-        self.now = now
         cache = CachedStorage(bucket, in: directory.copies, options)
     }
 

@@ -16,6 +16,8 @@ package final class PlanQueue: Sendable {
         package var all = 64
         /// Requests that wait for keys that are there already.
         package var waiting = 4096
+        /// Whether the threads let others have the processors first.
+        package var givesWay = true
 
         package init() {}
     }
@@ -81,7 +83,7 @@ package final class PlanQueue: Sendable {
         let isStarted =
             needsThread
             && Parallel.start {
-                Parallel.giveWay()
+                if self.limits.givesWay { Parallel.giveWay() }
                 self.run()
             }
         if needsThread, !isStarted { run() }

@@ -151,7 +151,7 @@ import Testing
         expect(!has(BucketPlace.historyKey) && has(BucketPlace.pointerKey))
         try place.publish("2", ["a": "two"])
         mirror.look()
-        let pointer = try mirror.cache.kept(.pointer(of: .stable, now: 0))
+        let pointer = try mirror.cache.kept(.pointer(of: .stable))
         expect(pointer, equals: place.pointer.serialized())
         place.store.set("channels.json", Array("{\"channels\":[]}\n".utf8), .pointer)
         mirror.look()
