@@ -28,14 +28,7 @@ extension OriginMirror {
     private static var heldCountMax: Int { 65_536 }
 
     /// Lets those files go that nobody sends.
-    private func forgetArchives() {
-        let archives = state.withLock { state in
-            defer { state.archives = [:] }
-            return state.archives
-        }
-        // Their files are let go when no lock is held.
-        withExtendedLifetime(archives) {}
-    }
+    private func forgetArchives() { state.withLock { $0.archives = [:] } }
 
     /// Removes a file that is not what its name says: it comes anew when it is asked for.
     package func drop(_ name: OriginKey) throws(StoreError) {
@@ -154,11 +147,7 @@ extension OriginMirror {
             return Set(seen.flatMap(\.needs).map(\.name.path))
         }
         let hold = cache.pin(Array(needed))
-        let before = state.withLock { state in
-            defer { state.needed = [hold] }
-            return state.needed
-        }
-        withExtendedLifetime(before) {}
+        state.withLock { $0.needed = [hold] }
         do throws(StoreError) { try cache.trim() } catch {
             negatives.tell(error.message, of: "the room of the cache")
         }

@@ -49,8 +49,7 @@ extension OriginMirror {
         guard isUnwatched(channel) else { return }
         do throws(StoreError) {
             if let refusal = negatives.refusal {
-                noteUnseen(channel, because: refusal)
-                throw refusal
+                return noteUnseen(channel, because: refusal)
             }
             // Whose first look has failed may be one that other systems' clients get.
             try lookAtChannel(channel, toldChannels()[channel] ?? [])

@@ -80,7 +80,6 @@ package final class OriginMirror: Sendable {
     /// - Returns: the origin in the directory.
     /// - Throws: `.noOrigin`; what the bucket throws if there is nothing here to answer from.
     package func begin() throws(StoreError) -> DirectoryOrigin {
-        defer { noteLook(since: SystemClock.milliseconds) }
         do throws(StoreError) { cache.begin(with: try directory.files()) } catch {
             throw MirrorDirectory.advised(error, path)
         }
@@ -88,10 +87,7 @@ package final class OriginMirror: Sendable {
         try cache.keep(OriginLayout.logMark, [], EntityTag(""))
         try takeOver()
         let isWarm = cache.digest(of: OriginLayout.marker) != nil
-        do throws(StoreError) {
-            try lookOnce()
-            negatives.note(nil)
-        } catch {
+        if let error = failureOfLook() {
             guard isWarm, error.mayMeanLoss else { throw error }
             tell(error)
         }
@@ -114,16 +110,20 @@ package final class OriginMirror: Sendable {
 
     /// Looks whether something has changed in the bucket, and says what keeps it from that.
     package func look() {
+        if let error = failureOfLook(), error.code != .interrupted { tell(error) }
+    }
+
+    private func failureOfLook() -> StoreError? {
         let began = SystemClock.milliseconds
         state.withLock { $0.isLooking = true }
-        defer { noteLook(since: began) }
-        do throws(StoreError) {
-            try lookOnce()
-            negatives.note(nil)
-            negatives.tell(nil, of: cache.place)
-        } catch {
-            if error.code != .interrupted { tell(error) }
+        defer {
+            let now = SystemClock.milliseconds
+            state.withLock { ($0.isLooking, $0.looked) = (false, (now, now - began)) }
         }
+        do throws(StoreError) { try lookOnce() } catch { return error }
+        negatives.note(nil)
+        negatives.tell(nil, of: cache.place)
+        return nil
     }
 
     /// Says that no look has ended for so long, in milliseconds; once, until they end in time again.
@@ -139,11 +139,6 @@ package final class OriginMirror: Sendable {
             "\(cache.place) answers too slowly: no look for changes has ended for \(time / 1_000) s; "
                 + NegativeCache.goesOn)
         negatives.tell(time >= limit ? late.message : nil, of: "the time of looks", late)
-    }
-
-    private func noteLook(since began: Int64) {
-        let now = SystemClock.milliseconds
-        state.withLock { ($0.isLooking, $0.looked) = (false, (now, now - began)) }
     }
 
     private func tell(_ error: StoreError) {
