@@ -59,13 +59,14 @@ extension OriginResponder {
     func suppliedResponse(
         to head: RequestHead, _ body: [UInt8], from mirror: OriginMirror?, isWhole: Bool
     ) throws(StoreError) -> PlannedResponse {
-        guard let mirror else { return try response(to: head, body, mayRead: true) }
-        if let lack = servedFile(head).flatMap({ mirror.lack($0) }) { try mirror.bring(lack) }
+        if let lack = mirror.flatMap({ servedFile(head).flatMap($0.lack) }) {
+            try mirror?.bring(lack)
+        }
         let response = try response(to: head, body, mayRead: true)
-        guard let source = response.source else { return response }
         // What is in an archive is known before its files are here.
-        if case .archive = source.source, !isWhole { return response }
-        _ = try mirror.bring(source.files)
+        if let source = response.source, isWhole || !source.isArchive {
+            _ = try mirror?.bring(source.files)
+        }
         return response
     }
 }

@@ -116,13 +116,27 @@ extension OriginHandler {
         done()
     }
 
-    /// Reads all files of an archive before its first byte is sent, once: not every client would notice a wrong one.
+    /// Answers with what is sent from files: has those come that are not here, and reads all files of an archive before its
+    /// first byte is sent, once: not every client would notice a wrong one.
     private func prove(_ response: PlannedResponse, _ asked: Asked) throws(StoreError) {
-        let hold = try proven(response, since: asked.time)
+        let files = response.source?.files ?? []
+        var hold = try mirror?.bring(files, since: asked.time)
+        for file in response.plan == nil ? [] : files {
+            do throws(StoreError) {
+                try contents.verify(file.name.address, size: file.byteCount)
+            } catch {
+                guard let mirror else { throw error }
+                // What a mirror has lost or damaged, its bucket still has.
+                try mirror.drop(file.name)
+                _ = try mirror.bring([file])
+                try contents.verify(file.name.address, size: file.byteCount)
+            }
+        }
+        if let source = response.source { hold = mirror?.hold(source) ?? hold }
         if let plan = response.plan {
             // Where nothing of it is sent, nothing of it is read.
             asked.responder.answers.remember(plan, isProven: response.source != nil)
         }
-        asked.exchange.answer { [self] in made(response, hold) }
+        asked.exchange.answer { [self, hold] in made(response, hold) }
     }
 }

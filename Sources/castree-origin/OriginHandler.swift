@@ -65,7 +65,9 @@ final class OriginHandler: RequestHandler {
             return .response(Self.noOrigin(head))
         }
         let asked = Asked(head: head, body: body, exchange: exchange, responder: responder)
-        let lack = lack(asked)
+        let lack = mirror.flatMap { mirror in
+            responder.servedFile(head).flatMap { mirror.lack($0) }
+        }
         if lack == nil {
             do throws(StoreError) {
                 let response = try responder.response(to: head, body, mayRead: false)
@@ -83,15 +85,19 @@ final class OriginHandler: RequestHandler {
         return waiting(asked)
     }
 
+    /// The answer, if all that it is sent from is here; a mirror keeps that until it is sent.
+    private func ready(_ response: PlannedResponse) -> Answer? {
+        guard let mirror, let source = response.source else { return made(response, nil) }
+        return mirror.hold(source).map { made(response, $0) }
+    }
+
     func made(_ response: PlannedResponse, _ hold: CacheHold?) -> Answer {
         switch response.body {
         case .none: return .response(Response(head: response.head))
         case .bytes(let bytes):
             return .response(Response(head: response.head, body: .piece(.bytes(bytes))))
         case .range(let range, let body):
-            var isArchive = false
-            if case .archive = body.source { isArchive = true }
-            if isArchive || hold != nil {
+            if body.isArchive || hold != nil {
                 return .streaming { [contents] exchange in
                     ArchiveSending(
                         exchange, response.head, range, of: body, from: contents, holding: hold)

@@ -12,9 +12,7 @@ extension OriginMirror {
     /// Those who send the same archive share one hold: it names up to 65,535 files. The newest ones stay until something
     /// is fetched, so what is sent over and over is not looked through each time.
     package func hold(_ body: AnswerBody) -> CacheHold? {
-        guard case .archive = body.source else {
-            return cache.pin(allOf: body.files.map(\.name.path))
-        }
+        if !body.isArchive { return cache.pin(allOf: body.files.map(\.name.path)) }
         if let shared = state.withLock({ $0.archives[body.tag] }) { return shared }
         guard let hold = cache.pin(allOf: body.files.map(\.name.path)) else { return nil }
         let count = state.withLock {

@@ -17,6 +17,8 @@ package struct AnswerBody: Sendable {
 
     /// Where its bytes are.
     package let source: Source
+    /// Whether it is a composed archive.
+    package var isArchive: Bool { if case .archive = source { true } else { false } }
     /// Their number.
     package let byteCount: Int64
     /// A digest that no other body has: for the entity tag.
