@@ -1,15 +1,13 @@
 import CASStore
 package import ClientSystems
 package import Console
-package import HotPush
+import HotPush
 package import S3
 import Storage
 import StoreCommands
 
 /// An origin that is about to answer.
 package struct ServedOrigin: Sendable {
-    /// Its files.
-    package let origin: DirectoryOrigin
     /// What its clients are answered.
     package let answers: OriginAnswers
     /// What brings its files from a bucket; `nil` for one that is a directory.
@@ -53,7 +51,7 @@ extension Invocation {
         let reader = OriginReader(
             origin, trust: trust, baseURL: baseURL,
             whyUnseen: { [mirrored] in mirrored?.whyUnseen($0) })
-        return ServedOrigin(origin: origin, answers: OriginAnswers(reader), mirror: mirrored)
+        return ServedOrigin(answers: OriginAnswers(reader), mirror: mirrored)
     }
 
     /// What a bucket that cannot be reached ends with has an exit status of its own.

@@ -33,11 +33,10 @@ extension Invocation {
                 diagnostics.warn(code: "notice", $0)
             }
         }
-        let responder = OriginResponder(
-            answers: served.answers, origin: served.origin, isMirror: served.mirror != nil)
+        let responder = OriginResponder(answers: served.answers, isMirror: served.mirror != nil)
         let response = try responder.suppliedResponse(
             to: head, body, from: served.mirror, isWhole: isGiven("output"))
-        let printed = PrintedAnswer(response, OriginObjects(origin: served.origin))
+        let printed = PrintedAnswer(response, OriginObjects(origin: responder.origin))
         if let file = try value("output") {
             // Whoever serves the file must not serve an error from then on.
             guard 200..<300 ~= response.head.status else {

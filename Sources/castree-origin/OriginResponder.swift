@@ -9,7 +9,6 @@ import WebServer
 /// `Host` is never looked at: every URL in an answer begins with what the operator has set.
 struct OriginResponder: Sendable {
     let answers: OriginAnswers
-    let origin: DirectoryOrigin
     /// Whether the origin is the mirror of one in a bucket: what stands in epochs there stands in none here.
     var isMirror = false
 
@@ -17,10 +16,12 @@ struct OriginResponder: Sendable {
     static let bodyByteCountMax = 64 << 10
     private static let allow = "GET, HEAD, POST"
 
+    /// What the answers come from.
+    var origin: DirectoryOrigin { answers.reader.origin }
+
     /// Answers from another origin.
     func moved(to origin: DirectoryOrigin) -> OriginResponder {
-        OriginResponder(
-            answers: answers.moved(to: origin), origin: origin, isMirror: isMirror)
+        OriginResponder(answers: answers.moved(to: origin), isMirror: isMirror)
     }
 
     /// The answer to a request.

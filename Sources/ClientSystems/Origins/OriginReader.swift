@@ -87,7 +87,7 @@ package final class OriginReader: Sendable {
         }
     }
 
-    let origin: DirectoryOrigin
+    package let origin: DirectoryOrigin
     let trust: OriginTrust?
     let baseURL: String?
     let limits: Limits

@@ -71,7 +71,7 @@ extension CachedStorage {
                 guard demand == .needed else { return try receive(file) }
                 try negatives.asking(for: file.key) { () throws(StoreError) in try receive(file) }
             }
-            negatives.noteArrival(of: file.key)
+            negatives.note(nil, of: file.key)
         } catch {
             negatives.note(error, of: file.key, demand)
             throw error

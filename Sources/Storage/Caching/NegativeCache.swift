@@ -103,12 +103,6 @@ package final class NegativeCache: Sendable {
         if isLost(error) { note(error) }
     }
 
-    /// Notes that a file has come.
-    func noteArrival(of key: String) {
-        state.withLock { $0.failures[key] = nil }
-        note(nil)
-    }
-
     /// Why a file has not come after it was asked for; `nil` if nobody has asked the storage since.
     func failure(of key: String, since asked: Int64) -> StoreError? {
         state.withLock { $0.failures[key].flatMap { $0.at > asked ? $0.error : nil } }
@@ -187,9 +181,12 @@ package final class NegativeCache: Sendable {
     }
 
     /// Notes whether the storage is reached, and says it when that changes.
-    package func note(_ failure: StoreError?) {
+    ///
+    /// - Parameter key: a file that has come.
+    package func note(_ failure: StoreError?, of key: String? = nil) {
         if let failure, !failure.isUnanswered { return }
         let isNews = state.withLock { state in
+            if let key { state.failures[key] = nil }
             state.lostAt = failure == nil ? nil : now
             defer { state.isLost = failure != nil }
             return state.isLost != (failure != nil)
