@@ -74,6 +74,12 @@ enum FailureKinds {
         if isLongTrailer {
             text = "a field after the chunks of the answer is longer than 4 KiB, or memory is short"
         }
+        // Only its decoders end this way here: what a client refuses has a verdict of its own.
+        if code == CURLE_WRITE_ERROR {
+            text =
+                "more bytes follow the end of the answer's compressed body (Content-Encoding): what compresses it, at the "
+                + "server or in a proxy before it, does so wrongly"
+        }
         if let wrong = wrongScheme(code, text, url) { text = wrong }
         if isUnknownAuthority(code, text) {
             text += "; if it is to be trusted, --cacert FILE names it, or its authority's"

@@ -59,6 +59,16 @@ import HotPush
         )
     }
 
+    @Test("says what follows a compressed body, and nothing of a disk")
+    func trailing() {
+        let failure = FailureKinds.failure(
+            of: CURLE_WRITE_ERROR, hasSent: true,
+            message: "Failed writing received data to disk/application", url: "https://h/")
+        expect(failure.kind, equals: .malformed)
+        expect(failure.message.contains("Content-Encoding"))
+        expect(!failure.message.contains("disk"))
+    }
+
     @Test(
         "names the option that trusts a certificate which nobody vouches for, and only there",
         arguments: [
