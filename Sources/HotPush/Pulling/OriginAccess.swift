@@ -52,15 +52,19 @@ package final class OriginAccess {
     /// - Parameters:
     ///   - tag: the entity tag of one that is here: the answer is 304 if it still has that.
     ///   - pastCaches: whether no cache may answer for the origin.
+    ///   - isOptional: whether everything can be had without it: then nobody waits long, as for packs.
     /// - Returns: the final answer, whatever its status.
     /// - Throws: `.network`, `.tooLarge`, `.interrupted`.
     func document(
         _ path: String, at location: OriginLocation, accept: String = "application/json",
-        byteCountMax: Int64, unless tag: String? = nil, pastCaches: Bool = false
+        byteCountMax: Int64, unless tag: String? = nil, pastCaches: Bool = false,
+        isOptional: Bool = false
     ) throws(StoreError) -> DocumentFetch.Answer {
+        let policy = isOptional ? retries.forPacks : retries
         let fetch = DocumentFetch(
             try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
-            unless: tag, pastCaches: pastCaches, retries: budget, isInterrupted: isInterrupted)
+            unless: tag, pastCaches: pastCaches, retries: budget(policy),
+            isInterrupted: isInterrupted)
         defer { requestCount += fetch.requestCount }
         let answer = try named(location) { () throws(StoreError) in
             try fetch.run(over: transport(to: location))
@@ -69,8 +73,8 @@ package final class OriginAccess {
         return answer
     }
 
-    private var budget: RetryBudget {
-        RetryBudget(hasAnswer ? retries.afterAnswer : retries, tell: tell)
+    private func budget(_ policy: RetryPolicy) -> RetryBudget {
+        RetryBudget(hasAnswer ? policy.afterAnswer : policy, tell: tell)
     }
 
     /// Asks for documents that a release names, at the same time.
@@ -84,7 +88,7 @@ package final class OriginAccess {
             wanted.map { document in
                 DocumentFetch(
                     origin.url(of: document.path), accept: "application/json",
-                    byteCountMax: document.byteCountMax, retries: budget,
+                    byteCountMax: document.byteCountMax, retries: budget(retries),
                     isInterrupted: isInterrupted)
             })
         defer { requestCount += fetches.requestCount }

@@ -60,6 +60,19 @@ import VersionTree
         expect(Damage.names(fixture.base.device.path + "/staging"), equals: [])
     }
 
+    @Test(
+        "whose delivery is promised for later soon has objects asked for",
+        arguments: [408, 425, 429, 500, 502, 503, 504])
+    func laterDelivery(_ status: Int) throws {
+        let fixture = try PackedFixture()
+        try fixture.serve([fixture.whole("1")])
+        let path = try fixture.deliveryPath()
+        fixture.origin.always(.status(status, retryAfter: "3600"), on: path)
+        try fixture.run { $0.retries.failureCountMax = 100 }
+        expect(fixture.origin.requests(for: path).count, equals: 4)
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
+    }
+
     @Test func `that has no room beside what comes out of a pack leaves room for objects`() throws {
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")])
