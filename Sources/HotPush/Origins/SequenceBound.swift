@@ -9,6 +9,10 @@ import VersionTree
 struct SequenceBound {
     /// How far ahead of the time a sequence may be: a year of seconds.
     static let lead: Int64 = 365 * 86_400
+    /// How far ahead of the time one may be that nobody has signed: a day.
+    ///
+    /// Who can write to an origin once, or answers for it, would otherwise end all updates for a year.
+    static let unsignedLead: Int64 = 86_400
     /// No time is later than the end of the year 9999: a larger one is no time.
     static let timeMax: Int64 = 253_402_300_799
 
@@ -23,11 +27,20 @@ struct SequenceBound {
     /// No count of a time or a sequence comes here, whatever a clock says: what is larger was made up.
     static let countMax = timeMax + lead
 
-    /// Whether a sequence, or a time, may be remembered.
+    /// Whether a sequence can come from counting: one that cannot orders nothing.
     func allows(_ sequence: Int64) throws(StoreError) -> Bool {
+        try allows(sequence, lead: Self.lead)
+    }
+
+    /// Whether a sequence that nobody has signed may be remembered.
+    func allowsUnsigned(_ sequence: Int64) throws(StoreError) -> Bool {
+        try allows(sequence, lead: Self.unsignedLead)
+    }
+
+    private func allows(_ sequence: Int64, lead: Int64) throws(StoreError) -> Bool {
         // The rest is read only if the clock alone does not decide.
-        if sequence <= now() + Self.lead { return true }
-        return try sequence <= latestTime() + Self.lead
+        if sequence <= now() + lead { return true }
+        return try sequence <= latestTime() + lead
     }
 
     /// Whether what trusted keys have signed may be remembered: as ``allows(_:)``, where something here tells a time.

@@ -57,8 +57,8 @@ struct SeenSequences {
     /// What was noted of the channel of a pointer.
     func memory(of sighting: Sighting) throws(StoreError) -> Memory {
         let noted = Self.sequence(of: sighting.key, in: try read())
-        // 0.1.0 noted whatever came: a sequence above the bound should never have been noted.
-        guard let noted, noted > sighting.sequence, try bound.allows(noted) else {
+        // Older castrees noted more: a sequence above the bound should never have been noted.
+        guard let noted, noted > sighting.sequence, try bound.allowsUnsigned(noted) else {
             return Memory(isKnown: noted != nil, newer: nil)
         }
         return Memory(isKnown: true, newer: noted)
@@ -73,7 +73,7 @@ struct SeenSequences {
 
     /// Notes a sequence that was obeyed, as ``note(_:isLowering:)`` does.
     func note(_ key: String, _ sequence: Int64, isLowering: Bool) throws(StoreError) {
-        guard key.utf8.count <= Self.keyByteCountMax, try bound.allows(sequence),
+        guard key.utf8.count <= Self.keyByteCountMax, try bound.allowsUnsigned(sequence),
             try isNews(key, sequence, try read(), isLowering: isLowering)
         else { return }
         let lock = try versions.store.openLock(StoreLayout.channelsLock)
@@ -94,7 +94,7 @@ struct SeenSequences {
         guard let noted = Self.sequence(of: key, in: seen) else { return true }
         if noted == sequence { return Self.isNearlyForgotten(key, seen) }
         if noted < sequence || isLowering { return true }
-        return try !bound.allows(noted)
+        return try !bound.allowsUnsigned(noted)
     }
 
     private static func sequence(of key: String, in seen: [JSONValue.Member]) -> Int64? {

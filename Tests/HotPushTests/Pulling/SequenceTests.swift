@@ -13,6 +13,7 @@ import VersionTree
     /// The clock of the device, where a test says it.
     private static let now: Int64 = 1_760_000_000
     private static let year: Int64 = 365 * 86_400
+    private static let day: Int64 = 86_400
 
     init() throws {
         fixture = try PullingFixture()
@@ -96,7 +97,9 @@ import VersionTree
         try expect(noted(), equals: Self.now)
     }
 
-    @Test("is used and not remembered when it is more than a year ahead, and orders nothing")
+    @Test(
+        "is used and not remembered when it is more than a day ahead; more than a year, and it orders nothing"
+    )
     func ahead() throws {
         // The version that comes is as old as the machine's clock says: it counts, too.
         let now = secondsNow()
@@ -107,9 +110,36 @@ import VersionTree
         try expect(noted() == nil)
         let manifest = try fixture.device.reopened().manifest(of: "1")
         expect(ReleaseTerms(of: manifest).order == nil)
-        try serve(now + Self.year)
+        for ahead in [Self.year, Self.day + 1000] {
+            try serve(now + ahead)
+            try fixture.run(options)
+            try expect(noted() == nil)
+        }
+        try serve(now + Self.day)
         try fixture.run(options)
-        try expect(noted(), equals: now + Self.year)
+        try expect(noted(), equals: now + Self.day)
+    }
+
+    @Test(
+        "far ahead keeps a device from nothing that its publisher says next, and brings nothing older back that was noted",
+        arguments: [3, 1000 * Self.day, secondsNow() - Self.day, secondsNow()],
+        [
+            Self.day + 1000, 359 * Self.day, 100 * Self.year,
+            ChannelPointer.sequenceMax - 2 * Self.now,
+        ])
+    func onceAhead(clock: Int64, ahead: Int64) throws {
+        var options = options
+        options.now = { clock }
+        let now = secondsNow()
+        for sequence in [now, now + ahead, now + 1] {
+            try serve(sequence)
+            let reply = try fixture.pull(options).inquire(fixture.origin.url)
+            expect(!reply.isOlderCopy, "\(sequence - now)")
+            try fixture.run(options)
+        }
+        try expect(noted(), equals: now + 1)
+        try serve(now)
+        try expect(fixture.pull(options).inquire(fixture.origin.url).isOlderCopy)
     }
 
     @Test("is remembered on a device whose clock begins in 1970, by the times that it has seen")
