@@ -160,7 +160,9 @@ final class Exchange {
         case .whole(let status, let fields):
             // Only now: interim responses, or a head line by line, do not keep a transfer alive.
             lastActivity = state.now
-            return takeHead(TransferHead(status: status, fields: fields, url: visited.last ?? ""))
+            var head = TransferHead(status: status, fields: fields, url: visited.last ?? "")
+            head.isUnframed = isUnframed(head)
+            return takeHead(head)
         }
     }
 
@@ -198,6 +200,14 @@ final class Exchange {
             phase = .taking
             return true
         }
+    }
+
+    /// Whether HTTP/1 says of a body neither how long it is nor, in chunks, where it ends.
+    private func isUnframed(_ head: TransferHead) -> Bool {
+        guard reader.isHTTP1, head["content-length"] == nil else { return false }
+        let last = head.fields.last { $0.name == "transfer-encoding" }?.value
+            .split(separator: ",").last?.trimmingPrefix { $0 == " " }
+        return last?.lowercased() != "chunked"
     }
 
     private func unaskedCoding(_ head: TransferHead) -> String? {

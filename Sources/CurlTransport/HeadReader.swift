@@ -64,6 +64,9 @@ struct HeadReader {
         return .whole(status: status, fields: fields())
     }
 
+    /// Whether the head that came last is HTTP/1's.
+    var isHTTP1: Bool { bytes.starts(with: "HTTP/1.".utf8) }
+
     private static func isEmptyLine(_ line: UnsafeRawBufferPointer) -> Bool {
         line.count == 1 && line[0] == 10 || line.count == 2 && line[0] == 13 && line[1] == 10
     }

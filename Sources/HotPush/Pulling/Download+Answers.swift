@@ -161,6 +161,14 @@ extension Download {
                 try arrival.suspend()
                 return waiting.append(transfer.work)
             }
+            if result == .finished, isEndUnproved(transfer) {
+                try arrival.discard()
+                let failure = TransferFailure(
+                    .broken,
+                    "nothing shows that all of \(url(of: transfer.work)) came: its server must send Content-Length or chunks, "
+                        + "since the release says neither a size nor a digest")
+                return try tryAgain(transfer.work, after: StoreError(failure))
+            }
             guard result != .finished else {
                 return try finish(transfer.work, arrival, transfer.inspected)
             }
@@ -172,6 +180,14 @@ extension Download {
         default: break
         }
         try giveUpOrWait(transfer, arrival, result)
+    }
+
+    /// Whether a body that was cut off would look like this one, in the answer and in the release.
+    private func isEndUnproved(_ transfer: Running) -> Bool {
+        let content = transfer.work.content
+        return transfer.head?.isUnframed == true && transfer.wholeByteCount == nil
+            && content.isProvisional && labels(of: content).isEmpty
+            && !file(of: content).isProvable
     }
 
     /// The network failed, or the server says that it cannot answer.

@@ -199,7 +199,7 @@ final class Download: TransferClient {
 
     func file(of content: DownloadPlan.Content) -> ReleaseFile { plan.release.files[content.file] }
 
-    private func labels(of content: DownloadPlan.Content) -> [Label] { labels[content.name] ?? [] }
+    func labels(of content: DownloadPlan.Content) -> [Label] { labels[content.name] ?? [] }
 
     // MARK: What to ask for
 

@@ -135,6 +135,8 @@ public struct TransferHead: Sendable {
     public var fields: [(name: String, value: String)]
     /// The URL that answered, after redirects.
     public var url: String
+    /// Whether only the connection's end ends the body (RFC 9112, section 6.3): then nobody sees that it was cut off.
+    public var isUnframed = false
 
     /// Makes a head.
     public init(status: Int, fields: [(name: String, value: String)], url: String) {
