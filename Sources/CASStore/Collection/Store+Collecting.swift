@@ -225,6 +225,11 @@ extension Store {
         return true
     }
 
+    /// Deletes what has come in part of objects that no version wants any more.
+    package func dropUnwantedPartials() throws(StoreError) {
+        _ = try unwantedPartials(removing: true)
+    }
+
     /// Whether a version names what a part is of, or lacks what it leads to.
     private func isAwaited(_ part: PartName) throws(StoreError) -> Bool {
         let known = try reading { (index) throws(StoreError) in try index.object(part.object) }

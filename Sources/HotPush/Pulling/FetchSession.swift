@@ -44,6 +44,7 @@ final class FetchSession: PackIntake {
         let before = try versions.store.versionRow(version)
         // What is there with wrong bytes is missing, whatever the index says.
         let isComplete = try draft.register() && plan.wrong.isEmpty
+        try pull.dropUnlistedParts(for: offer, as: version)
         let coming = try arrivals()
         if !isComplete {
             plan.leaveOut(draft.named)

@@ -25,6 +25,32 @@ extension Pull {
         return try fetch()
     }
 
+    /// Lets go what came in part of releases that the offer's channel lists no more, now that the offer is registered.
+    ///
+    /// Otherwise an origin that changes, and lacks something each time, would fill the disk.
+    func dropUnlistedParts(for offer: FoundRelease, as name: String) throws(StoreError) {
+        // A repair, or who takes a certain release, follows no channel.
+        if offer.sighting == nil, offer.published != nil { return }
+        let release = offer.release
+        do throws(StoreError) {
+            let isGone = try versions.dropReplacedParts(for: name) { (content, terms) in
+                guard let sighting = offer.sighting else { return terms.family == release.family }
+                return terms.family == nil && terms.scope == sighting.channel
+                    && (content == offer.content || !sighting.listed.contains(content))
+            }
+            guard isGone else { return }
+            if options.keptGoodCount == nil {
+                try versions.store.dropUnwantedPartials()
+            } else {
+                try versions.collect()
+            }
+        } catch {
+            // What stays takes room, and must stop no update.
+            if error.code == .interrupted { throw error }
+            options.journal?.record(error, during: "tidy")
+        }
+    }
+
     private enum RoomStage {
         case needless
         case waiting

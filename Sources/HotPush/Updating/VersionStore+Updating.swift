@@ -31,16 +31,26 @@ extension VersionStore {
 
     /// Retires the releases that came in part, were never whole, and that another one replaces: nobody asks for them again.
     ///
-    /// - Parameter successor: the version, here or not yet, for which there is no room.
+    /// - Parameters:
+    ///   - successor: the version, here or not yet, that replaces them.
+    ///   - isReplaced: whether one with this content and these terms is; by default, each is.
     /// - Returns: whether one has gone.
-    func dropReplacedParts(for successor: String) throws(StoreError) -> Bool {
+    func dropReplacedParts(
+        for successor: String,
+        where isReplaced: (ObjectID, ReleaseTerms) -> Bool = { (_, _) in true }
+    ) throws(StoreError) -> Bool {
+        let others = try store.versionRows().map(\.row)
+            .filter { !$0.isComplete && $0.name != successor }
+        guard !others.isEmpty else { return false }
         let knownGood = try lifecycle().knownGood
         var parts: Set<String> = []
-        for version in try versions()
-        where version.state == .incomplete && version.version != successor {
+        for row in others {
             // What has a tree, or proved good, was whole once; a repair may bring back what it has lost.
-            if knownGood.contains(version.version) { continue }
-            if try !isMaterialized(version.version) { parts.insert(version.version) }
+            if knownGood.contains(row.name) { continue }
+            if try isMaterialized(row.name) { continue }
+            let manifest = try readableManifest(of: row.name)
+            let terms = manifest.map { ReleaseTerms(of: $0) } ?? ReleaseTerms()
+            if isReplaced(row.content, terms) { parts.insert(row.name) }
         }
         guard !parts.isEmpty else { return false }
         var policy = RetentionPolicy()

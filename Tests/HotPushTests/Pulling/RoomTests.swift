@@ -36,12 +36,12 @@ import VersionTree
     }
 
     /// Half a version comes, and no more.
-    private func begin(_ name: String) throws {
+    private func begin(_ name: String, _ options: PullOptions = PullingFixture.options) throws {
         try fixture.place.store.add(name, Self.files(name))
         try fixture.publish(name)
         let path = try fixture.path(of: require(Self.files(name)["own"]))
         fixture.origin.play([.cut(after: 50_000), .status(404)], on: path)
-        expect(code { try fixture.run(parallel: 1) }, equals: .notFound)
+        expect(code { try fixture.run(options, parallel: 1) }, equals: .notFound)
     }
 
     /// What somebody needs.
@@ -116,6 +116,40 @@ import VersionTree
             Set(versions.versions().map(\.version)),
             equals: ["current", "damaged", "second", "offer"])
         withExtendedLifetime(consume fetching) {}
+    }
+
+    @Test(
+        "is not needed for what came in part of releases that their channel lists no more, whoever decides what is kept",
+        arguments: [nil, 1])
+    func unlisted(keptGoodCount: Int?) throws {
+        try live("current")
+        var options = PullingFixture.options
+        options.keptGoodCount = keptGoodCount
+        for name in ["listed", "first", "second", "third"] {
+            try begin(name, options)
+            if name == "listed" { continue }
+            _ = try fixture.place.publisher().withdraw(VersionName(name))
+        }
+        let versions = try fixture.device.reopened()
+        try expect(
+            Set(versions.versions().map(\.version)), equals: ["current", "listed", "third"])
+        let staged = Damage.names(fixture.device.path + "/staging").filter { ObjectID($0) != nil }
+        expect(staged.count, equals: 2)
+        try expect(versions.planCollection().staged.isEmpty)
+    }
+
+    @Test("is not needed for what came in part of a release of another system that is replaced")
+    func replaced() throws {
+        var options = PullingFixture.options
+        for (version, size) in [("1", 100_000), ("2", 100_001), ("3", 100_002)] {
+            fixture.offer(version, ["/a": Content(String(repeating: version, count: size))])
+            var file = ReleaseFile(path: try TreePath("a"))
+            file.byteCount = Int64(size)
+            options.reader = KnownFormat(file)
+            fixture.origin.play([.cut(after: 50_000), .status(404)], on: "/a")
+            expect(code { try fixture.run(options, parallel: 1) }, equals: .notFound)
+        }
+        try expect(fixture.device.reopened().versions().map(\.version), equals: ["3"])
     }
 
     @Test func `says before the first byte that the disk can hold no more files`() throws {
