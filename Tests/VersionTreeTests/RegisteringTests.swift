@@ -123,15 +123,18 @@ import VersionTree
         try expect(states(), equals: [.materialized, .incomplete, .materialized])
         let error = expectRefusal(.incompleteVersion) { try temporary.versions.materialize("2") }
         expect(error?.message.contains("size"), equals: true)
+        func problems() throws -> [Finding.Kind] {
+            try temporary.reopened().check(CheckOptions(isDeep: true)).findings.map(\.kind)
+        }
         try expect(
-            temporary.versions.check(repairing: true).findings.filter { !$0.isRepaired }, equals: []
-        )
-        try temporary.expectClean()
+            temporary.versions.check(repairing: true).findings.filter { !$0.isRepaired }
+                .map(\.kind), equals: [.falseManifest])
+        try expect(problems(), equals: [.falseManifest])
         // Nor when the index is made again, and the collector is not kept from its work.
         shell("rm -f \(temporary.path)/index.sqlite*")
         try expect(states(), equals: [.materialized, .incomplete, .materialized])
         try expect(temporary.reopened().store.collect().objectCount, equals: 0)
-        try temporary.expectClean()
+        try expect(problems(), equals: [.falseManifest])
         try temporary.versions.retire("2")
         try temporary.expectClean()
     }

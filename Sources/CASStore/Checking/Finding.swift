@@ -48,6 +48,8 @@ public struct Finding: Sendable, Hashable {
         case missingTree
         /// A version that is current, pending or known good lacks objects.
         case incompleteVersion
+        /// An incomplete version promises a size that one of its objects does not have: it cannot become whole.
+        case falseManifest
         /// `lifecycle.json` cannot be read.
         case damagedLifecycle
         /// `lifecycle.json` can be read but does not say what castree wrote: somebody has edited it.

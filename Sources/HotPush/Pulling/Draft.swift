@@ -109,22 +109,26 @@ final class Draft {
         }
     }
 
+    /// Registers the version, or gives the one of that name that waits for its content this manifest: what came before may
+    /// promise what nobody has, under the same content address.
     /// - Returns: whether nothing is missing.
     func register() throws(StoreError) -> Bool {
         try takeOver()
         let manifest = try manifest()
+        let name = manifest.version.description
+        if try versions.store.versionRow(name)?.isComplete == false {
+            do throws(StoreError) {
+                return try versions.revise(manifest)
+            } catch {
+                // It was whole once, is by now, or is gone.
+                guard error.code == .versionInUse || error.code == .noVersion else { throw error }
+            }
+        }
         do throws(StoreError) {
             return try versions.register(manifest)
         } catch {
-            guard error.code == .versionExists else { throw error }
-            // An incomplete version of that name: its planned content has changed.
-            do throws(StoreError) {
-                return try versions.revise(manifest)
-            } catch let second {
-                guard second.code == .versionInUse else { throw second }
-                if try isThere(manifest) { return true }
-                throw error
-            }
+            guard error.code == .versionExists, try isThere(manifest) else { throw error }
+            return true
         }
     }
 

@@ -267,7 +267,9 @@ extension RepairStep {
             } else {
                 finding.path.flatMap(StoreLayout.shard(atPath:)) == nil ? .nothing : .clearShard
             }
-        case .editedManifest, .recoveredManifest, .incompleteVersion, .damagedTrust: .nothing
+        case .editedManifest, .recoveredManifest, .falseManifest, .incompleteVersion,
+            .damagedTrust:
+            .nothing
         }
     }
 

@@ -23,7 +23,7 @@ package struct RepairSource {
     }
 }
 
-/// A manifest that is needed again: it is missing or damaged, or was made from an incomplete tree.
+/// A manifest that is needed again: it is missing, damaged or false, or was made from an incomplete tree.
 package struct LostManifest: Sendable, Hashable {
     /// Its version.
     package var version: String
@@ -33,5 +33,7 @@ package struct LostManifest: Sendable, Hashable {
     package var named: Set<ObjectID> = []
 
     /// The findings about versions whose manifest is lost.
-    static let kinds: Set<Finding.Kind> = [.missingManifest, .damagedManifest, .recoveredManifest]
+    static let kinds: Set<Finding.Kind> = [
+        .missingManifest, .damagedManifest, .recoveredManifest, .falseManifest,
+    ]
 }

@@ -55,6 +55,7 @@ extension VersionStore {
             manifests, parsed, sound, besides: lost.compactMap(\.entry), repairing: repairing,
             &report)
         if repairing { report.findings = Self.withoutConsequences(report.findings) }
+        report.findings += try checkFalseManifests()
         report.findings += try checkLifecycle(repairing: repairing)
         report.findings += try checkNotes(repairing: repairing)
         report.findings += try checkTrust()

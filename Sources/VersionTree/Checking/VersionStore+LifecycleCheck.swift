@@ -17,7 +17,7 @@ extension VersionStore {
         }
         let lostVersions = lost.map { LostVersion(name: $0) }
         return try checkLostManifests(lostVersions, repairing: false) + checkTouchedManifests()
-            + checkLifecycle(repairing: false)
+            + checkFalseManifests() + checkLifecycle(repairing: false)
             + checkShownTrees() + store.checkForeign() + checkNotes(repairing: false) + checkTrust()
     }
 

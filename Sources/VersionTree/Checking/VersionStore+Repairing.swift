@@ -19,7 +19,8 @@ extension VersionStore {
         let unnamed = try versionsToRecover() + forgottenVersions(report.findings)
         let copies = try copiesOfLost(report.findings, shownBy: unnamed)
         let here = Set(copies.map(\.address))
-        let waiting = source == nil ? [] : try incompleteVersions()
+        let lacking = source == nil ? [:] : try missing(of: incompleteVersions())
+        let waiting = lacking.filter { !$0.value.isEmpty }.keys.sorted()
         let manifests = source == nil ? [] : try lostManifests(report.findings)
         let lost =
             source == nil

@@ -101,6 +101,23 @@ extension VersionStore {
         return names
     }
 
+    /// The incomplete versions that have all that they name, and still are not what they promise.
+    func checkFalseManifests() throws(StoreError) -> [Finding] {
+        var findings: [Finding] = []
+        for name in try incompleteVersions() {
+            guard let row = try store.versionRow(name), row.recovery == .none, !row.isComplete,
+                try store.missingObjects(of: name)?.isEmpty == true,
+                try store.versionRow(name)?.isComplete == false
+            else { continue }
+            findings.append(
+                Finding(
+                    .falseManifest, version: name,
+                    "version \(name) is incomplete, and promises a size that one of its objects does not have: its manifest is wrong (pull it again, or retire it)"
+                ))
+        }
+        return findings
+    }
+
     /// Whether a process that lives fetches a release under a name.
     private func isBeingFetched(_ name: String) throws(StoreError) -> Bool {
         let (leases, lock) = (directories.leases.raw, StoreLayout.pullLock(name))

@@ -93,8 +93,8 @@ extension VersionStore {
         guard missing > 0 else {
             return StoreError(
                 .incompleteVersion,
-                "version \(name) promises a size that one of its objects does not have; "
-                    + "retire it and ask its publisher for a correct manifest")
+                "version \(name) promises a size that one of its objects does not have: its manifest is wrong; "
+                    + "pull it again, and if its publisher has no other, retire it")
         }
         return StoreError(
             .incompleteVersion,
