@@ -31,7 +31,9 @@ final class DashboardHandler: Sendable {
     }
 
     /// The name of the cookie, and of the parameter in the first address; cookies ignore ports.
-    static func tokenName(port: UInt16) -> String { CookieText.ownPrefix + "dashboard_\(port)" }
+    static func tokenName(port: UInt16) -> String { tokenPrefix + String(port) }
+
+    static let tokenPrefix = CookieText.ownPrefix + "dashboard_"
 
     /// Whether a request is for the dashboard.
     static func owns(_ head: borrowing RequestHead) -> Bool { head.isBelow(path.utf8) }

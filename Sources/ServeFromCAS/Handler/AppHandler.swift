@@ -131,7 +131,9 @@ final class AppHandler: RequestHandler {
     }
 
     /// The name of the token's cookie and parameter; cookies ignore ports.
-    static func tokenName(port: UInt16) -> String { CookieText.ownPrefix + "token_\(port)" }
+    static func tokenName(port: UInt16) -> String { tokenPrefix + String(port) }
+
+    static let tokenPrefix = CookieText.ownPrefix + "token_"
 
     // MARK: Requests
 

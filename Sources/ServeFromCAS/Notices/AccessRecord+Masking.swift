@@ -16,23 +16,25 @@ extension AccessRecord {
         }
     }
 
-    /// A log that writes `***` in place of these parameters' values in requests to the server itself.
+    /// A log that writes `***` in place of these parameters' values, whatever they are.
     ///
-    /// - Parameter directory: what all its own paths have in them, wherever their URLs begin.
+    /// - Parameters:
+    ///   - secrets: those in requests to the server itself.
+    ///   - directory: what all its own paths have in them, wherever their URLs begin.
+    ///   - tokens: how the names of those begin that any request may have.
     static func masking(
-        _ secrets: Set<String>, below directory: String,
+        _ secrets: Set<String>, below directory: String, tokens: [String],
         in log: @escaping @Sendable (AccessRecord) -> Void
     ) -> @Sendable (AccessRecord) -> Void {
         return { record in
-            guard let mark = record.target.firstIndex(of: "?"),
-                record.target[..<mark].contains(directory)
-            else { return log(record) }
+            guard let mark = record.target.firstIndex(of: "?") else { return log(record) }
+            let own = record.target[..<mark].contains(directory) ? secrets : []
             var record = record
             let query = record.target[record.target.index(after: mark)...]
             let shown = query.split(separator: "&", omittingEmptySubsequences: false).map {
                 parameter -> Substring in
                 let name = parameter.prefix { $0 != "=" }
-                guard name.endIndex < parameter.endIndex, isSecret(name, secrets) else {
+                guard name.endIndex < parameter.endIndex, isSecret(name, own, tokens) else {
                     return parameter
                 }
                 return name + "=***"
@@ -43,8 +45,11 @@ extension AccessRecord {
     }
 
     /// Whether a name is a secret's in any spelling: the server reads one, but a client may try another.
-    private static func isSecret(_ name: Substring, _ secrets: Set<String>) -> Bool {
+    private static func isSecret(
+        _ name: Substring, _ secrets: Set<String>, _ tokens: [String]
+    ) -> Bool {
         let decoded = PercentEncoding.decoded(name.utf8) ?? Array(name.utf8)
-        return secrets.contains(String(decoding: decoded, as: UTF8.self).lowercased())
+        let name = String(decoding: decoded, as: UTF8.self).lowercased()
+        return secrets.contains(name) || tokens.contains { name.hasPrefix($0) }
     }
 }

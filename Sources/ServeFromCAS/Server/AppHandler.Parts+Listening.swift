@@ -13,7 +13,8 @@ extension AppHandler.Parts {
         listening.connection.parser.cookies = 768 << 10
         listening.accessLog = options.accessLog.map { log in
             let log = AccessRecord.masking(
-                ReservedRoute.allSecretParameters, below: ReservedRoute.directory + "/", in: log)
+                ReservedRoute.allSecretParameters, below: ReservedRoute.directory + "/",
+                tokens: [AppHandler.tokenPrefix, DashboardHandler.tokenPrefix], in: log)
             let secrets = [token, dashboardToken].compactMap { $0 }
             return secrets.reduce(log) { AccessRecord.masking($1, in: $0) }
         }
