@@ -172,8 +172,15 @@ struct BridgeQuery: Sendable {
     private(set) var word: PageWord?
     /// The paths of a page that goes, and of the frames in it.
     private(set) var paths: [[UInt8]] = []
+    /// The path that the page was loaded from.
+    var address: [UInt8]? { origin ?? paths.first }
+    private var origin: [UInt8]?
     /// Whether the browser keeps the page that goes in its memory.
     private(set) var isKept = false
+    /// Whether a service worker controls the page.
+    private(set) var hasWorker = false
+    /// Whether the page was loaded again already for what it says.
+    private(set) var isAgain = false
 
     init(_ head: RequestHead) {
         guard let query = head.query else { return }
@@ -185,11 +192,19 @@ struct BridgeQuery: Sendable {
                 word = PageWord(String(text.dropFirst(PageWord.parameter.count)))
             }
             if part.elementsEqual("kept=1".utf8) { isKept = true }
-            if text.hasPrefix("page=") { paths.append(Array(part.dropFirst(5))) }
+            if part.elementsEqual("worker=1".utf8) { hasWorker = true }
+            if part.elementsEqual("again=1".utf8) { isAgain = true }
+            if text.hasPrefix("page=") { paths.append(Self.path(part.dropFirst(5))) }
+            if text.hasPrefix("from=") { origin = Self.path(part.dropFirst(5)) }
             if text.hasPrefix("ack=") {
                 // An invalid number counts as absent.
                 acknowledged = try? BridgeFrame.number(part.dropFirst(4))
             }
         }
+    }
+
+    /// What cannot be decoded is no path of a load.
+    private static func path(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        PercentEncoding.decoded(text) ?? Array(text)
     }
 }

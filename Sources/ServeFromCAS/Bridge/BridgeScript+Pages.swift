@@ -62,7 +62,7 @@ extension BridgeScript {
     static let leaving = #"""
         // The frames of a page go with it. Over plain http to a name the server cannot tell them from pages.
         const pathsIn = page => Array.from(page).map(frame => {
-          try { return [].concat(frame.location.pathname, ...pathsIn(frame)); } catch (error) { return []; }
+          try { return [].concat(pathOf(frame), ...pathsIn(frame)); } catch (error) { return []; }
         });
         // The page goes: one last request carries what is unacked.
         addEventListener('pagehide', ({ persisted }) => {
@@ -79,7 +79,7 @@ extension BridgeScript {
             if (link) link.drop();
             link = { flush() {} };
           }
-          const paths = [].concat(new URL(loaded || location).pathname, ...pathsIn(window)).slice(0, 16);
+          const paths = [].concat(pathOf(window), ...pathsIn(window)).slice(0, 16);
           const query = `session=${session}${persisted ? '&kept=1' : ''}&page=` + paths.join('&page=');
           navigator.sendBeacon(address + '?' + query, batch(frames));
         });

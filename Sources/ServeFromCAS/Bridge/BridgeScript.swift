@@ -26,8 +26,13 @@ package enum BridgeScript {
           const names = /^(version-ready|progress|rolled-back|checking|available|ready|up-to-date|update-failed)$/;
           // What the document says of its version, wherever the copy was kept: a service worker may show an old one.
           const worker = window.navigator && navigator.serviceWorker;
-          const [{ name: loaded, serverTiming, workerStart, type, activationStart, deliveryType } = {}] =
+          const [{ serverTiming, workerStart, type, activationStart, deliveryType } = {}] =
             performance.getEntriesByType('navigation');
+          // The path that a page was loaded from: what its address says now, a script may have written.
+          const pathOf = page => {
+            const [{ name } = {}] = page.performance.getEntriesByType('navigation');
+            return encodeURIComponent((name ? new URL(name) : page.location).pathname);
+          };
           // A page that was fetched ahead of its visit: its reload is not.
           const isAhead = activationStart > 0 || deliveryType === 'navigational-prefetch';
           const said = (() => {
@@ -35,6 +40,7 @@ package enum BridgeScript {
             const own = serverTiming.find(entry => entry.name === 'castree');
             return own ? '&version=' + own.description : workerStart ? '&version=' : '';
           })();
+          const whose = said + '&from=' + pathOf(window);
           \#(remembering)
           \#(turning)
           \#(foreignness)
@@ -199,7 +205,7 @@ package enum BridgeScript {
 
           const openSocket = here => {
             const socket = new WebSocket(
-              location.origin.replace('http', 'ws') + address + said.replace('&', '?'));
+              location.origin.replace('http', 'ws') + address + whose.replace('&', '?'));
             socket.binaryType = 'arraybuffer';
             here.transport = 'websocket';
             let quiet = setTimeout(lost, 10000, here), tell = 0;
@@ -273,7 +279,7 @@ package enum BridgeScript {
               isPosting = true;
               try {
                 for (let frames; link === here && (frames = take()).length;) {
-                  await request('?session=' + session + said, batch(frames));
+                  await request('?session=' + session + whose, batch(frames));
                 }
               } catch (error) { lost(here); }
               isPosting = false;
@@ -282,7 +288,7 @@ package enum BridgeScript {
               await request('', batch([[greeting()]]));
               while (link === here) {
                 here.flush();
-                const pause = await request(`?session=${session}&ack=${received}${said}`);
+                const pause = await request(`?session=${session}&ack=${received}${whose}`);
                 if (pause) await new Promise(done => setTimeout(done, pause * 1000 * (0.5 + Math.random())));
                 // From time to time, a WebSocket is tried again.
                 if (Date.now() - began > 30000) { misses = 1; failures = 0; lost(here); }

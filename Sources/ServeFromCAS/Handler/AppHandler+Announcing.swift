@@ -49,12 +49,12 @@ extension AppHandler {
     ///
     /// That may have come between the page's navigation and its greeting. This never waits.
     func hold(
-        _ session: BridgeSessionID, _ connection: ConnectionID, saying word: PageWord?
+        _ session: BridgeSessionID, _ connection: ConnectionID, saying query: BridgeQuery
     ) {
         pins.withLock {
             $0.hold(
-                session: session.description, connection: connection.raw, word: word,
-                now: SystemClock.now)
+                session: session.description, connection: connection.raw, word: query.word,
+                address: query.address, now: SystemClock.now)
         }
         guard newcomers.withLock({ $0.contains(session) }) else { return }
         // A start in progress may wait for the store. If too much waits already, the session is

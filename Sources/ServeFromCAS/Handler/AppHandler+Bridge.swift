@@ -35,7 +35,7 @@ extension AppHandler {
         }
         guard let session, bridge.knowsSession(of: head) else { return }
         let query = BridgeQuery(head)
-        hold(session, exchange.connection, saying: query.word)
+        hold(session, exchange.connection, saying: query)
         guard !query.paths.isEmpty else { return }
         pins.withLock {
             $0.goes(
@@ -143,8 +143,8 @@ extension AppHandler {
             case .accepted(let response):
                 // The socket is one of the page's connections, and lives as long as the page.
                 if PinRequest.isOfPage(head) { _ = version(of: head, exchange) }
-                let word = BridgeQuery(head).word
-                return .upgrade(response) { stream in BridgeStream(stream, self, saying: word) }
+                let query = BridgeQuery(head)
+                return .upgrade(response) { stream in BridgeStream(stream, self, saying: query) }
             }
         } catch {
             notice(error.message)

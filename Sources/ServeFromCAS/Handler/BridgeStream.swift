@@ -6,16 +6,16 @@ final class BridgeStream: StreamHandler {
     private let handler: AppHandler
     private var link: BridgeLink
     private let connection: ConnectionID
-    /// What the page says of its version.
-    private let word: PageWord?
+    /// What the page says of itself.
+    private let query: BridgeQuery
     /// Whether the pins know whose session this connection serves.
     private var isHolding = false
     /// Bytes that may wait in the stream; the rest waits in the session's queue.
     private static let queuedMax = 256 << 10
 
-    init(_ stream: Stream, _ handler: AppHandler, saying word: PageWord?) {
+    init(_ stream: Stream, _ handler: AppHandler, saying query: BridgeQuery) {
         self.handler = handler
-        self.word = word
+        self.query = query
         connection = ConnectionID(stream.token, on: stream.loop)
         let (loop, token) = (stream.loop, stream.token)
         link = BridgeLink(bridge: handler.bridge, now: SystemClock.now) {
@@ -34,7 +34,7 @@ final class BridgeStream: StreamHandler {
         bytes.withUnsafeBytes { link.receive($0, now: now) }
         if !isHolding, let session = link.session {
             isHolding = true
-            handler.hold(session, connection, saying: word)
+            handler.hold(session, connection, saying: query)
         }
         send(stream)
     }

@@ -80,7 +80,7 @@ extension PinTable {
     private mutating func beginPage(
         _ request: PinRequest, _ browser: String, _ current: VersionName, _ now: Duration
     ) -> Decision {
-        begin(request, browser, current, now)
+        let replaced = begin(request, browser, current, now)
         browsers[browser]?.told = current
         if request.cookie == nil, request.canBeMarked { browsers[browser]?.bareSince = now }
         if !request.canBeMarked { browsers[browser]?.plainHints = request.hints }
@@ -89,7 +89,7 @@ extension PinTable {
             request.canBeMarked && !request.isUnmarkable ? mark(for: current, browser, now) : nil
         let cookie = PinCookie(
             browser: browser, version: current, mark: mark, run: run,
-            others: otherVersions(browser, now))
+            others: otherVersions(browser, besides: replaced, now))
         let isRight = cookie == request.cookie && !request.isCookieOld
         return .serve(current, cookie: isRight ? nil : cookie, mark: mark)
     }

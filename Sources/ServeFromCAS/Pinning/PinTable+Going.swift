@@ -6,14 +6,12 @@ extension PinTable {
     /// A session's page goes.
     ///
     /// - Parameters:
-    ///   - paths: its own and those of the frames in it. Where the browser does not say what it loads, the session may be
-    ///     bound to a frame's load.
+    ///   - paths: those that it and the frames in it were loaded from, its own first.
     ///   - isKept: whether the page may come back with them; else its session ends.
     mutating func goes(session: String, paths: [[UInt8]], isKept: Bool, now: Duration) {
         guard let holder = sessions[session], let browser = browsers[holder.browser] else { return }
-        var (going, paths) = ([holder.load], paths)
-        if let bound = paths.firstIndex(of: holder.path) { paths.remove(at: bound) }
-        for path in paths {
+        var going = [holder.load]
+        for path in paths.dropFirst() {
             // One that has a session speaks for itself, and one that is known as a frame ends with its page.
             let load = browser.loads.last { load in
                 load.path == path && load.version == holder.version && isLive(load, now)

@@ -3,20 +3,31 @@ import VersionTree
 // Loads begin, and browsers are forgotten when there are too many.
 extension PinTable {
     /// Begins a load.
+    ///
+    /// A reload ends the page that it replaces at once only where it can be no other: scripts change addresses, so any page
+    /// of the browser may be loaded again at another one's. One that has a session says itself that it goes.
+    ///
+    /// - Returns: the load of one page that a reload replaces, as far as its address tells.
     mutating func begin(
         _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
-    ) {
+    ) -> UInt64? {
+        var replaced: UInt64?
         if request.isReload, var browser = browsers[name] {
-            let there = browser.loads.indices.filter {
-                isLive(browser.loads[$0], now) && browser.loads[$0].path == request.path
-            }
+            let live = browser.loads.indices.filter { isLive(browser.loads[$0], now) }
+            let there = live.filter { browser.loads[$0].path == request.path }
             if there.count == 1, browser.loads[there[0]].pages == 1 {
-                browser.loads[there[0]].isOver = true
-                browser.endFrames(of: browser.loads[there[0]].number)
-                browsers[name] = browser
+                let load = browser.loads[there[0]]
+                replaced = load.number
+                let isOnly = live.allSatisfy { $0 == there[0] || browser.loads[$0].parent != nil }
+                if isOnly, load.sessions == 0 {
+                    browser.loads[there[0]].isOver = true
+                    browser.endFrames(of: load.number)
+                    browsers[name] = browser
+                }
             }
         }
         note(request, name, version, now)
+        return replaced
     }
 
     /// Makes the load of a path and version the newest one; creates it if it is missing.
@@ -46,15 +57,19 @@ extension PinTable {
             load.connections = old.connections
             load.isAnswered = load.isAnswered || old.isAnswered
         }
-        browser.loads.append(load)
-        if browser.loads.count > limits.loads {
-            browser.loads.removeAll { !isHeld($0, now) }
-            // The numbers of dropped loads are no longer found, so they do no harm.
-            if browser.loads.count > limits.loads { browser.loads.removeFirst() }
-        }
+        append(load, to: &browser, now)
         browsers[name] = browser
         attach(request.connection, name, load.number, now)
         if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
+    }
+
+    /// Makes a load a browser's newest one; of too many the oldest goes.
+    func append(_ load: Load, to browser: inout Browser, _ now: Duration) {
+        browser.loads.append(load)
+        guard browser.loads.count > limits.loads else { return }
+        browser.loads.removeAll { !isHeld($0, now) }
+        // The numbers of dropped loads are no longer found, so they do no harm.
+        if browser.loads.count > limits.loads { browser.loads.removeFirst() }
     }
 
     mutating func makeRoom(keeping name: String, _ now: Duration) {

@@ -4,15 +4,20 @@ import VersionTree
 // that the browser's pages had when the newest of them began. It does not say which page sends a request.
 extension PinTable {
     /// The versions of a browser's other pages, for the cookie that its newest page gets.
-    func otherVersions(_ name: String, _ now: Duration) -> [VersionName] {
+    ///
+    /// - Parameter replaced: the load of which that page replaces one, and which has not said yet that it goes.
+    func otherVersions(
+        _ name: String, besides replaced: UInt64? = nil, _ now: Duration
+    ) -> [VersionName] {
         let pages =
             browsers[name]?.loads.filter { $0.parent == nil && isLive($0, now) && !isKept($0) }
             ?? []
         guard let newest = pages.last else { return [] }
         var result: [VersionName] = []
         // There may be several pages of one path and version.
-        if newest.pages > 1 { result.append(newest.version) }
-        for load in pages.dropLast().reversed() where !result.contains(load.version) {
+        if newest.pages > (newest.number == replaced ? 2 : 1) { result.append(newest.version) }
+        for load in pages.dropLast().reversed()
+        where load.number != replaced && !result.contains(load.version) {
             result.append(load.version)
         }
         return Array(result.prefix(PinCookie.othersMax))

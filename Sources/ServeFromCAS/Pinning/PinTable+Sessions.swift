@@ -10,19 +10,23 @@ extension PinTable {
 
     /// A session uses a connection, which now holds the load of the session's page.
     ///
-    /// The first time, that is a load of the version which the page says, or else the load chosen for the connection's
-    /// last request, or another load of that version, with a page that has no session yet: it does not matter which,
-    /// because all have the same version. If all pages have theirs, this one came without a navigation, and is one more
+    /// The first time, that is a load of the path and the version which the page says, or else of the version of the load
+    /// chosen for the connection's last request, with a page that has no session yet. Which one does matter: the page ends
+    /// it when it goes. If all pages have theirs, this one came without a navigation, and is one more
     /// (``keptPage(of:_:_:_:)``). If that request was in doubt and the page says nothing that helps, all loads that may be
     /// the page's are held until the connection ends.
     ///
-    /// - Parameter word: what the page says of its version; it holds nothing that its browser was not given.
+    /// - Parameters:
+    ///   - word: what the page says of its version; it holds nothing that its browser was not given.
+    ///   - address: the path that it was loaded from.
     mutating func hold(
-        session: String, connection: UInt64, word: PageWord? = nil, now: Duration
+        session: String, connection: UInt64, word: PageWord? = nil, address: [UInt8]? = nil,
+        now: Duration
     ) {
         open(session: session)
         kept[session] = nil
         if let word { words[session] = word }
+        if let address { addresses[session] = addresses[session] ?? address }
         guard let holder = sessions[session] ?? begin(session, connection, now) else { return }
         if !isThere(holder) { revive(session, holder, now) }
         guard let held = sessions[session] else { return }
@@ -87,6 +91,7 @@ extension PinTable {
     mutating func leave(session: String, now: Duration) {
         words[session] = nil
         opened[session] = nil
+        addresses[session] = nil
         kept[session] = nil
         for (connection, crowd) in crowds where crowd.session == session {
             release(crowdOf: connection, now)
@@ -109,7 +114,9 @@ extension PinTable {
         guard let name = doubts[connection] ?? held?.browser, let browser = browsers[name] else {
             return nil
         }
-        let asking = browser.loads.first { $0.number == held?.load && held?.browser == name }
+        let asking =
+            addressed(session, browser, now)
+            ?? browser.loads.first { $0.number == held?.load && held?.browser == name }
         if let said = saidPage(session, name, asking, now) {
             return begin(session, said.load, of: said.browser, isAnswered: true)
         }
@@ -117,7 +124,7 @@ extension PinTable {
             holdAll(name, session, connection, now)
             return nil
         }
-        guard let asking, mayBe(asking, of: session) else { return nil }
+        guard let asking, isEarlier(asking, than: session) else { return nil }
         let free = browser.loads.filter {
             $0.version == asking.version && isFree($0, session, now)
         }
@@ -139,14 +146,23 @@ extension PinTable {
         return holder
     }
 
-    /// Whether a load's page may be a session's: what a cookie alone names may have begun at any time.
-    private func mayBe(_ load: Load, of session: String) -> Bool {
+    /// Whether a load began before a session: what a cookie alone names may have begun at any time.
+    private func isEarlier(_ load: Load, than session: String) -> Bool {
         !load.isAnswered || load.number <= opened[session] ?? .max
     }
 
-    /// Whether one of a load's pages has no session yet, and may be that of this one.
+    /// Whether one of a load's pages has no session yet, and may be that of this one: what a cookie alone names may have
+    /// any path.
     private func isFree(_ load: Load, _ session: String, _ now: Duration) -> Bool {
-        load.sessions < load.pages && isLive(load, now) && mayBe(load, of: session)
+        load.sessions < load.pages && isLive(load, now) && isEarlier(load, than: session)
+            && (!load.isAnswered || load.path == addresses[session] ?? load.path)
+    }
+
+    /// The load that was answered at the path which a session's page says, if that is of one version.
+    private func addressed(_ session: String, _ browser: Browser, _ now: Duration) -> Load? {
+        guard addresses[session] != nil else { return nil }
+        let own = browser.loads.filter { $0.isAnswered && isFree($0, session, now) }
+        return own.allSatisfy { $0.version == own[0].version } ? own.last : nil
     }
 
     /// The load of the version that a page says itself: its request may have been taken for another page's.
@@ -180,8 +196,10 @@ extension PinTable {
         var browser = browsers[name] ?? Browser(usedAt: now)
         let said = words[session]?.version.flatMap { browser.wasGiven($0) ? $0 : nil }
         let version = said ?? asking.version
+        let address = addresses[session]
         let same = browser.loads.lastIndex {
             $0.version == version && $0.parent == nil && isLive($0, now)
+                && $0.path == address ?? $0.path
         }
         if let same {
             browser.loads[same].pages += 1
@@ -190,9 +208,9 @@ extension PinTable {
         }
         nextLoad += 1
         let load = Load(
-            number: nextLoad, path: asking.path, version: version, usedAt: now, askedAt: now,
-            begunAt: now, isAnswered: false)
-        browser.loads.append(load)
+            number: nextLoad, path: address ?? asking.path, version: version, usedAt: now,
+            askedAt: now, begunAt: now, isAnswered: false)
+        append(load, to: &browser, now)
         browsers[name] = browser
         return load
     }

@@ -23,9 +23,8 @@ import WebServer
 /// 4. Otherwise there is doubt. If the versions agree about the path, all is well; if they differ, the
 ///    caller refuses with ``refusal(_:)``: a person sees a failed request, but not a mixed page.
 ///
-/// A reload ends the load it replaces if only one page had that path. A page with the bridge itself
-/// says when it goes, and until then its session holds its load, however often its connection
-/// breaks. A navigation to something that is no document (a download) begins nothing. A frame is part of what a person
+/// A page with the bridge itself says when it goes, and until then its session holds its load, however often its
+/// connection breaks. A reload ends the load it replaces if that is the browser's only one, and has no session. A navigation to something that is no document (a download) begins nothing. A frame is part of what a person
 /// sees as one page: it gets the version of the page around it. So does a page fetched ahead, because its visit sends no
 /// navigation. After a restart
 /// of the server, only the cookie says which versions were open; if there were several, the rules
@@ -157,6 +156,8 @@ struct PinTable: Sendable {
     var sessions: [String: Holder] = [:]
     /// How many loads there had been when a session began: its page is of none that was answered later.
     var opened: [String: UInt64] = [:]
+    /// By session, the path that its page was loaded from, as it says: of another load than one of that path it is not.
+    var addresses: [String: [UInt8]] = [:]
     /// By session, the loads of a page that its browser keeps in memory (back/forward cache), and of its frames.
     var kept: [String: [UInt64]] = [:]
     /// What pages say of themselves, by their sessions.

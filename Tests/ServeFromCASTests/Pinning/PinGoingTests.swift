@@ -19,7 +19,7 @@ struct PinGoingTests {
             _ = server.go("/", in: &browser)
             if isLate { for frame in frames { _ = server.go(frame, in: &browser, from: "/") } }
             _ = server.get("/_castree/bridge", by: browser, from: nil, connection: 9)
-            server.table.hold(session: "old", connection: 9, now: server.now)
+            server.table.hold(session: "old", connection: 9, address: [47], now: server.now)
             if !isLate { for frame in frames { _ = server.go(frame, in: &browser, from: "/") } }
             server.current = server.b
         }
@@ -95,7 +95,8 @@ struct PinGoingTests {
     @Test func `leaves frames that have sessions to speak for themselves`() throws {
         var tab = try Tab(frames: ["/frame"])
         _ = tab.server.get("/_castree/bridge", by: tab.browser, from: "/frame", connection: 8)
-        tab.server.table.hold(session: "frame", connection: 8, now: tab.server.now)
+        tab.server.table.hold(
+            session: "frame", connection: 8, address: Array("/frame".utf8), now: tab.server.now)
         _ = tab.server.go("/", in: &tab.browser, isReload: true)
         tab.goes(["/frame"], isKept: false)
         expect(tab.asks(from: "/"), equals: ["doubt"])

@@ -45,6 +45,43 @@ struct SwitchingTests {
         }
     }
 
+    @Test(
+        "keeps its version in each of two tabs, whichever bridge connects first, if one is loaded again"
+    )
+    func reloadedTab() throws {
+        for isSwapped in [false, true] {
+            let app = try TestApp(TemporaryStore.app())
+            // A page of version 1 that was left a moment ago.
+            let old = try app.browser()
+            try old.navigate("/gone")
+            try app.store.reopened().activate("2")
+            var cookies = old.cookies
+            func tab(_ path: String) throws -> TestBrowser {
+                let tab = try app.browser()
+                tab.cookies = cookies
+                try expect(tab.navigate(path).text.contains("two"))
+                cookies = tab.cookies
+                return tab
+            }
+            let paths = isSwapped ? ["/help/", "/"] : ["/", "/help/"]
+            let tabs = [try tab("/"), try tab("/help/")]
+            let pages = try (isSwapped ? tabs.reversed() : tabs).enumerated().map { number, tab in
+                tab.cookies = cookies
+                return try SocketPage(tab, saying: "2", loadedFrom: paths[number])
+            }
+            let last = try app.browser()
+            last.cookies = cookies
+            try last.ask("GET", paths[1], navigation + [("Cache-Control", "max-age=0")])
+            let session = try require(pages[1].bridge.session)
+            let query = "?session=\(session)&page=\(paths[1])"
+            try expect(last.post("/_castree/bridge" + query, "1\nC").status, equals: 200)
+            for path in paths {
+                try expect(last.load("/app.js", from: path).text, equals: "run('two')", "\(path)")
+            }
+            withExtendedLifetime(pages) {}
+        }
+    }
+
     @Test("gets no file at all where it cannot be told which version asks, and the files differ")
     func doubt() throws {
         let app = try TestApp(TemporaryStore.app())

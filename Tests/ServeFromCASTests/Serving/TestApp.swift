@@ -222,11 +222,17 @@ final class SocketPage {
 
     /// Connects on the browser's connection, which is the page's from then on.
     ///
-    /// - Parameter version: what the page says that it is of.
-    init(_ browser: TestBrowser, saying version: String? = nil) throws {
+    /// - Parameters:
+    ///   - version: what the page says that it is of.
+    ///   - path: what it says that it was loaded from.
+    init(
+        _ browser: TestBrowser, saying version: String? = nil, loadedFrom path: String? = nil
+    ) throws {
         self.browser = browser
         let response = try browser.ask(
-            "GET", "/_castree/bridge" + (version.map { "?version=" + $0 } ?? ""),
+            "GET",
+            "/_castree/bridge" + (version.map { "?version=" + $0 } ?? "")
+                + (path.map { (version == nil ? "?" : "&") + "from=" + $0 } ?? ""),
             [
                 ("Origin", browser.origin), ("Upgrade", "websocket"), ("Connection", "Upgrade"),
                 ("Sec-WebSocket-Version", "13"),
