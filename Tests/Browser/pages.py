@@ -2,7 +2,7 @@
 
 import time
 
-from place import demand
+from place import demand, request
 
 NAMES = ("index", "two", "three", "four", "five", "six", "seven", "eight")
 
@@ -45,8 +45,38 @@ def checks(suite):
             + ("in another tab." if way == "tabs" else "and out of the history."),
             lambda suite, way=way: lost_cookies(suite, way))
     suite.check(
+        "name-again",
+        "A script's name that was kept for a year comes back with other bytes: the page has those, and nobody is blamed.",
+        name_again)
+    suite.check(
         "fragments", "Over plain http a page asks for HTML, as Turbo does: it starts nothing and stays as it is.",
         fragments)
+
+
+def bundled(version, script):
+    return {
+        "index.html": '<!doctype html><script src="/_castree/bridge.js"></script>'
+        f'<script src="/js/{script}"></script><script>addEventListener("load", () => castree.confirm().then('
+        f'good => {{ window.result = `{version} ${{window.SCRIPT}} ${{good}}`; }}));'
+        'castree.bridge.addEventListener("version-ready", () => location.reload())</script>',
+        f"js/{script}": f"SCRIPT = '{version}'"}
+
+
+def name_again(suite):
+    store = suite.store()
+    store.add("v1", bundled("v1", "app.3f2a9c1b.js"), activate=True)
+    store.add("v2", bundled("v2", "app.77aa12cd.js"))
+    with store.serve("--confirm-within", "20s") as server, suite.browser() as browser:
+        fields = request(server.port, "/js/app.3f2a9c1b.js")[1]
+        demand("immutable" in fields["cache-control"], f"the script may not be kept: {fields}")
+        tab = browser.tab()
+        tab.go(server.url)
+        tab.wait("window.result === 'v1 v1 true'")
+        store.add("v3", bundled("v3", "app.3f2a9c1b.js"))
+        store("activate", "v3", "--at-next-boot")
+        tab.wait("window.result === 'v3 v3 true'")
+        demand(server.said("the browser's cache showed files of version v1"), "it was not mixed")
+        demand(not any("service worker" in line for line in server.notices), "a worker is blamed")
 
 
 def back(suite, bridge):

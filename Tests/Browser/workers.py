@@ -255,6 +255,10 @@ def strategy_checks(suite):
             f"With {name}, pages come over an update, a rollback and restarts of browser and server.",
             lambda suite, name=name: strategy(suite, name))
     suite.check(
+        "worker-left",
+        "With a worker that is the same in all versions, and gives what it has while it fetches, a bad version goes by itself.",
+        left)
+    suite.check(
         "worker-stuck",
         "A worker whose script never changes keeps its page: status says so, and a server that refuses it frees the page.",
         stuck)
@@ -314,6 +318,31 @@ def strategy(suite, name):
         suite.say(f"after restarts the page is {tab.run('window.version')}, the store's {seen['current']}")
         demand("v3" not in seen["knownGood"], f"what was never confirmed is known good: {seen}")
         demand("v2" in seen["knownGood"], f"what was confirmed is not known good: {seen}")
+
+
+def left(suite):
+    store = suite.store()
+    for version, page in (("v1", EAGER), ("v2", SILENT)):
+        store.add(version, {
+            "index.html": page % (version, version),
+            "worker.js": HEAD % "all" + STRATEGIES["stale-while-revalidate"]},
+            activate=version == "v1")
+    with store.serve("--confirm-within", "8s") as server, suite.browser() as browser:
+        tab = browser.tab()
+        register(tab, server.url)
+        tab.reload()
+        store("activate", "v2", "--at-next-boot")
+        deadline = time.monotonic() + 30
+        while tab.run("window.version") != "v2":
+            demand(time.monotonic() < deadline, "the new version is not shown")
+            time.sleep(0.5)
+            tab.reload()
+        before = tab.run("+sessionStorage.loads")
+        # From here on nobody touches the page.
+        tab.wait("window.version === 'v1' && window.isGood", within=60)
+        seen = lifecycle(store)
+        demand(seen["current"] == "v1" and seen["knownGood"] == ["v1"], f"the lifecycle is {seen}")
+        suite.say(f"gone back after {tab.run('+sessionStorage.loads') - before} loads")
 
 
 def stuck(suite):

@@ -31,30 +31,44 @@ extension BridgeScript {
         """#
     static let wholeness = #"""
         // Scripts and styles that say another version than the document, because a worker or the browser kept them. If
-        // their bytes are not this version's, the page is loaded again, once in a tab, and confirms nothing.
-        let isMixed = false;
+        // their bytes are not this version's, the page confirms nothing, and is loaded again, once in a tab: before that,
+        // the browser's cache gets them anew. If that was in vain, the server leaves the version.
+        let isMixed = false, isLeaving = false, judging = null;
         const others = () => {
           const own = said.slice(9), start = location.origin + '/';
-          if (!own) return '';
+          if (!own) return [];
           return performance.getEntriesByType('resource').map(({ name, initiatorType, serverTiming }) => {
             const its = serverTiming && serverTiming.find(entry => entry.name === 'castree');
             if (!its || its.description === own || initiatorType === 'iframe' || !name.startsWith(start)) return '';
             return its.description + ' ' + name.slice(start.length - 1) + '\n';
-          }).filter(Boolean).slice(0, 64).join('').slice(0, 8000);
+          }).filter(Boolean).slice(0, 64);
+        };
+        const judge = async files => {
+          let isAgain = false;
+          try {
+            if (tab.castreeMixed !== said) tab.castreeMixed = '';
+            isAgain = !!tab.castreeMixed;
+          } catch (error) {}
+          if (!files.length) return;
+          try {
+            const how = worker && worker.controller ? '&worker=1' : isAgain ? '&again=1' : '';
+            if ((await post('mixed', files.join('').slice(0, 8000), how)).status !== 409) return;
+          } catch (error) { return; }
+          isMixed = true;
+          if (isAgain) return kept(() => location.reload());
+          await Promise.all(files.map(file =>
+            fetch(file.slice(file.indexOf(' ') + 1, -1), { cache: 'reload' }).catch(() => {})));
+          if (frameElement) return kept(() => location.reload());
+          try {
+            tab.castreeMixed = said;
+            isLeaving = true;
+            location.reload();
+          } catch (error) { isLeaving = false; }
         };
         const isWhole = async () => {
-          const files = others();
-          if (isMixed || !files) return !isMixed;
-          try {
-            if ((await post('mixed', files)).status !== 409) return true;
-          } catch (error) { return true; }
-          if (isMixed) return false;
-          isMixed = true;
-          try {
-            if (frameElement || tab.castreeMixed === (tab.castreeMixed = said)) kept(() => location.reload());
-            else location.reload();
-          } catch (error) {}
-          return false;
+          if (!isMixed) await (judging = judging || judge(others()));
+          judging = null;
+          return !isMixed;
         };
         addEventListener('load', () => { isWhole(); });
         """#

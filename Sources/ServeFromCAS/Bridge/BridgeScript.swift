@@ -176,15 +176,23 @@ package enum BridgeScript {
           };
 
           // What the script does unless a listener prevents it.
-          const settle = (name, detail) => {
+          const settle = async (name, detail) => {
             if (frameElement) return;
             if (detail.reload) return location.reload();
             if (!detail.own) return;
-            // The page's version was left; once in a tab, as above.
+            // A page with files of another version may be about to load itself again.
+            if (judging) await judging;
+            if (isLeaving) return;
+            // The page's version was left. In a tab that shows it again, a worker gives what it has while it fetches what
+            // the next load gets: a few times more.
             try {
               const mark = `${detail.version} ${detail.at}`;
-              if (tab.castreeLeft !== (tab.castreeLeft = mark)) location.reload();
-              else kept(() => location.reload());
+              const count = tab.castreeLeft === mark ? 1 + +(tab.castreeLeftAgain || 0) : 0;
+              tab.castreeLeft = mark;
+              tab.castreeLeftAgain = count;
+              if (!count) return location.reload();
+              kept(() => location.reload());
+              if (count < 3) setTimeout(() => location.reload(), 400 * 5 ** count);
             } catch (error) {}
           };
 
@@ -319,11 +327,11 @@ package enum BridgeScript {
           const opened = () => new Promise(done => bridge.addEventListener('open', done, { once: true }));
           // The session shows that a page asks, and which page. Where it has ended (a long absence, another run of the
           // server), the bridge begins another one at once.
-          const post = async (path, body) => {
+          const post = async (path, body, how = '') => {
             for (;;) {
               if (!link || !link.isOpen) await opened();
               const name = session;
-              const answer = await fetch(`/_castree/${path}?session=${name}${said}`, { method: 'POST', body });
+              const answer = await fetch(`/_castree/${path}?session=${name}${said}${how}`, { method: 'POST', body });
               if (answer.status !== 410) return answer;
               if (link && session === name) lost(link);
             }

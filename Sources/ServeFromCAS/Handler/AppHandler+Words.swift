@@ -78,9 +78,22 @@ extension AppHandler {
         takeBackUnshown(answered, "a service worker \(deed) \(shown) in its place", startup)
     }
 
+    /// Takes back a start of whose page the browser's cache had files of another version.
+    ///
+    /// - Parameter rests: whether the version waits as after a strike.
+    func takeBackMixed(_ answered: String, _ witness: Witness, rests: Bool) {
+        guard let startup, startup.ask({ $0.isWatching(answered) }),
+            !isShown(answered, besides: witness.session)
+        else { return }
+        let other = witness.word?.version.map { "version \($0)" } ?? "another version"
+        takeBackUnshown(
+            answered, "the browser's cache showed files of \(other) in its page", startup,
+            rests: rests)
+    }
+
     /// Whether a page that is open shows a version.
-    private func isShown(_ version: String) -> Bool {
-        bridge.sessions.contains { page(of: $0) == version }
+    private func isShown(_ version: String, besides: BridgeSessionID? = nil) -> Bool {
+        bridge.sessions.contains { $0 != besides && page(of: $0) == version }
     }
 
     private func takeBackUnshown(

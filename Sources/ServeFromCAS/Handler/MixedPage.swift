@@ -42,7 +42,9 @@ struct MixedPage: Sendable {
 extension AppHandler {
     /// A page says that it has scripts or styles of other versions: 409 if they are other ones than its own has.
     ///
-    /// Such a page is of no version: what it says of itself counts for none, and the start that it hides is taken back.
+    /// Such a page confirms nothing, and the start that it hides is taken back. Where a service worker mixes it, it is of no
+    /// version. Else the browser's cache does, and the page's script has that fetch the files anew: if they are there
+    /// again, the version waits as after a strike, or each page would start it in vain.
     func judgeMixed(_ head: RequestHead, _ exchange: Exchange) -> Answer {
         let session: BridgeSessionID
         switch ownSession(head, ReservedRoute.mixed.rawValue, "What a page says of its files") {
@@ -50,7 +52,8 @@ extension AppHandler {
         case .refused(let answer): return answer
         }
         return .readBody(limit: MixedPage.byteCountMax) { head, body, exchange in
-            guard let own = BridgeQuery(head).word?.version else { return Self.empty(204) }
+            let query = BridgeQuery(head)
+            guard let own = query.word?.version else { return Self.empty(204) }
             let browser = self.browser(of: head, exchange)
             let method = head.method
             return self.later(head, exchange) { _ -> Response in
@@ -58,12 +61,15 @@ extension AppHandler {
                 guard let other = page.stranger(in: own, open: self.siteOrNone) else {
                     return Self.empty(204)
                 }
-                let name = session.description
-                self.pins.withLock { $0.words[name] = .unknown }
                 let witness = Witness(
                     session: session, answered: own.description, word: .version(other),
                     browser: browser)
-                self.takeBackUnshown(own.description, witness, "showed files of")
+                if query.hasWorker {
+                    self.pins.withLock { $0.words[session.description] = .unknown }
+                    self.takeBackUnshown(own.description, witness, "showed files of")
+                } else {
+                    self.takeBackMixed(own.description, witness, rests: query.isAgain)
+                }
                 return PlainAnswer.response(
                     409,
                     "This page of version \(own) has files of version \(other): load it again.",

@@ -48,6 +48,39 @@ struct MixedPageTests {
         }
     }
 
+    // docs/serving.md, "Service workers": the words blame a worker only where the page has one.
+    @Test(
+        "tells its worker or the browser's cache, and is not started again if that has them still")
+    func blames() throws {
+        for (how, blamed, isWaiting) in [
+            ("&worker=1", "a service worker showed files of version 1", false),
+            ("", "the browser's cache showed files of version 1", false),
+            ("&again=1", "the browser's cache showed files of version 1", true),
+        ] {
+            let store = try store()
+            let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+            try store.versions.activateAtNextBoot("2")
+            let browser = try app.browser()
+            try browser.navigate()
+            let page = try SocketPage(browser, saying: "2", loadedFrom: "/")
+            let script = try app.browser()
+            script.cookies = browser.cookies
+            let query = "?session=\(try require(page.bridge.session))&version=2\(how)"
+            try expect(script.post("/_castree/mixed" + query, "1 /app.js\n").status, equals: 409)
+            try page.run { !$0.payloads("rolled-back").isEmpty }
+            let event = try require(page.payloads("rolled-back").first)
+            expect(event.contains(blamed), "\(how): \(event)")
+            // One of no version is told nothing of its own.
+            expect(event.contains("\"own\":true"), equals: how != "&worker=1", "\(how)")
+            let blamesWorker = app.notices.all.contains { $0.contains("service worker") }
+            expect(blamesWorker, equals: how == "&worker=1")
+            try expect(store.reopened().lifecycle().current, equals: "1")
+            try expect(script.navigate().text.contains(isWaiting ? "one" : "two"), "\(how)")
+            try expect(store.reopened().lifecycle().pending, equals: isWaiting ? "2" : nil)
+            try expect(store.reopened().lifecycle().bad, equals: [])
+        }
+    }
+
     @Test("takes nothing back that another tab shows whole, and is told to load again all the same")
     func otherTab() throws {
         let store = try TemporaryStore.app(good: "1")
