@@ -332,6 +332,26 @@ import ProgramTestSupport
         try expect(second.served.end().status, equals: 0)
     }
 
+    // docs/serving.md, "Updates by itself": each would take away what the other brings.
+    @Test func `a second server that asks elsewhere is refused while the first one runs`() throws {
+        let origin = try origin()
+        let first = try kiosk(origin)
+        for (place, channel) in [(origin.url, "beta"), ("elsewhere", "stable")] {
+            let refused = try self.place.run(
+                .castree,
+                ["serve", "--store", "device", "--app-id", Served.newApp()]
+                    + ["--updates", place, "--channel", channel])
+            expect(refused.status != 0, "\(refused)")
+            expect(
+                refused.errors.contains(
+                    "serve) keeps this store up to date from another origin or channel"),
+                "\(refused)")
+        }
+        try expect(first.served.end().status, equals: 0)
+        let next = try Kiosk(place, origin.url, ["--channel", "beta"])
+        try expect(next.served.end().status, equals: 0)
+    }
+
     @Test(arguments: [
         ["--every", "0s"], ["--switch", "later"], ["--switch", "background:"],
         ["--keep-good", "0"],

@@ -149,6 +149,9 @@ extension StoreLayout {
     /// Held by the process that watches a start.
     package static let startLock = ".start"
 
+    /// Held by all who keep the store up to date, while they do.
+    package static let updatesLock = ".updates"
+
     /// Locks that say nothing of what a store holds.
     static let plainLocks: Set<String> = [
         indexLock, writerLock, lifecycleLock, serverLock, eventsLock, channelsLock, trustLock,

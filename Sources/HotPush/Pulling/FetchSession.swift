@@ -16,7 +16,7 @@ final class FetchSession: PackIntake {
     let isComplete: Bool
     /// Whether the version was made again from a tree, and shows what was left of it.
     let wasPartial: Bool
-    private let hold: VersionHold
+    private let hold: SharedHold
     private let versions: VersionStore
     /// What is still missing, by address.
     private var wanted: [ObjectID: DownloadPlan.Content] = [:]
@@ -40,7 +40,7 @@ final class FetchSession: PackIntake {
         pull.lackingRoomFor = nil
         let draft = try Draft(plan, versions, from: offer.location)
         // Two releases under one name would each take the other's content for its own.
-        let hold = try VersionHold(version, for: draft.received.address, versions)
+        let hold = try SharedHold(version, for: draft.received.address, versions)
         let before = try versions.store.versionRow(version)
         // What is there with wrong bytes is missing, whatever the index says.
         let isComplete = try draft.register() && plan.wrong.isEmpty

@@ -166,6 +166,8 @@ extension Invocation {
         defer { log?.end() }
         options.accessLog = accessLog(log, notices)
         let store = StoreInUse(versions, try storeOptions { notices.tell($0) })
+        let hold = try settings?.hold(versions)
+        defer { withExtendedLifetime(hold) {} }
         let updater = try self.updater(settings, store, notices, &options)
         options.reopenStore = store.reopen
         if flag("dashboard") { options.dashboard = .of(store) }

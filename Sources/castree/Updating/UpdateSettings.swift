@@ -3,6 +3,7 @@ import Console
 import HotPush
 import OriginCommands
 import StoreCommands
+import VersionTree
 
 /// How a server keeps its app up to date, as its command line says.
 struct UpdateSettings {
@@ -14,8 +15,23 @@ struct UpdateSettings {
     var policy: SwitchPolicy
     /// How many versions that have proved good stay.
     var keptGoodCount: Int
+    /// The channel of a castree origin.
+    var channel: String
     /// What the program that fetches is told besides.
     var words: [String]
+
+    /// Keeps servers that ask elsewhere from the store; nil where nothing can be written, so that nothing is brought either.
+    ///
+    /// - Throws: `.locked` if there is such a server.
+    func hold(_ versions: VersionStore) throws(StoreError) -> SharedHold? {
+        do throws(StoreError) {
+            return try SharedHold(
+                updatesFrom: try OriginReference(parsing: origin), channel: channel, versions)
+        } catch {
+            if error.code == .locked { throw error }
+            return nil
+        }
+    }
 }
 
 extension Option {
@@ -82,7 +98,7 @@ extension Invocation {
         }
         return UpdateSettings(
             origin: origin, interval: .seconds(seconds), policy: try switchPolicy(),
-            keptGoodCount: try integer("keep-good") ?? 2, words: try pullWords())
+            keptGoodCount: try integer("keep-good") ?? 2, channel: channel, words: try pullWords())
     }
 
     private func switchPolicy() throws(CommandError) -> SwitchPolicy {
