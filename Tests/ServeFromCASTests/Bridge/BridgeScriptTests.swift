@@ -44,7 +44,7 @@ struct BridgeScriptTests {
         """
 
     /// Runs the script in a page, then `steps`, and returns what they log.
-    private func run(
+    func run(
         _ steps: String, frame: String = "null", storage: String = "{ value: tab }"
     ) throws -> String {
         let page = Self.page.replacingOccurrences(of: "FRAME", with: frame)
@@ -165,7 +165,7 @@ struct BridgeScriptTests {
     }
 
     /// A page of version 2.
-    private static let second = """
+    static let second = """
         null;
         Object.defineProperty(globalThis, 'performance', { value: { getEntriesByType: kind =>
           kind === 'navigation' ? [{ \(says("2")) }] : [] } });
@@ -198,21 +198,6 @@ struct BridgeScriptTests {
                 try expect(run(steps), equals: "up-to-date ab\n2", "\(wish) \(isTaken)")
             }
         }
-    }
-
-    @Test("says what it has of another version in another session, too, before it confirms")
-    func mixedAgain() throws {
-        let timing = Self.second.replacingOccurrences(
-            of: ": []", with: ": [{ name: 'http://localhost:1/app.js', \(Self.says("1")) }]")
-        let steps = """
-            open(first);
-            answers = [410, 409];
-            const good = castree.confirm();
-            await another();
-            open(second);
-            console.log(await good, loads, posts.map(p => p.replace(/.*castree.|\\?.*/g, '')).join());
-            """
-        try expect(run(steps, frame: timing), equals: "false 1 mixed,mixed,/app.js")
     }
 
     @Test("loads a page again out of the browser's memory, if the server shows another version")
@@ -278,108 +263,8 @@ struct BridgeScriptTests {
         }
     }
 
-    /// What a page of version 2 has of its own server, and whether any of it may be of another version.
-    private static let files: [(file: String, isOther: Bool)] = [
-        ("name: 'http://localhost:1/app.js', \(says("1"))", true),
-        ("name: 'http://localhost:1/app.js', \(says("2"))", false),
-        ("name: 'http://other:1/app.js', \(says("1"))", false),
-        ("name: 'http://localhost:1/app.js', serverTiming: []", false),
-        ("name: 'http://localhost:1/app.js'", false),
-        ("name: 'http://localhost:1/f', initiatorType: 'iframe', \(says("1"))", false),
-    ]
-
-    private static func says(_ version: String) -> String {
+    static func says(_ version: String) -> String {
         "serverTiming: [{ name: 'castree', description: '\(version)' }]"
-    }
-
-    @Test(
-        "loads a page again that has files of another version, once in a tab, and confirms nothing")
-    func mixed() throws {
-        for (file, isOther) in Self.files {
-            let timing = """
-                null;
-                Object.defineProperty(globalThis, 'performance', { value: { getEntriesByType: kind =>
-                  kind === 'navigation' ? [{ \(Self.says("2")) }] : [{ \(file) }] } });
-                """
-            let steps = """
-                open(first);
-                answers = [409, 409];
-                const good = [await castree.confirm(), await castree.confirm()];
-                const names = posts.map(p => p.replace(/.*castree.|\\?.*/g, ''));
-                console.log(good.join(), loads, names.join());
-                """
-            let expected =
-                isOther ? "false,false 1 mixed,/app.js" : "false,false 0 confirm,confirm"
-            try expect(run(steps, frame: timing), equals: expected, "\(file)")
-            guard isOther else { continue }
-            // The server finds the same bytes; and another page of the tab is mixed again.
-            let same = "open(first); console.log(await castree.confirm(), loads);"
-            try expect(run(same, frame: timing), equals: "true 0")
-            let again = """
-                tab.castreeMixed = '&version=2';
-                open(first);
-                answers = [409];
-                console.log(await castree.confirm(), loads);
-                """
-            try expect(run(again, frame: timing), equals: "false 0")
-        }
-    }
-
-    @Test(
-        "has the browser fetch files of another version anew, once in a tab, and says if that was in vain or a worker has them"
-    )
-    func anew() throws {
-        let timing = Self.second.replacingOccurrences(
-            of: ": []", with: ": [{ name: 'http://localhost:1/app.js', \(Self.says("1")) }]")
-        let worker = """
-
-            Object.defineProperty(globalThis, 'navigator', { value: { serviceWorker: {
-              controller: {}, addEventListener() {}, getRegistration: async () => null } } });
-            """
-        // The server leaves the version, too, if that was in vain, and says so first.
-        let steps = """
-            open(first);
-            answers = [409];
-            const good = castree.confirm();
-            await pause();
-            LEFT
-            await good;
-            await pause();
-            console.log(posts.map(p => p.replace(/.*(mixed|&version=2)/, '')).join(), loads);
-            """
-        for (before, with, left, expected) in [
-            ("", "", "", ",/app.js 1"), ("", "", "left(1, true, 5);", ",/app.js 1"),
-            ("", worker, "", "&worker=1,/app.js 1"),
-            ("castreeMixed: '&version=2'", "", "", "&again=1 0"),
-            ("castreeMixed: '&version=2'", "", "left(1, true, 5);", "&again=1 1"),
-            ("castreeMixed: '&version=1'", "", "", ",/app.js 1"),
-        ] {
-            let storage = "{ value: Object.assign(tab, { \(before) }) }"
-            try expect(
-                run(
-                    steps.replacingOccurrences(of: "LEFT", with: left), frame: timing + with,
-                    storage: storage),
-                equals: expected, "\(before) \(left) \(with)")
-        }
-    }
-
-    @Test("loads a page again that is shown after its version was left, three times and ever later")
-    func leftAgain() throws {
-        let waits = """
-            null;
-            const waits = [], later = setTimeout;
-            globalThis.setTimeout = (act, time, ...rest) =>
-              `${act}`.includes('reload') ? waits.push(time) && act() : later(act, time, ...rest);
-            """
-        for (count, expected) in [(0, "1 "), (1, "1 2000"), (2, "1 10000"), (3, "0 ")] {
-            let storage =
-                count == 0
-                ? "{ value: tab }"
-                : "{ value: Object.assign(tab, { castreeLeft: '2 5', castreeLeftAgain: \(count - 1) }) }"
-            let steps = "open(first); left(1, true, 5); console.log(loads, waits.join() + '|');"
-            try expect(
-                run(steps, frame: waits, storage: storage), equals: expected + "|", "\(count)")
-        }
     }
 
     @Test("tells a page of no version that it cannot get: in a frame of another site's page")
