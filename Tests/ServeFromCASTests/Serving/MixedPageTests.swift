@@ -57,8 +57,8 @@ struct MixedPageTests {
             ("", "the browser's cache showed files of version 1", false),
             ("&again=1", "the browser's cache showed files of version 1", true),
         ] {
-            let store = try store()
-            let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+            let store = try TemporaryStore.app(good: "1")
+            let app = try TestApp(watching: store)
             try store.versions.activateAtNextBoot("2")
             let browser = try app.browser()
             try browser.navigate()
