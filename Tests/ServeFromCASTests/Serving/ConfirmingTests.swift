@@ -274,6 +274,8 @@ struct ConfirmingTests {
         let app = try TestApp(watching: store)
         let browser = try app.visitor()
         let page = try SocketPage(browser)
+        // Else it may be told by its welcome, and once more.
+        try app.wait(for: "its welcome") { app.server.handler.newcomers.withLock { $0.isEmpty } }
         try store.reopened().activateAtNextBoot("2")
         app.look(after: .zero)
         try page.run { !$0.payloads("version-ready").isEmpty }
