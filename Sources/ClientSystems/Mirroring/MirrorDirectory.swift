@@ -20,7 +20,7 @@ final class MirrorDirectory: Sendable {
 
     /// The copies.
     let copies: DirectoryStorage
-    private let lock: Descriptor
+    private let lock: FileLock
     let fileSystem: any FileSystem
 
     /// Opens it, makes it if need be, and keeps other processes out.
@@ -44,8 +44,9 @@ final class MirrorDirectory: Sendable {
         }
         try fileSystem.makeDirectoryIfAbsent(root, Self.work, mode: 0o700)
         let work = try fileSystem.open(root, Self.work, .directory, mode: 0)
-        let lock = try fileSystem.open(work.raw, "lock", .updating, mode: 0o600)
-        guard try fileSystem.lock(lock.raw, exclusive: true) else {
+        let lock = FileLock(
+            try fileSystem.open(work.raw, "lock", .updating, mode: 0o600), fileSystem)
+        guard try lock.take() else {
             throw StoreError(
                 .busy,
                 "\(printable(path)) is the cache of another process that runs; give each its own (--cache)"
