@@ -238,6 +238,19 @@ import Synchronization
         try expect(storage.keys(), equals: ["objects/ab/one"])
     }
 
+    @Test(arguments: Stranger.allCases)
+    func `what is no file has no size, nor what is reached through a link`(_ stranger: Stranger)
+        throws
+    {
+        let storage = try storage()
+        try storage.write("objects/ab/one", "content")
+        try stranger.make(at: directory.path + "/objects/ab/two")
+        expect(symlink("objects", directory.path + "/linked"), equals: 0)
+        try expect(
+            storage.byteCounts(of: ["objects/ab/one", "objects/ab/two", "linked/ab/one"]) { false },
+            equals: [7, nil, nil])
+    }
+
     @Test func `rights are given to nothing that a stranger has put there`() throws {
         let system = POSIXFileSystem()
         let secret = directory.path + "/secret"

@@ -33,6 +33,22 @@ import StorageTestSupport
     }
 
     @Test(arguments: subjects)
+    func `sizes come in the order of their keys, and none of what is not there`(
+        _ subject: ContractSubject
+    ) throws {
+        let bucket = try subject.bucket()
+        for (key, text) in [("a/1", "1"), ("a/2", "22"), ("a/b/3", "333"), ("top", "4444")] {
+            try bucket.write(key, text)
+        }
+        let keys = ["a/2", "top", "a/1", "a/9", "a/b/3", "a/b", "c/1", "a", "a/1"]
+        try expect(
+            bucket.byteCounts(of: keys) { false },
+            equals: [2, 4, 1, nil, 3, nil, nil, nil, 1])
+        try expect(bucket.byteCounts(of: []) { false }, equals: [])
+        expectRefusal(.interrupted) { try bucket.byteCounts(of: keys) { true } }
+    }
+
+    @Test(arguments: subjects)
     func `nothing is read of what has the named tag`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         let tag = try bucket.write("c", "content")
