@@ -73,5 +73,11 @@ private struct DirectorySubject: ForwardingStorage {
     private let directory = TemporaryDirectory()
     let base: any ObjectStorage
 
+    func byteCounts(
+        of keys: [String], unless isInterrupted: @escaping @Sendable () -> Bool
+    ) throws(StoreError) -> [Int64?] {
+        try base.byteCounts(of: keys, unless: isInterrupted)
+    }
+
     init() throws { base = try DirectoryStorage(directory.path, scratch: ".scratch") }
 }
