@@ -233,10 +233,13 @@ def linked(suite):
             tab.follow("location.reload()")
             tab.run("castree.bridge && 1")
             tab.close()
-            server.said("is taken back", 4)
+            server.said("v2 was rolled back", 4)
         state = store("lifecycle", "--json").replace(" ", "").replace("\n", "")
+        # A tab that is closed does not always say farewell: then it is hidden for minutes, and its start goes on.
+        goes_on = '"current":"v2"' in state and '"strikes":1' in state
         demand(
-            '"bad":[]' in state and '"trials"' not in state and '"pending":"v2"' in state, f"strangers: {state}")
+            '"bad":[]' in state and (goes_on or '"trials"' not in state and '"pending":"v2"' in state),
+            f"strangers: {state}")
         home.reload()
         demand(home.run("castree.confirm()") and home.run("a") == "v2", "the app's own reload does not bring v2")
         other.shutdown()
