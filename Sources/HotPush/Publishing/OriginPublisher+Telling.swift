@@ -100,10 +100,10 @@ extension OriginPublisher {
     private func finishTelling(
         of channels: Set<ChannelName>, _ state: OriginState, _ log: OriginLog, isUnchanged: Bool
     ) throws(StoreError) -> OriginCommit {
-        let first = channels.min() ?? .stable
+        let (first, others) = (channels.min() ?? .stable, channels.sorted().dropFirst())
         var commit = try finish(
             first, PointerCopy(first, in: storage).read(), state, log, isUnchanged: isUnchanged)
-        for channel in channels.sorted() where channel != first {
+        for channel in others {
             do throws(StoreError) {
                 try PointerCopies(log, pause).write(channel, of: state)
             } catch {
@@ -111,6 +111,9 @@ extension OriginPublisher {
                 commit.pointerProblem = error
             }
         }
+        // Devices see what is theirs; whoever has asked for the others is told why they see nothing.
+        let copies = ClientCopies(CopyWriting(log, pause))
+        for channel in [first] + others { try copies.write(of: channel, state) }
         commit.figures = storage.figures
         return commit
     }

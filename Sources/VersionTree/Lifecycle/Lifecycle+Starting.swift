@@ -53,9 +53,9 @@ extension Lifecycle {
                 left = try leave("it was started and never confirmed", request, versions)
             }
         }
-        let before = current
+        let standing = self
         try startPending(request, mayRetry: request.mayRetry && left == nil, versions)
-        let version = try startable(request, &left, versions)
+        let version = try startable(request, upon: standing, &left, versions)
         var boot = Boot(version: version, token: request.token, startedAt: request.time)
         if isOnTrial(version), let content = try versions.content(of: version) {
             // A banned version starts only if nothing else is left to show; it cannot be banned again.
@@ -68,7 +68,7 @@ extension Lifecycle {
         keepToken(of: former, request)
         return Begun(
             kind: .started, version: version, token: request.token, left: left,
-            switchedFrom: before == version ? nil : before)
+            switchedFrom: standing.current == version ? nil : standing.current)
     }
 
     static func isOfAnotherSystem(_ boot: Boot, _ request: StartRequest) -> Bool {
@@ -92,8 +92,10 @@ extension Lifecycle {
     }
 
     /// The current version, or what can be started instead.
+    /// - Parameter standing: what the lifecycle was before what waited became current.
     private mutating func startable(
-        _ request: StartRequest, _ left: inout LeftVersion?, _ versions: some StartableVersions
+        _ request: StartRequest, upon standing: Lifecycle, _ left: inout LeftVersion?,
+        _ versions: some StartableVersions
     ) throws(StoreError) -> String {
         var failure: StoreError?
         if let current, try isUsable(current, versions, &failure) {
@@ -105,6 +107,11 @@ extension Lifecycle {
             else { return current }
             left = left ?? gone
             return gone.current
+        }
+        if failure != nil, let then = standing.current, then != current {
+            // What waited and cannot be looked at waits on.
+            self = standing
+            return try startable(request, upon: standing, &left, versions)
         }
         // Another name of the same content may still have what this one has lost.
         if let target = try findWayBack(

@@ -320,7 +320,11 @@ extension Scenario {
                 place.store + "/objects/\(digits.prefix(2))/\(digits.dropFirst(2))", at: 1)
         },
         run: verb { _, versions in
-            _ = try versions.check(repairing: true)
+            let findings = try versions.check(repairing: true).findings
+            // What could not be taken away stays, and is told.
+            if let left = findings.first(where: { $0.kind == .damagedObject && !$0.isRepaired }) {
+                throw StoreError(.io, left.message)
+            }
             try promiseNothingStuck(versions)
         },
         // Where a step fails behind the one that takes the object away, the index does not say so yet, and the
