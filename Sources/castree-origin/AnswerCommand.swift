@@ -20,7 +20,8 @@ extension Invocation {
                 try? POSIXFileSystem().removeTree(POSIXFileSystem.workingDirectory, scratch)
             }
         }
-        if let file = try value("output") { try refuseOwnPlace(file) }
+        let file = try value("output")
+        let place = try file.map { (file) throws(StoreError) in try refuseOwnPlace(file) }
         let served = try servedOrigin { bucket in
             let cache: String
             if let given = try value("cache") {
@@ -37,7 +38,7 @@ extension Invocation {
         let response = try responder.suppliedResponse(
             to: head, body, from: served.mirror, isWhole: isGiven("output"))
         let printed = PrintedAnswer(response, OriginObjects(origin: responder.origin))
-        if let file = try value("output") {
+        if let file, let place {
             // Whoever serves the file must not serve an error from then on.
             guard 200..<300 ~= response.head.status else {
                 throw StoreError(
@@ -45,7 +46,7 @@ extension Invocation {
                     "the answer is \(printed.headLines.first ?? "an error"); nothing is written to \(printable(file))"
                 )
             }
-            try printed.writeBody(to: file)
+            try printed.writeBody(to: file, on: place)
         }
         return try report { writer in
             try printed.write(to: &writer)
@@ -192,8 +193,7 @@ struct PrintedAnswer {
     }
 
     /// Writes the body into a file, which is replaced in one step: a web server may be reading it.
-    func writeBody(to file: String) throws(StoreError) {
-        let fileSystem = POSIXFileSystem()
+    func writeBody(to file: String, on fileSystem: any FileSystem) throws(StoreError) {
         _ = try replaceFile(file, on: fileSystem) { (target) throws(StoreError) in
             try forEachPiece { (piece) throws(StoreError) in try fileSystem.write(target, piece) }
             return byteCount

@@ -108,6 +108,40 @@ import ProgramTestSupport
     }
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `writes nothing behind a link in the owner's directory`() throws {
+        let place = try prepared()
+        let directory = place.directory.path
+        let secret = "\(directory)/inner/secret"
+        try place.castree("publish", "1", "origin", "--no-packs")
+        try FileManager.default.createDirectory(
+            atPath: "\(directory)/inner", withIntermediateDirectories: false)
+        chmod("\(directory)/inner", 0o700)
+        try Data("root's".utf8).write(to: URL(filePath: secret))
+        for (path, target) in [("link", "inner/secret"), ("new", "inner/new")] {
+            expect(symlink(target, "\(directory)/\(path)"), equals: 0)
+        }
+        for words in [
+            ["report"], ["du", "--html"],
+            ["origin", "answer", "origin", "GET", "/origin.json", "--output"],
+        ] {
+            for target in ["link", "new"] {
+                let finished = try place.run(.castree, words + [target])
+                expect(finished.status, equals: 1, "\(words) \(target): \(finished)")
+                try expect(
+                    Data(contentsOf: URL(filePath: secret)), equals: Data("root's".utf8), "\(words)"
+                )
+            }
+            try expect(place.run(.castree, words + ["own"]).status, equals: 0, "\(words)")
+            var status = stat()
+            expect(lstat("\(directory)/own", &status), equals: 0)
+            expect(status.st_uid, equals: Self.owner, "\(words)")
+        }
+        try expect(
+            FileManager.default.contentsOfDirectory(atPath: "\(directory)/inner"),
+            equals: ["secret"])
+    }
+
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `changes nothing behind a link that the owner has made`() throws {
         let place = try prepared()
         let files = FileManager.default

@@ -140,16 +140,12 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
 
     func releaseLock() { if world.lock == process { world.lock = nil } }
 
-    func begin(
-        strikes: Int, isWatching: Bool, mayRetry: Bool, takesPending: Bool,
-        heir: StartRequest.Heir
-    ) throws(StoreError) -> Begun {
-        var request = request(strikes: strikes)
-        request.isWatching = isWatching
-        request.isLockTaken = !isWatching
-        request.mayRetry = mayRetry
-        request.takesPending = takesPending || bug == .pendingIsNotDeferred
-        request.heir = heir
+    func begin(_ request: StartRequest) throws(StoreError) -> Begun {
+        let own = self.request(strikes: request.strikes)
+        var request = request
+        (request.token, request.time, request.system) = (own.token, own.time, own.system)
+        request.canShow = own.canShow
+        if bug == .pendingIsNotDeferred { request.takesPending = true }
         return try world.lifecycle.begin(request, versions)
     }
 

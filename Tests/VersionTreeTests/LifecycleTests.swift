@@ -106,7 +106,9 @@ import StorageTestSupport
     }
 
     @Test func `survives being written and read`() throws {
-        for lifecycle in [Lifecycle(), try full()] {
+        var uncounted = try full()
+        uncounted.boot?.isUncounted = true
+        for lifecycle in [Lifecycle(), try full(), uncounted] {
             let bytes = try lifecycle.serialized()
             try expect(Lifecycle(parsing: bytes), equals: lifecycle)
             try expect(Lifecycle(parsing: bytes).serialized(), equals: bytes)

@@ -85,7 +85,7 @@ extension OwnersFileSystem {
         switch (access, owner) {
         case (.updating, .failure):
             try opened(directory, path)
-        case (.creating, _), (.updating, _):
+        case (.creating, _), (.updating, _), (.writingFollowingLinks, _):
             try acting { () throws(StoreError) in
                 try base.open(directory, path, access, mode: mode)
             }

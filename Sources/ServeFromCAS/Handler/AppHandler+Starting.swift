@@ -33,7 +33,8 @@ extension AppHandler {
             case .start(let start):
                 let lifecycle = shelf.lifecycle
                 let begun = try startup.judge { (judge, ledger) throws(StoreError) in
-                    try judge.pageBegins(lifecycle, ledger, now: now)
+                    try judge.pageBegins(
+                        lifecycle, ledger, now: now, isCounted: !head.isFromAnotherOrigin)
                 }
                 guard let begun else {
                     // Of a process that goes on, its judgement is heard soon enough.
@@ -50,10 +51,7 @@ extension AppHandler {
                     startedByWorker.withLock { $0 = begun.token }
                 }
                 if head.isFromAnotherOrigin {
-                    startedByOthers.withLock {
-                        $0.versions.insert(begun.version)
-                        $0.token = begun.token
-                    }
+                    startedByOthers.withLock { _ = $0.insert(begun.version) }
                 }
                 try heedEarlierWords(of: begun.version, startup)
                 follow()
@@ -77,7 +75,7 @@ extension AppHandler {
     /// Whether a page of another origin may start a version: once in a process, because it counts nothing if it fails.
     func mayBeStartedByOthers(_ version: String) -> Bool {
         if shelf.lifecycle.knownGood.contains(version) { return true }
-        return startedByOthers.withLock { !$0.versions.contains(version) }
+        return startedByOthers.withLock { !$0.contains(version) }
     }
 
     /// Another process that watches a start; `nil` if there is none, or it cannot be named.

@@ -96,50 +96,50 @@ extension AppHandler {
         bridge.sessions.contains { $0 != besides && page(of: $0) == version }
     }
 
+    /// - Returns: whether that could be decided.
+    @discardableResult
     private func takeBackUnshown(
         _ version: String, _ reason: String, _ startup: StartWatch, rests: Bool = false
-    ) {
+    ) -> Bool {
         do throws(StoreError) {
             let left = try startup.judge { (judge, ledger) throws(StoreError) in
                 try judge.takeBackUnshown(version, reason, rests: rests, ledger)
             }
             if let left { tellRollback(left.from, left.reason) }
             follow()
+            return true
         } catch {
             startTrouble.tell("unable to take back a start that nobody saw: \(error.message)")
+            return false
         }
     }
 
     /// Takes back a start that a worker has made and whose time is over, if older pages alone are open: the worker waits
     /// behind them, or has kept for the next page what came.
     ///
-    /// Nor does one count that a page of another origin caused: that may have closed it before it could confirm anything;
-    /// nor one during which the server refused what may be its page's: by cookies that are not its browser's, or because
-    /// two pages could not be told apart. Then the version waits as after a strike, or it would be started at once again.
-    func takeBackWaiting(_ startup: StartWatch) {
-        guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }) else { return }
-        if startedByOthers.withLock({ $0.token == token }), let version = shelf.lifecycle.current {
-            return takeBackUnshown(
-                version, "it was not confirmed, and a page of another origin had started it",
-                startup)
-        }
-        if isContradicted.load(ordering: .relaxed), let version = shelf.lifecycle.current {
+    /// Nor does one count during which the server refused what may be its page's: by cookies that are not its browser's, or
+    /// because two pages could not be told apart. Then the version waits as after a strike, or it would be started at once again.
+    /// - Returns: whether what is left may be judged; not if such a start stands, since it could not be taken back.
+    func takeBackWaiting(_ startup: StartWatch) -> Bool {
+        guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }),
+            let version = shelf.lifecycle.current
+        else { return true }
+        if isContradicted.load(ordering: .relaxed) {
             return takeBackUnshown(
                 version,
                 "it was not confirmed, and cookies that other servers have set contradicted its page's",
                 startup)
         }
-        if isRefused.load(ordering: .relaxed), let version = shelf.lifecycle.current {
+        if isRefused.load(ordering: .relaxed) {
             return takeBackUnshown(
                 version,
                 "it was not confirmed, and the server had refused files, or a connection to the bridge, that may be its page's",
                 startup, rests: true)
         }
-        guard startedByWorker.withLock({ $0 == token }),
-            let version = shelf.lifecycle.current, startup.ask({ $0.isWatching(version) }),
+        guard startedByWorker.withLock({ $0 == token }), startup.ask({ $0.isWatching(version) }),
             !bridge.sessions.isEmpty, !isShown(version)
-        else { return }
-        takeBackUnshown(version, "its service worker shows an older page", startup)
+        else { return true }
+        return takeBackUnshown(version, "its service worker shows an older page", startup)
     }
 
     /// A version starts: a page of it that is open may have said that it works, before its navigation came.

@@ -43,8 +43,8 @@ final class AppHandler: RequestHandler {
     let earlyWords = Mutex<[BridgeSessionID: String]>([:])
     /// The token of the start that a service worker made last, by its script or by a navigation that it sent on.
     let startedByWorker = Mutex<String?>(nil)
-    /// What pages of other origins have started, and the token of the last such start.
-    let startedByOthers = Mutex<(versions: Set<String>, token: String?)>(([], nil))
+    /// What pages of other origins have started.
+    let startedByOthers = Mutex<Set<String>>([])
     /// When this process began to serve, in seconds since 1970.
     let begunAt = secondsNow()
     /// How many requests of the bridge wait, by browser.

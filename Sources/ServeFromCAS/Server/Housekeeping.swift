@@ -79,8 +79,7 @@ enum Housekeeping {
 
     /// Leaves the version whose time is over.
     private static func judge(_ handler: AppHandler) {
-        guard let startup = handler.startup else { return }
-        handler.takeBackWaiting(startup)
+        guard let startup = handler.startup, handler.takeBackWaiting(startup) else { return }
         do throws(StoreError) {
             let left = try LockPatience.within(handler.waitLimit, unless: handler.isGivenUp) {
                 () throws(StoreError) in

@@ -5,8 +5,11 @@ import VersionTree
 /// somebody's.
 ///
 /// - Parameter path: the file or the directory to write, behind whatever links.
+/// - Returns: what it is written with: in a directory of somebody else's root is its owner, whatever links that has made.
 /// - Throws: `.insideStore`.
-package func refuseOwnPlace(_ path: String) throws(StoreError) {
+@discardableResult
+package func refuseOwnPlace(_ path: String) throws(StoreError) -> any FileSystem {
+    let owners = OwnersFileSystem.around(POSIXFileSystem(), directory: parent(of: path))
     let system = POSIXFileSystem()
     let here = POSIXFileSystem.workingDirectory
     var place = path
@@ -18,11 +21,11 @@ package func refuseOwnPlace(_ path: String) throws(StoreError) {
     // As above.
     guard
         let directory = try? system.openIfPresent(here, parent(of: place), .directoryFollowingLinks)
-    else { return }
+    else { return owners }
     let own =
         try system.isInsideStore(directory.raw)
         ? "a store" : system.isInsideOrigin(directory.raw) ? "an origin" : nil
-    guard let own else { return }
+    guard let own else { return owners }
     throw StoreError(
         .insideStore,
         "unable to write \(printable(path)): it is inside \(own), where only castree puts files; choose a place outside of it"

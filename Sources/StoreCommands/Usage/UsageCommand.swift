@@ -53,12 +53,12 @@ extension Command {
                     Option.reachingBucket, "is for origins in buckets: s3://BUCKET/PREFIX")
             }
             let html = try page == nil ? nil : invocation.value("html")
-            if let html { try refuseOwnPlace(html) }
+            let place = try html.map { (html) throws(StoreError) in try refuseOwnPlace(html) }
             let request = try UsageRequest(invocation, named)
             let versions = try openStore(
                 from: source, invocation, named: origin == nil ? [] : named)
-            if let page, let html {
-                try request.write(page, of: versions, to: html)
+            if let page, let html, let place {
+                try request.write(page, of: versions, to: html, on: place)
             } else {
                 try request.show(versions)
             }
@@ -184,14 +184,15 @@ private struct UsageRequest {
 
     /// Writes the page.
     func write(
-        _ page: (UsageSurvey) throws -> [UInt8], of versions: VersionStore, to file: String
+        _ page: (UsageSurvey) throws -> [UInt8], of versions: VersionStore, to file: String,
+        on system: any FileSystem
     ) throws {
         var options = options
         options.largestMax = max(options.largestMax, 50)
         options.mapFilesMax = 100_000
         let bytes = try page(versions.survey(options))
         // A pipe gets the page and nothing else.
-        guard try replaceFile(file, with: bytes) else { return }
+        guard try replaceFile(file, with: bytes, on: system) else { return }
         try invocation.report("Wrote \(file), \(invocation.sizes.text(bytes.count)).") { writer in
             writer.member("html", file)
             writer.member("bytes", bytes.count)

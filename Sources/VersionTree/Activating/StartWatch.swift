@@ -86,16 +86,11 @@ private final class StoreLedger: StartLedger {
 
     func releaseLock() { lock.withLock { $0 = nil } }
 
-    func begin(
-        strikes: Int, isWatching: Bool, mayRetry: Bool, takesPending: Bool,
-        heir: StartRequest.Heir
-    ) throws(StoreError) -> Begun {
-        var request = try versions.startRequest(strikes, showing: canShow)
-        request.isWatching = isWatching
-        request.isLockTaken = !isWatching
-        request.mayRetry = mayRetry
-        request.takesPending = takesPending
-        request.heir = heir
+    func begin(_ request: StartRequest) throws(StoreError) -> Begun {
+        let own = try versions.startRequest(request.strikes, showing: canShow)
+        var request = request
+        (request.token, request.time, request.system) = (own.token, own.time, own.system)
+        request.canShow = own.canShow
         return try versions.begin(request)
     }
 

@@ -21,6 +21,8 @@ extension DirectoryWalk {
         var names: [[UInt8]] = []
         let length = path.count
         for position in 0..<entries.count {
+            // Thousands of patterns may be held against each name.
+            try surroundings.checkInterruption()
             let (name, kind) = entries[position]
             append(name)
             if try isDirectory(name, kind, directory, rules) { names.append(name) }

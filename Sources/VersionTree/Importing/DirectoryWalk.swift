@@ -6,7 +6,7 @@ struct DirectoryWalk {
     /// Where to look, and what to watch for.
     struct Surroundings {
         let fileSystem: any FileSystem
-        /// Called before every directory.
+        /// Called before every directory, and every entry of it.
         let checkInterruption: @Sendable () throws(StoreError) -> Void
         /// The directory of the store, which the walk must not enter; nil if it does not exist yet.
         let storeRoot: FileStatus?

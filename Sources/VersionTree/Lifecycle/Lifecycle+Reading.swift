@@ -89,6 +89,7 @@ extension Lifecycle {
         return Boot(
             version: version, token: token, startedAt: startedAt,
             content: value["content"]?.asString.flatMap { ObjectID($0) },
+            isUncounted: value["uncounted"]?.asBool ?? false,
             system: value["system"]?.asString, isWatched: value["watched"]?.asBool ?? false)
     }
 

@@ -49,6 +49,8 @@ extension Lifecycle {
             } else if request.adopts(boot) {
                 self.boot?.isWatched = request.isWatching
                 return Begun(kind: .adopted, version: boot.version, token: boot.token)
+            } else if boot.isUncounted {
+                self.boot = nil
             } else {
                 left = try leave("it was started and never confirmed", request, versions)
             }
@@ -59,8 +61,11 @@ extension Lifecycle {
         var boot = Boot(version: version, token: request.token, startedAt: request.time)
         if isOnTrial(version), let content = try versions.content(of: version) {
             // A banned version starts only if nothing else is left to show; it cannot be banned again.
-            if ban(of: content) == nil { count(content, version) }
-            boot.content = content
+            boot.isUncounted = !request.isCounted
+            if request.isCounted {
+                if ban(of: content) == nil { count(content, version) }
+                boot.content = content
+            }
             boot.system = request.system
             boot.isWatched = request.isWatching
         }
@@ -162,7 +167,9 @@ extension Lifecycle {
         // A current version without a row cannot be banned by content; going back matters more.
         if let content = try versions.content(of: from) {
             // A start that an older castree made was not counted.
-            if let boot, boot.version == from, boot.content == nil { count(content, from) }
+            if let boot, boot.version == from, boot.content == nil, !boot.isUncounted {
+                count(content, from)
+            }
             // Only starts that are taken back in a row count.
             if let index = trials.firstIndex(where: { $0.content == content }) {
                 trials[index].takenBack = 0

@@ -68,6 +68,7 @@ extension Lifecycle {
             "startedAt": .integer(boot.startedAt), "token": .string(boot.token),
             "version": .string(boot.version), "content": .text(boot.content),
             "system": .text(boot.system), "watched": boot.isWatched ? .bool(true) : nil,
+            "uncounted": boot.isUncounted ? .bool(true) : nil,
         ])
     }
 

@@ -28,9 +28,11 @@ public struct Lifecycle: Sendable, Hashable {
         package var token: String
         /// When, in seconds since 1970.
         package var startedAt: Int64
-        /// The content that the start counts against; `nil` if it needs no confirmation, or an older
-        /// castree wrote it.
+        /// The content that the start counts against; `nil` if it needs no confirmation, counts nothing, or an older castree
+        /// wrote it.
         package var content: ObjectID?
+        /// Whether it counts nothing, whoever leaves it: a page of another site has caused it.
+        package var isUncounted = false
         /// Names the time since the system started, if the system tells.
         package var system: String?
         /// Whether a process watches the start; it has the lock while it lives (``StartLock``).

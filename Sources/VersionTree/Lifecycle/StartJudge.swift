@@ -6,11 +6,8 @@ package protocol StartLedger: Sendable {
     /// Takes the lock; `false` while another process has it.
     func takeLock() throws(StoreError) -> Bool
     func releaseLock()
-    /// Makes a start; the ledger adds token, time and system. A caller that does not watch has found the lock taken.
-    func begin(
-        strikes: Int, isWatching: Bool, mayRetry: Bool, takesPending: Bool,
-        heir: StartRequest.Heir
-    ) throws(StoreError) -> Begun
+    /// Makes a start; the ledger adds token, time and system to the request.
+    func begin(_ request: StartRequest) throws(StoreError) -> Begun
     func leave(
         _ version: String, token: String, reason: String, strikes: Int
     ) throws(StoreError) -> LeftVersion?
@@ -163,19 +160,19 @@ package struct StartJudge: Sendable, Hashable {
         _ ledger: some StartLedger, now: Duration
     ) throws(StoreError) -> Begun {
         pass(now)
-        let mayRetry = mayRetry
+        var request = StartRequest(strikes: rules.strikes)
+        request.mayRetry = mayRetry
         hasStarted = true
-        let hasLock = try ledger.takeLock()
-        return try begin(
-            ledger, hasLock: hasLock, mayRetry: mayRetry, takesPending: true, heir: .judges)
+        return try begin(request, ledger, hasLock: ledger.takeLock())
     }
 
     /// A GET serves a page, answered 200 with the app's HTML: starts what waits for that.
     ///
     /// That is a pending version, or one that somebody made current and nobody has vouched for.
+    /// - Parameter isCounted: whether the start counts if nobody confirms it.
     /// - Returns: what was started; `nil` if there was nothing to do, or another process has the lock.
     package mutating func pageBegins(
-        _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration
+        _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration, isCounted: Bool = true
     ) throws(StoreError) -> Begun? {
         guard isDue(lifecycle) else { return nil }
         pass(now)
@@ -197,28 +194,29 @@ package struct StartJudge: Sendable, Hashable {
         let lifecycle = try ledger.lifecycle()
         heldBack = lifecycle
         guard isDue(lifecycle) else { return nil }
-        let heir: StartRequest.Heir =
-            watched?.isOverdue == true ? .judges : .adopts(besides: abandoned)
-        let begun = try begin(
-            ledger, hasLock: true, mayRetry: isFirst || restLeft <= .zero,
-            takesPending: isFirst || !defersPending, heir: heir)
+        var request = StartRequest(strikes: rules.strikes)
+        request.mayRetry = isFirst || restLeft <= .zero
+        request.takesPending = isFirst || !defersPending
+        request.heir = watched?.isOverdue == true ? .judges : .adopts(besides: abandoned)
+        request.isCounted = isCounted
+        let begun = try begin(request, ledger, hasLock: true)
         heldBack = nil
         return begun
     }
 
     private mutating func begin(
-        _ ledger: some StartLedger, hasLock: Bool, mayRetry: Bool, takesPending: Bool,
-        heir: StartRequest.Heir
+        _ request: StartRequest, _ ledger: some StartLedger, hasLock: Bool
     ) throws(StoreError) -> Begun {
         defer { if watched == nil, hasLock { ledger.releaseLock() } }
-        let begun = try ledger.begin(
-            strikes: rules.strikes, isWatching: hasLock, mayRetry: mayRetry,
-            takesPending: takesPending, heir: heir)
-        if mayRetry || begun.left != nil { restLeft = rules.rest }
+        var request = request
+        // Who does not watch has found the lock taken.
+        (request.isWatching, request.isLockTaken) = (hasLock, !hasLock)
+        let begun = try ledger.begin(request)
+        if request.mayRetry || begun.left != nil { restLeft = rules.rest }
         booted = begun.version
         watched = nil
         let lifecycle = try ledger.lifecycle()
-        refused = lifecycle.pending != nil && takesPending ? lifecycle : nil
+        refused = lifecycle.pending != nil && request.takesPending ? lifecycle : nil
         guard begun.kind != .joined, lifecycle.unconfirmed?.token == begun.token else {
             return begun
         }

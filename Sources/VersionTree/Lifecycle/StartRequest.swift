@@ -23,9 +23,9 @@ package struct StartRequest: Sendable {
     package typealias Showing = @Sendable (_ version: String) throws(StoreError) -> Bool
 
     /// What the confirmation must present.
-    package var token: String
+    package var token = ""
     /// Seconds since 1970.
-    package var time: Int64
+    package var time: Int64 = 0
     /// Names the time since the system started.
     package var system: String?
     /// How many starts of one content may fail.
@@ -40,6 +40,8 @@ package struct StartRequest: Sendable {
     package var takesPending = true
     /// A version that waits and cannot be shown as its manifest says: it waits on, unless nothing else can be started.
     package var unfit: String?
+    /// Whether it counts if nobody confirms it.
+    package var isCounted = true
     /// Who an unconfirmed start belongs to.
     package var heir = Heir.judges
     /// Runs while the lifecycle is locked, so it must neither change nor pin anything.

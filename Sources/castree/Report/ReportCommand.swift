@@ -21,11 +21,11 @@ extension Command {
         arguments: [Argument("FILE", "the file to write", .optional, completion: .files)]
     ) { invocation in
         let file = invocation.optionalArgument("FILE")
-        if let file { try refuseOwnPlace(file) }
+        let place = try file.map { (file) throws(StoreError) in try refuseOwnPlace(file) }
         let report = try invocation.makeReport()
-        if let file {
+        if let file, let place {
             let isOwnFile = try replaceFile(
-                file, with: invocation.isJSON ? report.json : report.text)
+                file, with: invocation.isJSON ? report.json : report.text, on: place)
             guard isOwnFile else { return .done }
         }
         return try invocation.report { writer in

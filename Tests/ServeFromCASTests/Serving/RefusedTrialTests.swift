@@ -90,4 +90,30 @@ struct RefusedTrialTests {
             if !request.isRefused { return }
         }
     }
+
+    @Test func `is not judged while the disk keeps its start from being taken back`() throws {
+        let store = try TemporaryStore.app(good: "1")
+        let disk = FaultyFileSystem()
+        let app = try TestApp(store, over: store.opened(on: disk)) {
+            $0.confirmation = .seconds(2000)
+            $0.pinGrace = .seconds(100_000)
+        }
+        let browser = try app.browser()
+        try expect(browser.navigate().text.contains("one"))
+        let before = browser.cookies
+        try store.versions.activateAtNextBoot("2")
+        try expect(browser.navigate("/help/").text.contains("help of two"))
+        let after = browser.cookies
+        browser.cookies = before
+        try expect(send(.script, browser, app), equals: 409)
+        browser.cookies = after
+        disk.arm(.fail(5, at: 1, of: [.rename], path: "lifecycle.json"))
+        app.look(after: .seconds(2001))
+        expect(disk.hasFired)
+        try expect(store.reopened().lifecycle().current, equals: "2")
+        app.look(after: .seconds(2002))
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.current, equals: "1")
+        expect(lifecycle.trials.map(\.strikes), equals: [])
+    }
 }

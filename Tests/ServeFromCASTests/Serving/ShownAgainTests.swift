@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import Foundation
 import StorageTestSupport
 import VersionTree
 
@@ -55,5 +56,30 @@ struct ShownAgainTests {
         }
         try expect(browser.navigate().text.contains("two"))
         try expect(browser.confirm(), equals: 204)
+    }
+
+    @Test(
+        "counts nothing of what it started, however often servers die meanwhile", arguments: causes)
+    func dies(_ cause: [(String, String)]) async throws {
+        let store = try TemporaryStore.app(good: "1")
+        try store.versions.activateAtNextBoot("2")
+        for round in 1...3 {
+            let app = try TestApp(watching: store)
+            let browser = try app.browser()
+            try browser.ask("GET", "/", navigation + cause)
+            try expect(
+                browser.ask("GET", "/", navigation + cause + Self.reload).text.contains("two"),
+                "\(round)")
+            let started = try Data(contentsOf: URL(filePath: store.path + "/lifecycle.json"))
+            // As a process that is killed leaves it.
+            await app.stop()
+            try started.write(to: URL(filePath: store.path + "/lifecycle.json"))
+            let lifecycle = try store.reopened().lifecycle()
+            expect(lifecycle.trials == [] && lifecycle.bad == [], "\(round): \(lifecycle)")
+        }
+        // The app's own start counts as ever.
+        try expect(store.reopened().boot().version, equals: "2")
+        try expect(store.reopened().lifecycle().trials.map(\.strikes), equals: [1])
+        try expect(store.reopened().boot().version, equals: "1")
     }
 }
