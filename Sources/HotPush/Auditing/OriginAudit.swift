@@ -102,7 +102,7 @@ package final class OriginAudit {
             if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
             // The gap that its entries leave is a finding already.
             if result.entryCount > 0 { return nil }
-            if storage.isLocal, seen.pointer?.log == nil {
+            if storage.listsAll, seen.pointer?.log == nil {
                 let state = try standing()
                 if !state.pointers.isEmpty || !report.findings.isEmpty { return state }
             }

@@ -80,7 +80,7 @@ package struct OriginUsage: Sendable {
         if let written = try log.state(from: named ?? 0) {
             state = written
         } else {
-            guard storage.isLocal, named == nil else {
+            guard storage.listsAll, named == nil else {
                 throw try OriginTraces(of: storage).absence(namedBy: named)
             }
             state = try OriginState(standingIn: storage)

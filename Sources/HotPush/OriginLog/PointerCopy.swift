@@ -56,7 +56,7 @@ extension PointerCopy {
         of state: OriginState, isNew: Bool, _ log: OriginLog
     ) throws(StoreError) {
         // For people and pages alone: the next prune brings it in order.
-        guard isNew, !log.storage.isLocal else { return }
+        guard isNew, !log.storage.looksAreFree else { return }
         _ = try ChannelListCopy(of: state, in: log.storage).write()
     }
 }

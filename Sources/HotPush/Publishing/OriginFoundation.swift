@@ -31,7 +31,7 @@ struct OriginFoundation {
         // Publishers of older castrees keep others out.
         let lock = try OriginLock(storage, publisher.options)
         defer { withExtendedLifetime(lock) {} }
-        if storage.isLocal, let state = try log.state(from: 0) { return state }
+        if storage.looksAreFree, let state = try log.state(from: 0) { return state }
         let standing: Standing
         var first: LogEntry
         do throws(StoreError) {
@@ -75,7 +75,7 @@ struct OriginFoundation {
         let traces = try OriginTraces(of: storage)
         guard let loss = traces.loss(namedBy: seen.pointer?.log) else { return traces }
         // What a log named its entry is looked for later.
-        let isOlder = storage.isLocal && seen.pointer?.log == nil
+        let isOlder = storage.listsAll && seen.pointer?.log == nil
         guard publisher.options.takesOver || isOlder, traces.mayBeTakenOver else { throw loss }
         return traces
     }
@@ -209,7 +209,7 @@ struct OriginFoundation {
         for name in names {
             guard let pointer = try storage.pointer(of: name) else { continue }
             // An older castree's origin goes on as it was, whatever it has lost.
-            if !storage.isLocal { try check(pointer) }
+            if !storage.listsAll { try check(pointer) }
             pointers.append(pointer)
         }
         return pointers

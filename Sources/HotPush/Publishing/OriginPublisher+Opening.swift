@@ -31,7 +31,7 @@ extension OriginPublisher {
                 try check(state)
                 return (state, seen)
             }
-            guard storage.isLocal, seen.pointer?.log == nil, !traces.channels.isEmpty else {
+            guard storage.listsAll, seen.pointer?.log == nil, !traces.channels.isEmpty else {
                 throw traces.absence(namedBy: seen.pointer?.log)
             }
         }
@@ -50,8 +50,8 @@ extension OriginPublisher {
     ) throws(StoreError) -> OriginState? {
         guard let state = try log.state(from: seen.pointer?.log ?? 0) else { return nil }
         try checkEnd(of: log, state, channel, seen)
-        // In a bucket each look is paid for: there, who writes to a channel looks at its pointer.
-        if storage.isLocal { try checkEnd(of: log, state) }
+        // Where each look is paid for, who writes to a channel looks at its pointer.
+        if storage.looksAreFree { try checkEnd(of: log, state) }
         return state
     }
 

@@ -364,7 +364,7 @@ package struct OriginPublisher: Sendable {
             // The commit stands; devices see it with the next command.
             commit.pointerProblem = error
         }
-        if storage.isLocal { try listChannels(of: state) }
+        if storage.looksAreFree { try listChannels(of: state) }
         commit.figures = storage.figures
         return commit
     }

@@ -20,7 +20,7 @@ struct Publication {
 
 extension PublisherOptions {
     /// Whether files are looked for that the log says are there: on a disk that costs nothing.
-    func looks(in storage: any ObjectStorage) -> Bool { verifiesObjects || storage.isLocal }
+    func looks(in storage: any ObjectStorage) -> Bool { verifiesObjects || storage.looksAreFree }
 }
 
 /// Looks at the end of the log now and then while files are sent, which may take hours.

@@ -82,7 +82,7 @@ final class ReleasePacking {
         let contents = try contents(of: need, in: state)
         let planned = PackReport(planned: target, need, from: contents)
         let place = try home.openPlace()
-        let fetches = options.packs.fetchesBases || storage.isLocal
+        let fetches = options.packs.fetchesBases || storage.looksAreFree
         let wanted = fetches ? try objects(of: need.lacking, in: state) : []
         try checkSpace(planned.spaceNeeded.addingClamped(wanted.byteCount), in: place)
         let objects = try home.fetch(

@@ -164,7 +164,7 @@ final class ReleaseUpload {
         guard var files = try objects(of: release), files.count == objects.count else {
             return false
         }
-        if storage.isLocal {
+        if storage.looksAreFree {
             let found = try ReleaseFiles.ifSound { () throws(StoreError) in
                 try storage.contents(manifest.key.path, limit: manifest.byteCount)
             }

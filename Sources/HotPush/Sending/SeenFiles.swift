@@ -36,11 +36,11 @@ final class SeenFiles {
         for wanted: [Reference], _ kind: OriginKey.Kind, upon epoch: Int64,
         besides listed: inout Set<Int64>
     ) throws(StoreError) {
-        guard storage.isLocal || wanted.count > Self.listedCountMin else { return }
+        guard storage.looksAreFree || wanted.count > Self.listedCountMin else { return }
         var pageCount = max(1, wanted.count / 100)
         for candidate in Self.usableEpochs(upon: epoch) {
             let prefix = OriginKey.prefix(of: kind, in: candidate)
-            if storage.isLocal {
+            if storage.looksAreFree {
                 // Most are of an origin that has none of the kind, or of few files.
                 guard try !storage.list(ListRequest(prefix: prefix, countMax: 1)).files.isEmpty
                 else { continue }

@@ -19,7 +19,7 @@ struct StandingFiles {
 
     /// Those that are not there, or not what they should be, by their addresses.
     func missing(of wanted: [SizedKey]) throws(StoreError) -> Set<ObjectID> {
-        options.verifiesObjects && storage.isLocal
+        options.verifiesObjects && storage.looksAreFree
             ? try wrong(of: wanted) : try absent(of: wanted)
     }
 
@@ -47,7 +47,7 @@ struct StandingFiles {
 
     private func absent(of wanted: [SizedKey]) throws(StoreError) -> Set<ObjectID> {
         var unseen = wanted
-        if wanted.count > Self.askedCountMax, !storage.isLocal {
+        if wanted.count > Self.askedCountMax, !storage.looksAreFree {
             // Of what is no twin, all but a few are objects.
             let places = wanted.map {
                 OriginKey.prefix(of: $0.key.kind == .twin ? .twin : .object, in: $0.key.epoch)

@@ -102,7 +102,10 @@ package final class DirectoryStorage: ObjectStorage {
         return printable(known.hasPrefix("/") ? known : place, .max)
     }
     package var knownTags: TagSpelling? { .quoted }
-    package var isLocal: Bool { true }
+    package var looksAreFree: Bool { true }
+    package var listsAll: Bool { true }
+    package var deletesLate: Bool { false }
+    package var hasClock: Bool { false }
     package var work: WorkDirectory? {
         WorkDirectory(scratch, in: root.raw, place, of: self, fileSystem, rights: rights)
     }

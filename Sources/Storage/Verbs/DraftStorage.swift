@@ -22,7 +22,10 @@ package final class DraftStorage: ObjectStorage {
     package var parallelCount: Int { base?.parallelCount ?? 1 }
     package var figures: StorageFigures { base?.figures ?? StorageFigures() }
     package var knownTags: TagSpelling? { base?.knownTags ?? .quoted }
-    package var isLocal: Bool { base?.isLocal ?? true }
+    package var looksAreFree: Bool { base?.looksAreFree ?? true }
+    package var listsAll: Bool { base?.listsAll ?? true }
+    package var deletesLate: Bool { base?.deletesLate ?? false }
+    package var hasClock: Bool { base?.hasClock ?? false }
     package var readableWork: WorkDirectory? { base?.readableWork }
 
     package var work: WorkDirectory? {

@@ -38,9 +38,17 @@ package protocol ObjectStorage: Sendable {
     /// How tags go along, where all conditions are known to hold; nil if whoever relies on them tries them first.
     var knownTags: TagSpelling? { get }
 
-    /// Whether it is a disk of this machine: reading costs no request, a listing shows all that is there, and a deletion never
-    /// comes true late, when something was written there since.
-    var isLocal: Bool { get }
+    /// Whether looking and reading cost next to nothing.
+    var looksAreFree: Bool { get }
+
+    /// Whether a listing shows all that is there.
+    var listsAll: Bool { get }
+
+    /// Whether a deletion may come true late, when something was written there since.
+    var deletesLate: Bool { get }
+
+    /// Whether the times of files are of a clock of its own, which its answers tell.
+    var hasClock: Bool { get }
 
     /// Where files can be made before they are written; nil if the storage is elsewhere.
     var work: WorkDirectory? { get }
@@ -135,7 +143,10 @@ package protocol ObjectStorage: Sendable {
 extension ObjectStorage {
     package var identity: String { place }
     package var knownTags: TagSpelling? { nil }
-    package var isLocal: Bool { false }
+    package var looksAreFree: Bool { false }
+    package var listsAll: Bool { false }
+    package var deletesLate: Bool { true }
+    package var hasClock: Bool { true }
     package var work: WorkDirectory? { nil }
     package var readableWork: WorkDirectory? { work }
     package func barrier() {}
