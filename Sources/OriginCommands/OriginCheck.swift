@@ -117,6 +117,8 @@ extension Invocation {
         let pull = Pull(into: aside.versions, over: transport, options)
         let mender = OriginMender(stores + [aside.versions]) { (lost) throws(StoreError) in
             try pull.fetch(lost, of: origin, at: location)
+        } reading: { (path, byteCountMax) throws(StoreError) in
+            try pull.file(path, byteCountMax: byteCountMax, at: location)
         }
         return (mender, aside)
     }

@@ -42,9 +42,7 @@ final class AuditedDocuments {
             throw unread
         }
         let place = audit.report.findings.count
-        let problem =
-            kind == .missingFile ? "it is not there" : "its bytes are not what its name says"
-        audit.note(kind, key, problem, release.version.name.description)
+        audit.note(kind, key, release.version.name.description)
         if let bytes = try mended(key) {
             audit.report.findings[place].isRepaired = true
             audit.lost[place] = nil

@@ -51,7 +51,7 @@ extension OriginAudit {
             }
             return error.message
         }
-        if seen.tag == nil { return "it is not there" }
+        if seen.tag == nil { return absence(of: copy.key).problem }
         let place = copy.place(in: state.entry) ?? 0
         guard let log = seen.log, log < place else {
             return "it is not what entry \(place) of the log says"

@@ -98,16 +98,15 @@ extension OriginAudit {
             if let byteCount {
                 if byteCount != needed.byteCount(of: key) { noteSize(byteCount, of: key, needed) }
             } else {
-                note(.missingFile, key, "it is not there", needed.version(of: key))
+                note(.missingFile, key, needed.version(of: key))
             }
         }
     }
 
     private func noteSize(_ byteCount: Int64, of key: OriginKey, _ needed: NeededFiles) {
         note(
-            .damagedFile, key,
-            "it has \(byteCount) bytes, and should have \(needed.byteCount(of: key) ?? 0)",
-            needed.version(of: key))
+            .damagedFile, key, needed.version(of: key),
+            "it has \(byteCount) bytes, and should have \(needed.byteCount(of: key) ?? 0)")
     }
 
     /// Reads objects, packs, twins and what clients are sent, and compares them with their names.
@@ -142,15 +141,17 @@ extension OriginAudit {
         report.read.count += count
         report.read.byteCount = report.read.byteCount.addingClamped(total)
         for (key, kind) in bad.withLock({ $0 }).sorted(by: { $0.key.path < $1.key.path }) {
-            let problem =
-                kind == .missingFile ? "it is not there" : "its bytes are not what its name says"
-            note(kind, key, problem, needed.version(of: key))
+            note(kind, key, needed.version(of: key))
         }
     }
 
+    /// - Parameter problem: what is wrong with a file that is there.
     func note(
-        _ kind: OriginFinding.Kind, _ key: OriginKey, _ problem: String, _ version: String?
+        _ kind: OriginFinding.Kind, _ key: OriginKey, _ version: String?,
+        _ problem: String = "its bytes are not what its name says"
     ) {
+        let isAbsent = kind == .missingFile
+        let (kind, problem) = isAbsent ? absence(of: key.path) : (kind, problem)
         let needing = version.map { "version \($0) needs it, and " } ?? ""
         lost[report.findings.count] = key
         report.findings.append(

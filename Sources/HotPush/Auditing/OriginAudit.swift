@@ -8,7 +8,7 @@ import VersionTree
 /// pointers where there is no log: every file is there, with its size; with ``CheckOptions/isDeep``, with its bytes. Deletes
 /// nothing. Belongs to one thread.
 package final class OriginAudit {
-    let storage: any ObjectStorage
+    let storage: PassingStorage
     let log: OriginLog
     private let tags = TagMeaning()
     let options: OriginAuditOptions
@@ -27,6 +27,7 @@ package final class OriginAudit {
         _ storage: any ObjectStorage, _ options: OriginAuditOptions = OriginAuditOptions(),
         repairingFrom mender: OriginMender? = nil
     ) {
+        let storage = PassingStorage(over: storage)
         self.storage = storage
         self.options = options
         self.mender = mender
@@ -74,6 +75,7 @@ package final class OriginAudit {
         }
         try checkList(of: state)
         try checkMarker(of: state)
+        try checkTrust(of: state)
         let releases = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
         // With other packs, or in another epoch, it is the same release.
         report.releaseCount = Set(releases.map(\.version.manifest)).count
@@ -185,9 +187,35 @@ package final class OriginAudit {
             OriginMarker.serialized(
                 of: signed?.origin, hasClients: !state.entry.clients.isEmpty))
         try found(
-            .missingFile, OriginLayout.marker, "what says that an origin is here is not there"
+            absence(of: OriginLayout.marker).kind, OriginLayout.marker,
+            "what says that an origin is here: \(absence(of: OriginLayout.marker).problem)"
         ) { () throws(StoreError) in
             try storage.put(OriginLayout.marker, body, .pointer).isStored
+        }
+    }
+
+    /// Holds the files against each other by which devices that are behind follow a change of keys.
+    private func checkTrust(of state: OriginState) throws(StoreError) {
+        guard let chain = try TrustChain(of: state.pointers.values, in: storage) else { return }
+        var problems = chain.problems()
+        var others: [Int64: TrustFile] = [:]
+        var left = problems
+        // What comes back may show that another one is wrong.
+        for _ in 0..<(mender == nil ? 0 : 2) {
+            for version in left.keys { others[version] = try mender?.trust(version) }
+            left = chain.with(others).problems()
+            problems.merge(left) { before, _ in before }
+        }
+        for (version, problem) in problems.sorted(by: { $0.key < $1.key }) {
+            let path = OriginLayout.trust(version)
+            let absence = absence(of: path)
+            try found(
+                problem == nil ? absence.kind : .damagedFile, path,
+                "\(problem ?? absence.problem); devices that are behind cannot follow the keys"
+            ) { () throws(StoreError) in
+                guard left[version] == nil, let file = others[version] else { return false }
+                return try storage.put(path, StorageBody(file.serialized()), .document).isStored
+            }
         }
     }
 
@@ -211,7 +239,8 @@ package final class OriginAudit {
         with seen: PointerCopy.Seen, _ channel: ChannelName, _ state: OriginState
     ) throws(StoreError) -> String? {
         guard let there = seen.pointer else {
-            return seen.tag == nil ? "it is not there" : "it is no pointer"
+            return seen.tag == nil
+                ? absence(of: OriginLayout.pointer(channel)).problem : "it is no pointer"
         }
         if there == state.pointers[channel] { return nil }
         let (mine, theirs) = (state.pointers[channel]?.log ?? 1, there.log ?? 1)
@@ -239,6 +268,12 @@ package final class OriginAudit {
         ) { () throws(StoreError) in
             try list.write().isStored
         }
+    }
+
+    /// What is wrong with a file of which no bytes came.
+    func absence(of path: String) -> (kind: OriginFinding.Kind, problem: String) {
+        storage.reason(of: path).map { (.damagedFile, "it cannot be read: \($0)") }
+            ?? (.missingFile, "it is not there")
     }
 
     /// Notes a finding, and repairs it if this is a repair.

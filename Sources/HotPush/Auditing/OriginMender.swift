@@ -18,18 +18,31 @@ package final class OriginMender {
 
     private let stores: [VersionStore]
     private let fetching: ([Lost]) throws(StoreError) -> Void
+    private let reading: (String, Int) throws(StoreError) -> [UInt8]?
 
     /// Makes a mender.
     ///
     /// - Parameters:
     ///   - stores: where bytes are looked for, in this order.
     ///   - fetching: brings lost files as objects into one of the stores; leaves out what it cannot get.
+    ///   - reading: the small file that another origin has under a path, with at most so many bytes; `nil` for none.
     package init(
         _ stores: [VersionStore],
-        fetching: @escaping ([Lost]) throws(StoreError) -> Void = { _ in }
+        fetching: @escaping ([Lost]) throws(StoreError) -> Void = { _ in },
+        reading: @escaping (String, Int) throws(StoreError) -> [UInt8]? = { _, _ in nil }
     ) {
         self.stores = stores
         self.fetching = fetching
+        self.reading = reading
+    }
+
+    /// A version of another origin's trust; `nil` for none.
+    func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
+        try TrustFile.ifSound { () throws(StoreError) in
+            try reading(OriginLayout.trust(version), TrustFile.byteCountMax).map {
+                (bytes) throws(StoreError) in try TrustFile(parsing: bytes, version: version)
+            }
+        }
     }
 
     /// Fetches what no store has.

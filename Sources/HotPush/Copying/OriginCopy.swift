@@ -71,6 +71,7 @@ package struct OriginCopy: Sendable {
         var copied = try copiedCount(of: state, from, in: log)
         var report = Report()
         while true {
+            let trust = try trust(of: state)
             do throws(StoreError) {
                 try sendFiles(of: state, from, log, &report)
             } catch {
@@ -81,7 +82,7 @@ package struct OriginCopy: Sendable {
                 state = newer
                 continue
             }
-            try sendTrust()
+            try sendTrust(trust)
             try sendEntries(after: copied, through: state.number)
             copied = state.number
             guard let newer = try from.state(from: copied), newer.number > copied else { break }
@@ -262,20 +263,27 @@ package struct OriginCopy: Sendable {
                 + "it there", object: key.address)
     }
 
+    /// The versions of the trust that pointers name, each of them right.
+    /// - Throws: `.damagedOrigin` if one is not: devices that are behind could not follow, here and there.
+    private func trust(of state: OriginState) throws(StoreError) -> Set<Int64> {
+        guard let chain = try TrustChain(of: state.pointers.values, in: source) else { return [] }
+        if let (version, problem) = chain.problems().min(by: { $0.key < $1.key }) {
+            throw .damagedOrigin(
+                "\(OriginLayout.trust(version)) in \(source.place) is lost (\(problem ?? "it is not there")), and devices "
+                    + "that are behind need it; \(TrustFile.remedy)")
+        }
+        return Set(chain.versions)
+    }
+
     /// Sends whose signatures count, all versions: devices that are behind follow them.
-    private func sendTrust() throws(StoreError) {
-        var versions: [Int64] = []
+    private func sendTrust(_ named: Set<Int64>) throws(StoreError) {
+        var versions = named
         try source.forEachFile(below: OriginLayout.trust + "/") { (file) throws(StoreError) in
-            if let version = OriginLayout.trustVersion(of: file.key) { versions.append(version) }
+            if let version = OriginLayout.trustVersion(of: file.key) { versions.insert(version) }
         }
         for version in versions.sorted() {
-            guard let file = try OriginPublisher(source).trust(version) else {
-                // Nothing takes one away, and without it devices that are behind could not follow.
-                throw .damagedOrigin(
-                    "\(OriginLayout.trust(version)) is listed in \(source.place), and is not there; repeat the copy"
-                )
-            }
-            try publisher.write(file)
+            let file = try TrustFile.ifSound { () throws(StoreError) in try source.trust(version) }
+            if let file { try publisher.write(file) }
         }
     }
 

@@ -193,11 +193,7 @@ extension OriginPublisher: SigningPlace {
         ) { (version) throws(StoreError) in try trust(version) }
     }
 
-    func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
-        try storage.contents(OriginLayout.trust(version), limit: TrustFile.byteCountMax).map {
-            (bytes) throws(StoreError) in try TrustFile(parsing: bytes, version: version)
-        }
-    }
+    func trust(_ version: Int64) throws(StoreError) -> TrustFile? { try storage.trust(version) }
 
     /// Writes a version of the trust, before any pointer names it; one that is there stays, unless it is none: no device
     /// follows that.

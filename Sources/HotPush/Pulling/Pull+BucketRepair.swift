@@ -27,4 +27,19 @@ extension Pull {
         guard !objects.isEmpty else { return }
         _ = try repairSource(origin, at: location).objects(objects)
     }
+
+    /// The small file that another origin has under a path; `nil` if it does not come.
+    /// - Throws: `.interrupted`.
+    package func file(
+        _ path: String, byteCountMax: Int, at location: OriginLocation
+    ) throws(StoreError) -> [UInt8]? {
+        do throws(StoreError) {
+            let answer = try access.document(
+                path, at: location, byteCountMax: Int64(byteCountMax))
+            return answer.head.status == 200 ? answer.bytes : nil
+        } catch {
+            guard error.code != .interrupted else { throw error }
+            return nil
+        }
+    }
 }

@@ -263,7 +263,7 @@ extension Pull {
             throw StoreError(
                 .untrusted,
                 "the origin's keys have changed, and \(location.appending(path)), which would prove it, answered "
-                    + "\(answer.head.status); nothing was changed")
+                    + "\(answer.head.status); nothing was changed; \(TrustFile.remedy)")
         }
         return try TrustFile(parsing: answer.bytes, version: version)
     }

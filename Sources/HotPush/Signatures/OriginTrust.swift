@@ -84,7 +84,8 @@ extension DirectoryOrigin {
         let path = OriginLayout.trust(version)
         guard let file = try file(path, limit: TrustFile.byteCountMax) else {
             throw .untrusted(
-                "the origin's keys have changed, and \(printable(self.path))/\(path), which would prove it, is missing"
+                "the origin's keys have changed, and \(printable(self.path))/\(path), which would prove it, is missing; "
+                    + TrustFile.remedy
             )
         }
         return try TrustFile(parsing: file.bytes, version: version)

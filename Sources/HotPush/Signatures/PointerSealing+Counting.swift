@@ -3,9 +3,6 @@ import CASStore
 // Whether devices would take what is signed: the keys of an origin may have changed.
 
 extension PointerSealing {
-    /// So many versions of a trust are looked at by whoever adopts an origin.
-    private static let adoptedVersionMax: Int64 = 256
-
     /// What a pointer takes over, if devices that follow the origin's keys count those that sign now.
     ///
     /// Who adopts a pointer takes nothing from it that somebody else may have put there: the version of the trust is the
@@ -19,12 +16,13 @@ extension PointerSealing {
             if !allowsFewer, let claimed = base.trustVersion, claimed > file?.version ?? 1 {
                 throw .untrusted(
                     "what is to be adopted in \(origin.place) names version \(claimed) of the trust, and "
-                        + "\(OriginLayout.trust(claimed)), or one before it, is not there: put it back; if a stranger has "
-                        + "named it, say --unsigned, too")
+                        + "\(OriginLayout.trust(claimed)), or one before it, is not there; \(TrustFile.remedy); "
+                        + "if a stranger has named it, say --unsigned, too")
             }
             base.trustVersion = file?.version
         } else if let version = base.trustVersion {
             file = try origin.trust(version)
+            base.lacksTrust = file == nil
         }
         // Devices that know the version need no file: that it is gone keeps only those from following that are behind.
         guard let file, !allowsFewer else { return base }
@@ -48,8 +46,10 @@ extension PointerSealing {
         of origin: String, in place: some SigningPlace
     ) throws(StoreError) -> TrustFile? {
         var newest: TrustFile?
-        while let file = try place.trust((newest?.version ?? TrustFile.firstVersion) + 1) {
-            guard file.version <= Self.adoptedVersionMax else { return newest }
+        while let file = try TrustFile.ifSound({ () throws(StoreError) in
+            try place.trust((newest?.version ?? TrustFile.firstVersion) + 1)
+        }) {
+            guard file.version <= TrustChain.versionMax else { return newest }
             do throws(StoreError) {
                 // Who counted before the first change nobody has written down.
                 let previous = newest?.trusted ?? file.trusted

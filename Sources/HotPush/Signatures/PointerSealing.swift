@@ -49,6 +49,8 @@ package struct PointerSealing: Sendable {
     struct Base: Sendable {
         var origin: String
         var trustVersion: Int64?
+        /// Whether the origin has lost that version, of which devices are to learn that are behind.
+        var lacksTrust = false
     }
 
     /// Refuses what must not be built upon, before any work is done.
@@ -87,6 +89,11 @@ package struct PointerSealing: Sendable {
         }
         let before = pointers[pointer.channel]
         let base = try base(of: pointer.channel, upon: pointers, origin)
+        if base.lacksTrust, let version = base.trustVersion {
+            notice(
+                "\(OriginLayout.trust(version)) is not in \(origin.place), and devices that are behind cannot follow; "
+                    + TrustFile.remedy)
+        }
         if adopts {
             notice(Self.adoption(of: before, pointer.channel, base.origin))
             let unknown = before.map(unknownKeys) ?? []

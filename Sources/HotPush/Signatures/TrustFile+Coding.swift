@@ -25,9 +25,11 @@ extension TrustFile {
         do throws(PointerProblem) {
             self = try Self.parse(bytes, version)
         } catch {
-            throw error.storeError(
+            var refusal = error.storeError(
                 "\(OriginLayout.trust(version)) of the origin", .untrusted,
                 formatVersion: Self.formatVersion)
+            if refusal.code == .untrusted { refusal.message += "; \(Self.remedy)" }
+            throw refusal
         }
     }
 

@@ -15,6 +15,9 @@ package struct TrustFile: Sendable, Hashable {
     package static let firstVersion: Int64 = 1
     /// The versions that there can be.
     package static let versions = firstVersion...ChannelPointer.sequenceMax
+    /// What brings back one that is lost or damaged.
+    package static let remedy =
+        "its publisher puts it back from a copy of the origin (castree fsck ORIGIN --repair --from COPY)"
 
     /// The id of the origin.
     package var origin: String

@@ -192,7 +192,7 @@ private struct Rotation {
         }
         guard let file = try read(version), file.origin == origin else {
             throw .untrusted(
-                "\(OriginLayout.trust(version)) is not in \(place), and its pointers name it: put it back"
+                "\(OriginLayout.trust(version)) is not in \(place), and its pointers name it; \(TrustFile.remedy)"
             )
         }
         // Somebody else could name a key of his own in it.

@@ -1,0 +1,65 @@
+import CASStore
+import Storage
+import Synchronization
+
+/// A storage as a check reads it: a file that cannot be read (a bad sector, no right) counts as lost, and the rest is looked at.
+///
+/// An entry of the log does not: one that seemed not to be there would take back what it says.
+final class PassingStorage: ForwardingStorage {
+    let base: any ObjectStorage
+    /// Why files could not be read.
+    private let reasons = Mutex<[String: String]>([:])
+
+    init(over base: any ObjectStorage) { self.base = base }
+
+    var isLocal: Bool { base.isLocal }
+    var work: WorkDirectory? { base.work }
+
+    /// Why a file could not be read; `nil` for one that could, or is not there.
+    func reason(of key: String) -> String? { reasons.withLock { $0[key] } }
+
+    private func passing<R>(
+        _ key: String, _ body: () throws(StoreError) -> R?
+    ) throws(StoreError) -> R? {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            guard error.isOfPlace || error.isOfOneName else { throw error }
+            // What to do is the check's to say.
+            let reason = String(error.message.prefix { $0 != ";" })
+            guard OriginLayout.number(ofLogEntry: key) == nil else { throw .damagedOrigin(reason) }
+            reasons.withLock { $0[key] = reason }
+            return nil
+        }
+    }
+
+    func get(
+        _ key: String, _ request: ReadRequest,
+        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) -> ReadOutcome {
+        try passing(key) { () throws(StoreError) in try base.get(key, request, take) } ?? .missing
+    }
+
+    func head(_ key: String) throws(StoreError) -> StoredFile? {
+        try passing(key) { () throws(StoreError) in try base.head(key) }
+    }
+
+    func byteCounts(
+        of keys: [String], unless isInterrupted: @escaping @Sendable () -> Bool
+    ) throws(StoreError) -> [Int64?] {
+        do throws(StoreError) {
+            return try base.byteCounts(of: keys, unless: isInterrupted)
+        } catch {
+            guard error.isOfPlace || error.isOfOneName else { throw error }
+            return try keys.map { (key) throws(StoreError) in try head(key)?.byteCount }
+        }
+    }
+
+    func putIfAbsent(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome {
+        // What stands there and cannot be read is what is repaired.
+        try reason(of: key) == nil
+            ? base.putIfAbsent(key, body, fields) : base.put(key, body, fields)
+    }
+}

@@ -1,0 +1,105 @@
+import CASStore
+import Storage
+
+/// The versions of an origin's trust that devices need which are behind: up to the newest that a pointer names.
+///
+/// Nobody remembers which keys counted first. So each file is held against itself and its neighbours, the last one against
+/// the pointers that name it.
+struct TrustChain {
+    /// So many versions are looked at: a stranger's pointer may name any.
+    static let versionMax: Int64 = 256
+
+    /// What there is to be, the first one first.
+    let versions: ClosedRange<Int64>
+    private let newest: Int64
+    private let origin: String
+    /// The pointers that name the newest one.
+    private let pointers: [ChannelPointer]
+    private var files: [Int64: TrustFile] = [:]
+    /// Those that are there, and are none.
+    private var damage: [Int64: String] = [:]
+
+    /// Reads it; `nil` if no pointer names a version, so that nothing was rotated.
+    /// - Throws: `.unsupportedFormat`; what reading throws.
+    init?(
+        of pointers: some Sequence<ChannelPointer>, in storage: any ObjectStorage
+    ) throws(StoreError) {
+        let named = pointers.filter { $0.isSigned && $0.trustVersion != nil }
+        let first = TrustFile.firstVersion + 1
+        guard let newest = named.compactMap(\.trustVersion).max(), newest >= first else {
+            return nil
+        }
+        self.newest = newest
+        self.pointers = named.filter { $0.trustVersion == newest }
+        origin = self.pointers.first?.origin ?? ""
+        versions = first...min(newest, Self.versionMax)
+        for version in versions {
+            do throws(StoreError) {
+                files[version] = try storage.trust(version)
+            } catch {
+                guard [.untrusted, .tooLarge].contains(error.code) else { throw error }
+                damage[version] = String(error.message.prefix { $0 != ";" })
+            }
+        }
+    }
+
+    /// What is wrong, by version; `nil` for one that is not there.
+    ///
+    /// Of two that do not belong together, nobody can tell which is the wrong one: both are named.
+    func problems() -> [Int64: String?] {
+        var problems: [Int64: String?] = [:]
+        for version in versions {
+            if let file = files[version] {
+                if let objection = objection(to: file) { problems[version] = objection }
+            } else {
+                problems[version] = .some(damage[version])
+            }
+        }
+        let sound = versions.compactMap { problems[$0] == nil ? files[$0] : nil }
+        for (file, next) in zip(sound, sound.dropFirst()) where next.version == file.version + 1 {
+            guard !Self.have(file.trusted, signed: next.signedBytes, next.signatures) else {
+                continue
+            }
+            for one in [file, next] {
+                problems[one.version] =
+                    "the keys of version \(file.version) have not signed version \(next.version): one of the two is damaged"
+            }
+        }
+        return problems
+    }
+
+    /// The chain with other files in the place of some.
+    func with(_ others: [Int64: TrustFile]) -> TrustChain {
+        var chain = self
+        chain.files.merge(others) { $1 }
+        return chain
+    }
+
+    private func objection(to file: TrustFile) -> String? {
+        if file.origin != origin { return "it belongs to another origin (\(file.origin))" }
+        if !Self.have(file.trusted, signed: file.signedBytes, file.signatures) {
+            return "its own keys have not signed it"
+        }
+        // Whoever publishes --unsigned may do so by fewer keys than must.
+        guard file.version == newest,
+            !pointers.contains(where: { !file.trusted.signers(of: $0).isEmpty })
+        else { return nil }
+        return "none of its keys has signed a pointer that names it"
+    }
+
+    private static func have(
+        _ keys: TrustedKeys, signed bytes: [UInt8], _ signatures: [PointerSignature]
+    ) -> Bool {
+        keys.signers(of: bytes, signatures).count >= keys.threshold
+    }
+}
+
+extension ObjectStorage {
+    /// A version of an origin's trust; `nil` if it is not there.
+    /// - Throws: `.untrusted`, `.tooLarge` for a file that is none.
+    func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
+        try contents(OriginLayout.trust(version), limit: TrustFile.byteCountMax).map {
+            (bytes) throws(StoreError) in try TrustFile(parsing: bytes, version: version)
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import CASStore
+import Expectations
+import Foundation
+import Storage
+import StorageTestSupport
+import VersionTree
+
+@testable import HotPush
+
+/// An origin whose keys have changed twice, and that has lost what leads from the old ones to the new ones: docs/signing.md,
+/// *Changing keys*.
+@Suite("A version of the trust that is lost") struct LostTrustTests {
+    /// From Alice's key to Bob's, and from his to Mallory's, who is honest here.
+    private func rotated(_ kind: OriginPlace) throws -> SignedPlace {
+        let people = try SignedPlace(kind)
+        try people.publish("1", people.sealing(people.alice))
+        for (old, new) in [(people.alice, people.bob), (people.bob, people.mallory)] {
+            let rotation = TrustRotation(
+                adding: [try people.key(new)], removing: [try people.key(old).id])
+            try people.publisher(people.sealing(old, new)).rotate(rotation)
+        }
+        return people
+    }
+
+    /// How it is lost.
+    enum Harm: CaseIterable, Sendable {
+        case gone, empty, cut, flipped, unsigned, neighbours, ofAnotherOrigin, forged
+
+        /// What stands there then.
+        func bytes(_ version: Int64, in people: SignedPlace, _ files: [String: [UInt8]]) throws
+            -> [UInt8]?
+        {
+            let sound = try require(files[OriginLayout.trust(version)])
+            var file = try TrustFile(parsing: sound, version: version)
+            let key = try SigningKey.generate()
+            switch self {
+            case .gone: return nil
+            case .empty: return []
+            case .cut: return Array(sound.prefix(60))
+            case .flipped:
+                let keys = try require(sound.firstRange(of: Array(#""keys":[""#.utf8)))
+                return sound[..<(keys.upperBound + 9)] + [sound[keys.upperBound + 9] ^ 1]
+                    + sound[(keys.upperBound + 10)...]
+            case .unsigned:
+                // The keys of before have signed it no more.
+                let own = Set(file.trusted.keys.map(\.id))
+                file.signatures.removeAll { !own.contains($0.key) }
+                return file.serialized()
+            case .neighbours: return files[OriginLayout.trust(version == 2 ? 3 : 2)]
+            case .ofAnotherOrigin: file.origin = String(repeating: "a", count: 32)
+            case .forged: file.trusted = try TrustedKeys([key.verificationKey])
+            }
+            // Whoever makes one signs it by a key of his own.
+            file.signatures = [
+                PointerSignature(
+                    key: key.verificationKey.id, signature: try key.sign(file.signedBytes))
+            ]
+            return file.serialized()
+        }
+    }
+
+    private func audit(
+        _ people: SignedPlace, from files: [String: [UInt8]]? = nil
+    ) throws -> [OriginFinding] {
+        var options = OriginAuditOptions()
+        options.pause = { _ in }
+        let mender = files.map { files in OriginMender([], reading: { path, _ in files[path] }) }
+        return try OriginAudit(people.place.storage(), options, repairingFrom: mender).run()
+            .findings
+    }
+
+    @Test(
+        "is found, and comes back from another origin if it proves itself",
+        arguments: places, Harm.allCases)
+    func mended(_ kind: OriginPlace, _ harm: Harm) throws {
+        let people = try rotated(kind)
+        let whole = try people.place.published()
+        try expect(audit(people), equals: [])
+        for versions in [[2], [3], [2, 3]] as [[Int64]] {
+            // Nobody knows the first keys.
+            if harm == .unsigned, versions != [3] { continue }
+            var bad = whole
+            for version in versions {
+                bad[OriginLayout.trust(version)] = try harm.bytes(version, in: people, whole)
+            }
+            let paths = Set(versions.map(OriginLayout.trust))
+            for path in paths { try people.place.set(path, bad[path]) }
+            // Which of two is right that do not belong together is not known, nor what no right one follows.
+            let known = harm == .forged ? Set(versions.suffix(1).map(OriginLayout.trust)) : paths
+            let neighbours = Set([2, 3].map(OriginLayout.trust))
+            // A copy that has lost it likewise is of no use.
+            for source in [nil, [:], bad] {
+                let findings = try audit(people, from: source)
+                let found = Set(findings.compactMap(\.path))
+                expect(found.isSuperset(of: known) && found.isSubset(of: neighbours), "\(findings)")
+                expect(
+                    findings.allSatisfy {
+                        $0.kind == (harm == .gone ? .missingFile : .damagedFile) && !$0.isRepaired
+                    })
+                try expect(people.place.published(), equals: bad)
+            }
+            let mended = try audit(people, from: whole)
+            expect(!mended.isEmpty && mended.allSatisfy(\.isRepaired), "\(mended)")
+            try expect(people.place.published(), equals: whole)
+        }
+    }
+
+    @Test("is never left out of a copy of the origin: it is refused", arguments: places)
+    func copied(_ kind: OriginPlace) throws {
+        let people = try rotated(kind)
+        let whole = try people.place.published()
+        for (number, version) in ([2, 3, nil] as [Int64?]).enumerated() {
+            try people.place.restore(whole)
+            if let version { try people.place.set(OriginLayout.trust(version), nil) }
+            let target = people.place.at(.directory, "target-\(number)")
+            let source =
+                kind == .directory
+                ? try OriginCopy.directory(people.place.origin) : try people.place.storage()
+            let refused = refusal {
+                _ = try OriginCopy(
+                    target.publisher().engine(isCreating: true), from: source,
+                    scratch: people.place.store.directory.path
+                ).run()
+            }
+            expect(refused?.code, equals: version == nil ? nil : .damagedOrigin)
+            guard version == nil else {
+                let message = refused?.message ?? ""
+                expect(message.contains("fsck ORIGIN --repair --from"), "\(message)")
+                continue
+            }
+            for path in [2, 3].map(OriginLayout.trust) {
+                try expect(target.bytes(path), equals: whole[path])
+            }
+        }
+    }
+
+    @Test("is told to whoever signs there, with what brings it back", arguments: places)
+    func told(_ kind: OriginPlace) throws {
+        let people = try rotated(kind)
+        let whole = try people.place.published()
+        let sealing = try people.sealing(people.mallory)
+        let remedy = "fsck ORIGIN --repair --from"
+        for bytes in [nil, Array(#"{"castreeTrust":1,"keys""#.utf8)] {
+            for verb in ["publish", "withdraw", "resign", "rotate"] {
+                try people.place.restore(whole)
+                try people.forget(people.mallory)
+                try people.place.set(OriginLayout.trust(3), bytes)
+                let notices = Notices()
+                let both = try people.sealing(people.mallory, people.bob)
+                let rotation = TrustRotation(adding: [try people.key(people.bob)])
+                let refused = refusal {
+                    let publisher = people.publisher(
+                        verb == "rotate" ? both : sealing, notices: notices)
+                    switch verb {
+                    case "publish": try publisher.publish("2", of: people.place.versions)
+                    case "withdraw": _ = try publisher.withdraw(VersionName("1"))
+                    case "resign": try publisher.resign()
+                    default: try publisher.rotate(rotation)
+                    }
+                }
+                // What is gone only keeps those from following that are behind; the next version needs it.
+                let isRefused = bytes != nil || verb == "rotate"
+                expect(refused?.code, equals: isRefused ? .untrusted : nil, "\(verb)")
+                let said = notices.all + [refused?.message ?? ""]
+                expect(said.contains { $0.contains(remedy) }, "\(verb) \(said)")
+            }
+        }
+    }
+}
