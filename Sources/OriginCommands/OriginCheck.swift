@@ -199,8 +199,14 @@ extension Invocation {
                     ? "The rest needs a person, or another --store or --from that has the files."
                     : "'castree fsck \(text) --repair' repairs what can be repaired without guessing."
             )
-            let lacksToldFiles = report.findings.contains { !$0.isRepaired && $0.isForClients }
-            guard isRepairing, lacksToldFiles else { return }
+            guard isRepairing else { return }
+            let left = report.findings.filter { !$0.isRepaired }
+            if left.contains(where: \.isOfPacks) {
+                output.print(
+                    "Packs and deliveries: 'castree pack VERSION \(text) --verify' makes them again; devices do without them."
+                )
+            }
+            guard left.contains(where: \.isForClients) else { return }
             output.print(
                 "Facts, deflated twins and documents: 'castree publish VERSION \(text) --verify' makes them again, also those of "
                     + "an older release than the newest, which is not offered again by that. What only releases need that "

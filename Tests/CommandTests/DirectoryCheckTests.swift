@@ -203,6 +203,58 @@ import ProgramTestSupport
         try expect(check("--deep").status, equals: 0)
     }
 
+    /// What stands in the way of publishers, or of readers, and what a repair makes of it.
+    private static let places = [
+        ".publish", ".publish/lock", ".publish/packing", ".publish/packed.json",
+        ".publish/reserve", ".publish/frames", ".publish/sketches", "origin.json", "channels",
+        "channels.json", "channels/stable.json", "objects", "packs",
+    ]
+
+    @Test(arguments: places, [Harm.directory, .link, .fifo])
+    func `names what stands in place of something, and a repair moves it away`(
+        _ path: String, _ harm: Harm
+    ) throws {
+        let full = site.appending(path: path).path
+        var isDirectory: ObjCBool = false
+        expect(files.fileExists(atPath: full, isDirectory: &isDirectory))
+        if harm == .directory, isDirectory.boolValue { return }
+        try files.copyItem(at: site, to: place.directory.appending(path: "spare"))
+        try files.removeItem(atPath: full)
+        try Data("x".utf8).write(to: URL(filePath: full))
+        try harm.strike(full)
+        let before = try check()
+        expect(before.status == 4 && !before.report.findings.isEmpty, "\(path) \(before)")
+        let repaired = try place.run(
+            .castree, ["fsck", "site", "--repair", "--from", "./spare", "--json"])
+        expect(repaired.status, equals: 1, "\(path) \(repaired)")
+        for words in [
+            ["fsck", "site"], ["publish", "1", "site", "--channel", "b"], ["prune", "site"],
+        ] {
+            let finished = try place.run(.castree, words)
+            expect(finished.status, equals: 0, "\(path) \(words) \(finished)")
+        }
+    }
+
+    @Test(arguments: ["packs", "deliveries"], [Harm.missing, .cut, .flipped])
+    func `says what makes packs and deliveries again that nobody has`(
+        _ kind: String, _ harm: Harm
+    ) throws {
+        for path in try paths(kind) { try harm.strike(site.appending(path: path).path) }
+        let repaired = try place.run(.castree, ["fsck", "site", "--deep", "--repair"])
+        expect(repaired.status, equals: 4)
+        expect(
+            repaired.text.contains("'castree pack VERSION site --verify' makes them again"),
+            "\(repaired)")
+        for version in ["1", "2"] {
+            let packed = try place.run(
+                .castree, ["pack", version, "site", "--verify", "--no-sync"])
+            expect(packed.status, equals: 0, "\(packed)")
+        }
+        // A delivery that is another one now is needed until a prune.
+        try place.castree("prune", "site", "--grace", "0s", "--no-sync")
+        try expect(check("--deep").status, equals: 0)
+    }
+
     @Test func `repairs objects from the store, without another origin`() throws {
         for path in try paths("objects") {
             try files.removeItem(at: site.appending(path: path))

@@ -10,6 +10,7 @@ package struct DirectoryAudit {
     private let options: OriginAuditOptions
     private let publisher: PublisherOptions
     private let mender: OriginMender?
+    private let fileSystem: any FileSystem
     /// Somebody who publishes all the time keeps no check from ending.
     private static let tryCountMax = 5
 
@@ -22,8 +23,11 @@ package struct DirectoryAudit {
     ///   - notice: gets notices about what happens unasked, such as waiting.
     package init(
         _ path: String, _ options: OriginAuditOptions, waiting waitLimit: Duration,
-        repairingFrom mender: OriginMender? = nil, notice: @escaping @Sendable (String) -> Void
+        repairingFrom mender: OriginMender? = nil,
+        fileSystem: any FileSystem = POSIXFileSystem(),
+        notice: @escaping @Sendable (String) -> Void
     ) {
+        self.fileSystem = fileSystem
         self.path = path
         self.options = options
         self.mender = mender
@@ -38,55 +42,100 @@ package struct DirectoryAudit {
     /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; `.busy` if a repair waited too long; what cannot be
     ///   looked at is no finding.
     package func run() throws(StoreError) -> OriginAuditReport {
-        let fileSystem = POSIXFileSystem()
-        let mended = try mendMarker(fileSystem)
-        guard let mender else {
-            let storage = try DirectoryStorage(path, scratch: OriginLayout.work)
-            return try look(storage)
+        let isMarked = try isMarked()
+        var found = try places()
+        if mender != nil, !isMarked {
+            found.append(
+                OriginFinding(
+                    .missingFile, OriginLayout.marker,
+                    "what says that an origin is here is not there", isRepaired: true))
         }
-        let storage = try OriginDirectory(
-            path: path, options: publisher,
-            fileSystem: OwnersFileSystem.around(fileSystem, directory: path), isRepairing: true
-        ).open(isCreating: false)
+        var report: OriginAuditReport
+        do throws(StoreError) {
+            report = mender == nil ? try look() : try mend()
+        } catch {
+            // What another user's files are in the way of is checked all the same.
+            guard error.code == .permission, found.contains(where: { !$0.isRepaired }) else {
+                throw error
+            }
+            report = try look()
+        }
+        report.findings = found + report.findings
+        return report
+    }
+
+    private func mend() throws(StoreError) -> OriginAuditReport {
+        let storage = try directory.open(isCreating: false)
         do throws(StoreError) {
             // Publishers of older castrees keep out meanwhile.
             let lock = try OriginLock(storage, publisher)
             defer { withExtendedLifetime(lock) {} }
-            var report = try OriginAudit(storage, options, repairingFrom: mender).run()
+            let report = try OriginAudit(storage, options, repairingFrom: mender).run()
             try storage.barrier()
             try storage.work?.dropUnfinished(now: secondsNow())
-            if let mended { report.findings.insert(mended, at: 0) }
             return report
         } catch {
             throw storage.work?.explained(error) ?? error
         }
     }
 
-    /// Writes a marker that is lost again, if this is a repair: no writer opens the directory before.
-    ///
-    /// A check finds that it is lost as any other file.
-    /// - Throws: `.noOrigin` for what is none.
-    private func mendMarker(
-        _ fileSystem: POSIXFileSystem
-    ) throws(StoreError) -> OriginFinding? {
-        let root = try fileSystem.openIfPresent(
-            POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
-        guard let root, let marker = try OriginMarker.remade(root.raw, fileSystem) else {
-            // It says what is no origin.
-            _ = try DirectoryOrigin(path)
-            return nil
-        }
-        guard mender != nil else { return nil }
-        var finding = OriginFinding(
-            .missingFile, OriginLayout.marker, "what says that an origin is here is not there")
-        try fileSystem.owners(of: root.raw, path).replaceFile(
-            root.raw, OriginLayout.marker, with: marker, mode: 0o666, token: "new",
-            durably: true)
-        finding.isRepaired = true
-        return finding
+    /// The directory for a repair, in which root is its owner.
+    private var directory: OriginDirectory {
+        OriginDirectory(
+            path: path, options: publisher,
+            fileSystem: OwnersFileSystem.around(fileSystem, directory: path), isRepairing: true)
     }
 
-    private func look(_ storage: DirectoryStorage) throws(StoreError) -> OriginAuditReport {
+    /// Whether its marker is there; a repair writes it again.
+    /// - Throws: `.noOrigin` for what is none.
+    private func isMarked() throws(StoreError) -> Bool {
+        let here = POSIXFileSystem.workingDirectory
+        guard let root = try fileSystem.openIfPresent(here, path, .directoryFollowingLinks) else {
+            throw DirectoryOrigin.noOrigin(path)
+        }
+        do throws(StoreError) {
+            if try OriginMarker.remade(root.raw, fileSystem) != nil { return false }
+            // It says what is no origin.
+            _ = try DirectoryOrigin(path, fileSystem: fileSystem)
+        } catch {
+            // Whose it is, and its rights, are findings.
+            guard error.code == .permission,
+                try fileSystem.status(root.raw, OriginLayout.marker) != nil
+            else { throw error }
+        }
+        return true
+    }
+
+    /// What is wrong with rights and owners, and what stands in place of the publisher's own files.
+    private func places() throws(StoreError) -> [OriginFinding] {
+        let directory = directory
+        // Whoever only looks does so as who he is.
+        let acting = mender == nil ? fileSystem : directory.fileSystem
+        let here = POSIXFileSystem.workingDirectory
+        let root = try fileSystem.open(here, path, .directoryFollowingLinks, mode: 0)
+        let rights = OriginDirectory.rights(
+            of: try fileSystem.status(root.raw, OriginLayout.marker))
+        let isRoot = effectiveUser() == 0
+        let closed = try directory.closedPlaces(
+            root.raw, rights, opens: mender != nil, givingBackBy: isRoot ? fileSystem : nil,
+            acting)
+        let owner = try fileSystem.status(root.raw).owner
+        let strangers = try directory.strangers(root.raw, moves: mender != nil, acting)
+        return closed.map { $0.finding(in: owner) }
+            + strangers.map { stranger in
+                OriginFinding(
+                    .strayFile, stranger.path,
+                    "\(stranger.kind.noun) stands where the publisher's own should be"
+                        + (stranger.aside.map { "; it is \($0) now" } ?? ""),
+                    isRepaired: stranger.aside != nil)
+            }
+    }
+
+    private func look() throws(StoreError) -> OriginAuditReport {
+        var rescue = DirectoryStorage.Rescue()
+        rescue.passesOver = true
+        let storage = try DirectoryStorage(
+            path, scratch: OriginLayout.work, rescue: rescue, fileSystem: fileSystem)
         var tryCount = 0
         while true {
             let before = try pointers(in: storage)
@@ -102,5 +151,26 @@ package struct DirectoryAudit {
         var tags: [String: EntityTag] = [:]
         try storage.forEachFile(below: OriginLayout.channels + "/") { tags[$0.key] = $0.tag }
         return tags
+    }
+}
+
+extension ClosedPlace {
+    /// - Parameter owner: whose the directory is.
+    fileprivate func finding(in owner: UInt32) -> OriginFinding {
+        if isForeign {
+            let whose =
+                "it belongs to \(userDescription(status.owner)), and the origin to \(userDescription(owner))"
+            return OriginFinding(
+                .wrongOwner, path,
+                isOpened
+                    ? "\(whose); it was given back"
+                    : "\(whose); castree fsck --repair, run as root, gives it back",
+                isRepaired: isOpened)
+        }
+        let mode = String(status.mode, radix: 8)
+        return OriginFinding(
+            .wrongMode, path,
+            "it has mode \(mode), and so not all can use it who can read \(OriginLayout.marker)"
+                + (obstacle.map { ": \($0.message)" } ?? ""), isRepaired: isOpened)
     }
 }

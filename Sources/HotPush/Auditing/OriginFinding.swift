@@ -18,13 +18,20 @@ package struct OriginFinding: Sendable, Hashable {
         case damagedFile
         /// The files of a release are what their names say, and break the rules all the same.
         case damagedRelease
+        /// A file or directory has fewer rights than the marker: not all can read it who read the origin.
+        case wrongMode
+        /// A file or directory is another user's, so that the origin's owner, or whoever reads it, cannot use it.
+        case wrongOwner
+        /// Something else stands in place of the publisher's own directory, or of a file in it.
+        case strayFile
         /// Of several who created one file at once, not exactly one succeeded.
         case unsuitableStore
 
         /// Whether a repair can put it right, if it has the bytes.
         package var isMendable: Bool {
             switch self {
-            case .wrongPointer, .missingFile, .damagedFile: true
+            case .wrongPointer, .missingFile, .damagedFile, .wrongMode, .wrongOwner, .strayFile:
+                true
             case .missingEntry, .damagedEntry, .damagedPointer, .foreignPointer, .damagedRelease,
                 .unsuitableStore:
                 false
@@ -52,11 +59,21 @@ package struct OriginFinding: Sendable, Hashable {
         }
     }
 
-    init(_ kind: Kind, _ path: String?, _ message: String, version: String? = nil) {
+    /// Whether it is about a file that saves devices work, which packing makes again.
+    package var isOfPacks: Bool {
+        guard [.missingFile, .damagedFile].contains(kind), let path else { return false }
+        return [.pack, .delivery].contains(OriginKey(path: path)?.kind)
+    }
+
+    init(
+        _ kind: Kind, _ path: String?, _ message: String, version: String? = nil,
+        isRepaired: Bool = false
+    ) {
         self.kind = kind
         self.path = path
         self.message = message
         self.version = version
+        self.isRepaired = isRepaired
     }
 }
 

@@ -32,13 +32,15 @@ package enum OriginMarker {
     static func isPresent(
         _ root: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
-        guard let bytes = try bytes(root, fileSystem) else { return false }
         do throws(StoreError) {
+            guard let bytes = try bytes(root, fileSystem) else { return false }
             try check(bytes, of: path)
             return true
         } catch {
             // What its pointers make again is lost rather than another program's.
-            guard error.code == .badOrigin, try remade(root, fileSystem) != nil else { throw error }
+            guard error.code == .badOrigin || saysItIsBad(error),
+                try remade(root, fileSystem) != nil
+            else { throw error }
             return false
         }
     }
@@ -55,6 +57,11 @@ package enum OriginMarker {
             guard error.code == .tooLarge else { throw error }
             return []
         }
+    }
+
+    /// Whether an error says that something else stands there, or that the disk does not give it back.
+    private static func saysItIsBad(_ error: StoreError) -> Bool {
+        error.code != .permission && (error.isOfPlace || error.isOfOneName)
     }
 
     /// Whether a file is a marker, of any format.
@@ -92,8 +99,14 @@ extension OriginMarker {
     static func remade(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [UInt8]? {
-        guard let channels = try fileSystem.openIfPresent(root, OriginLayout.channels, .directory)
-        else { return nil }
+        let channels: Descriptor?
+        do throws(StoreError) {
+            channels = try fileSystem.openIfPresent(root, OriginLayout.channels, .directory)
+        } catch {
+            guard error.isNotDirectory else { throw error }
+            return nil
+        }
+        guard let channels else { return nil }
         var pointers: [ChannelPointer] = []
         for channel in try ChannelPointer.channels(channels.raw, fileSystem) {
             do throws(StoreError) {
@@ -106,7 +119,11 @@ extension OriginMarker {
         }
         guard !pointers.isEmpty else { return nil }
         // Publishers write it before all else: whoever sees their pointers sees it afterwards.
-        if let bytes = try bytes(root, fileSystem), isMarker(bytes) { return nil }
+        do throws(StoreError) {
+            if let bytes = try bytes(root, fileSystem), isMarker(bytes) { return nil }
+        } catch {
+            guard saysItIsBad(error) else { throw error }
+        }
         return serialized(
             of: pointers.first { $0.isSigned }?.origin,
             hasClients: try fileSystem.status(root, OriginLayout.clients) != nil)

@@ -71,34 +71,16 @@ struct OriginDirectory {
     private func mendRights(
         _ root: Int32, _ rights: UInt32, _ fileSystem: any FileSystem
     ) throws(StoreError) {
-        var mendedCount = 0
-        var left: StoreError?
-        func mend(_ directory: Int32, _ name: String, _ depth: Int = 0) throws(StoreError) {
-            do throws(StoreError) {
-                if try fileSystem.share(directory, name, rights) { mendedCount += 1 }
-            } catch {
-                guard [.permission, .notOwner].contains(error.code) else { throw error }
-                left = left ?? error
-            }
-            // Nothing of an origin is deeper (e/N/objects/ab/…): what is, is a stranger's.
-            guard depth < 5, try fileSystem.status(directory, name)?.kind == .directory else {
-                return
-            }
-            let below = try fileSystem.open(directory, name, .directory, mode: 0)
-            for name in try fileSystem.names(in: below.raw) { try mend(below.raw, name, depth + 1) }
-        }
-        for name in OriginLayout.readNames + [OriginLayout.log]
-        where try fileSystem.status(root, name) != nil {
-            try mend(root, name)
-        }
+        let closed = try closedPlaces(root, rights, opens: true, fileSystem)
+        let mendedCount = closed.count { $0.isOpened }
         if mendedCount > 0 {
             options.notice(
                 "of the files and directories of \(printable(path)) \(mendedCount) had fewer rights than \(OriginLayout.marker), and have them now"
             )
         }
-        if let left {
+        if let obstacle = closed.lazy.compactMap(\.obstacle).first {
             options.notice(
-                "not everything can be read by those who read \(OriginLayout.marker): \(left.message)"
+                "not everything can be read by those who read \(OriginLayout.marker): \(obstacle.message)"
             )
         }
     }
@@ -129,7 +111,7 @@ struct OriginDirectory {
                     "something else stood in place of \(printable(name)) in \(printable(path)); it is "
                         + "\(OriginLayout.work)/\(aside) now, and castree does not need it")
             })
-        rescue.mendsDirectories = isRepairing
+        (rescue.mendsDirectories, rescue.passesOver) = (isRepairing, isRepairing)
         return try DirectoryStorage(
             path, open: root, scratch: OriginLayout.work, rights: rights,
             isDurable: options.isDurable, rescue: rescue,
@@ -164,6 +146,8 @@ struct OriginDirectory {
         _ root: Int32, isCreating: Bool, _ fileSystem: any FileSystem
     ) throws(StoreError) {
         if try isOrigin(root, fileSystem) { return }
+        // A repair writes it again.
+        if isRepairing, try OriginMarker.remade(root, fileSystem) != nil { return }
         try OriginMarker.refuseLost(root, path, fileSystem)
         guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
         let taken = [

@@ -73,8 +73,12 @@ extension DirectoryStorage {
         for name in names {
             if walk.isFull { return }
             if name.hasSuffix("/") {
-                let inner = try openIfThere(directory, String(name.dropLast()))
-                if let inner { try visit(inner.raw, path + name, &walk) }
+                do throws(StoreError) {
+                    let inner = try openIfThere(directory, String(name.dropLast()))
+                    if let inner { try visit(inner.raw, path + name, &walk) }
+                } catch {
+                    guard rescue.passesOver, error.isOfOneName else { throw error }
+                }
             } else if let status = try fileSystem.status(directory, name), status.kind == .regular {
                 // What somebody renames or deletes meanwhile is listed elsewhere, or not at all.
                 walk.files.append(

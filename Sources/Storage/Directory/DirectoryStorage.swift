@@ -79,6 +79,8 @@ package final class DirectoryStorage: ObjectStorage {
         package var setAside: (@Sendable (_ key: String, _ name: String) -> Void)?
         /// Whether what stands in place of a directory is set aside as well: a repair does it.
         package var mendsDirectories = false
+        /// Whether a listing leaves out directories that cannot be read: a check asks for what should be there.
+        package var passesOver = false
 
         /// Makes nothing better.
         package init(

@@ -40,7 +40,7 @@ extension FileSystem {
 
 extension FileStatus {
     /// The mode with rights that it lacks; `nil` if it has them, or must not get any.
-    fileprivate func lacks(_ rights: UInt32) -> UInt32? {
+    func lacks(_ rights: UInt32) -> UInt32? {
         let wanted: UInt32
         switch kind {
         case .regular where linkCount == 1: wanted = rights

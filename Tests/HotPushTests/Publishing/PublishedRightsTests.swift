@@ -80,4 +80,40 @@ import VersionTree
         try expect(closed(), equals: [])
         expect(notices.all.count { $0.contains("had fewer rights") }, equals: 1)
     }
+
+    @Test func `is named by a check, and opened by a repair`() throws {
+        for version in ["1", "2"] {
+            try place.publisher(packs: .before).publish(version, of: place.versions)
+        }
+        func findings(repairing: Bool = false) throws -> [OriginFinding] {
+            try DirectoryAudit(
+                place.origin, OriginAuditOptions(), waiting: .seconds(1),
+                repairingFrom: repairing ? OriginMender([place.versions]) : nil, notice: { _ in }
+            ).run().findings
+        }
+        try expect(findings(), equals: [])
+        let paths = try FileManager.default.subpathsOfDirectory(atPath: place.origin)
+            .filter { !$0.hasPrefix(".publish") && $0 != "origin.json" }
+        for some in paths.map({ [$0] }) + [paths] {
+            for path in some.sorted().reversed() {
+                let file = place.origin + "/" + path
+                try FileManager.default.setAttributes(
+                    [.posixPermissions: Damage.mode(file) & 0o700], ofItemAtPath: file)
+            }
+            for repairing in [false, true] {
+                let found = try findings(repairing: repairing)
+                expect(Set(found.map(\.path)), equals: Set(some))
+                expect(found.allSatisfy { $0.kind == .wrongMode && $0.isRepaired == repairing })
+            }
+            try expect(closed(), equals: [])
+            try expect(findings(), equals: [])
+        }
+        // Where all of it is closed to others it is to be so.
+        for path in paths + ["origin.json"] {
+            let file = place.origin + "/" + path
+            try FileManager.default.setAttributes(
+                [.posixPermissions: Damage.mode(file) & 0o700], ofItemAtPath: file)
+        }
+        try expect(findings(), equals: [])
+    }
 }

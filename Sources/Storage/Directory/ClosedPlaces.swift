@@ -1,0 +1,118 @@
+package import Platform
+
+/// What not all can use in a directory who should.
+package struct ClosedPlace: Sendable {
+    /// Below the directory.
+    package let path: String
+    /// Its rights and its owner as they were found.
+    package let status: FileStatus
+    /// Whether it is closed because it is another user's than the directory.
+    package let isForeign: Bool
+    /// Whether it is open now.
+    package fileprivate(set) var isOpened = false
+    /// What is in the way.
+    package fileprivate(set) var obstacle: StoreError?
+}
+
+/// Looks for what not all can use in a directory who should, and opens it.
+package struct ClosedPlaces {
+    private let root: Int32
+    private let owner: FileStatus
+    private let rights: UInt32
+    private let opens: Bool
+    private let outside: (any FileSystem)?
+    private let fileSystem: any FileSystem
+    /// What was found.
+    package private(set) var found: [ClosedPlace] = []
+
+    /// Nothing of an origin is deeper (e/N/objects/ab/…): what is, is a stranger's.
+    private static let depthMax = 5
+
+    /// - Parameters:
+    ///   - rights: those that all files there should have.
+    ///   - opens: whether they get what they lack.
+    ///   - outside: what root gives back with that is another user's; `nil` for nothing.
+    package init(
+        in root: Int32, _ rights: UInt32, opens: Bool,
+        givingBackBy outside: (any FileSystem)? = nil,
+        _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        self.root = root
+        owner = try fileSystem.status(root)
+        (self.rights, self.opens, self.outside) = (rights, opens, outside)
+        self.fileSystem = fileSystem
+    }
+
+    /// Looks at a name of the directory, and at what is below it.
+    /// - Parameter isPrivate: whether only who writes there uses it.
+    package mutating func look(at name: String, isPrivate: Bool = false) throws(StoreError) {
+        try look(root, name, name, isPrivate, 0)
+    }
+
+    private mutating func look(
+        _ directory: Int32, _ name: String, _ path: String, _ isPrivate: Bool, _ depth: Int
+    ) throws(StoreError) {
+        guard let there = try fileSystem.status(directory, name) else { return }
+        let rights = isPrivate ? 0 : rights
+        let isForeign = isClosed(there, isPrivate, rights)
+        if isForeign || there.lacks(rights) != nil {
+            var place = ClosedPlace(path: path, status: there, isForeign: isForeign)
+            do throws(StoreError) {
+                if opens { place.isOpened = try open(directory, name, there, isForeign, rights) }
+            } catch {
+                // Nor may root, without the right to act for others.
+                guard error.code == .permission || error.cause == nil else { throw error }
+                place.obstacle = error
+            }
+            found.append(place)
+        }
+        guard depth < Self.depthMax, there.kind == .directory else { return }
+        do throws(StoreError) {
+            let below = try fileSystem.open(directory, name, .directory, mode: 0)
+            for name in try fileSystem.names(in: below.raw).sorted() {
+                try look(below.raw, name, "\(path)/\(name)", isPrivate, depth + 1)
+            }
+        } catch {
+            // Why is noted, or what should be below is missed by name.
+            guard error.isOfOneName else { throw error }
+        }
+    }
+
+    /// Whether what belongs to another user is of no use to the directory's owner, or to whoever reads there.
+    ///
+    /// Where a group may write, its members' files stand beside each other.
+    private func isClosed(_ there: FileStatus, _ isPrivate: Bool, _ rights: UInt32) -> Bool {
+        guard there.owner != owner.owner else { return false }
+        switch there.kind {
+        case .directory: return self.rights & 0o020 == 0 && there.mode & 0o022 == 0
+        case .regular where isPrivate: return self.rights & 0o020 == 0
+        case .regular: return there.lacks(rights) != nil || there.mode & 0o044 == 0
+        default: return false
+        }
+    }
+
+    private func open(
+        _ directory: Int32, _ name: String, _ there: FileStatus, _ isForeign: Bool, _ rights: UInt32
+    ) throws(StoreError) -> Bool {
+        let isOurs = isForeign ? try giveBack(directory, name, there) : true
+        let isShared = try fileSystem.share(directory, name, rights)
+        return isForeign ? isOurs : isShared
+    }
+
+    /// Root gives back what was opened, through no link, and of files those alone that have no other name: the owner may
+    /// have linked another user's.
+    private func giveBack(
+        _ directory: Int32, _ name: String, _ there: FileStatus
+    ) throws(StoreError) -> Bool {
+        let access: Access = there.kind == .directory ? .directory : .reading
+        guard let outside, let file = try outside.openIfPresent(directory, name, access) else {
+            return false
+        }
+        let opened = try outside.status(file.raw)
+        guard opened.isSameFile(as: there), opened.device == owner.device,
+            opened.kind == .directory || opened.linkCount == 1
+        else { return false }
+        try outside.setOwner(file.raw, owner.owner, group: owner.group)
+        return true
+    }
+}

@@ -1,0 +1,92 @@
+import CASStore
+import Expectations
+import Foundation
+import StorageTestSupport
+import Synchronization
+import VersionTree
+
+@testable import HotPush
+
+/// An origin on a disk with bad sectors: each file of it in turn.
+@Suite("A file of an origin that the disk does not give back") struct UnreadableOriginTests {
+    /// A disk that cannot read some files; others in their place it can.
+    private final class BadDisk: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+        let bad = Mutex<Set<UInt64>>([])
+
+        func read(
+            _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+        ) throws(StoreError) -> Int {
+            let inode = try base.status(file).inode
+            if bad.withLock({ $0.contains(inode) }) {
+                throw StoreError(systemCall: "pread", errno: EIO, path: "a bad sector")
+            }
+            return try base.read(file, into: buffer, at: offset)
+        }
+    }
+
+    private let people: SignedPlace
+    private let copy: String
+    private let whole: [String: [UInt8]]
+    private let disk = BadDisk()
+
+    /// Two releases with packs, and a version of the trust.
+    init() throws {
+        people = try SignedPlace()
+        let place = people.place
+        for version in ["1", "2"] {
+            try place.publisher(packs: .before) { [people] in
+                $0.sealing.signers = (try? [KeyFileSigner(file: people.alice)]) ?? []
+            }.publish(version, of: place.versions)
+        }
+        try people.publisher(people.sealing(people.alice, people.bob)).rotate(
+            TrustRotation(adding: [people.key(people.bob)]))
+        copy = place.store.directory.appending("copy")
+        try FileManager.default.copyItem(atPath: place.origin, toPath: copy)
+        whole = try place.published()
+    }
+
+    private func audit(repairing: Bool = false) throws -> OriginAuditReport {
+        var options = OriginAuditOptions()
+        options.check.isDeep = true
+        options.pause = { _ in }
+        let aside = try TemporaryStore()
+        let location = OriginLocation.directory(copy)
+        let pull = Pull(into: aside.versions, over: DirectoryTransport(copy))
+        let mender = OriginMender([aside.versions]) { [copy] (lost) throws(StoreError) in
+            try pull.fetch(lost, of: copy, at: location)
+        } reading: { (path, byteCountMax) throws(StoreError) in
+            try pull.file(path, byteCountMax: byteCountMax, at: location)
+        }
+        return try DirectoryAudit(
+            people.place.origin, options, waiting: .seconds(1),
+            repairingFrom: repairing ? mender : nil, fileSystem: disk, notice: { _ in }
+        ).run()
+    }
+
+    @Test func `is a finding, whichever it is, and another origin gives it back`() throws {
+        try expect(audit().findings, equals: [])
+        let kinds = Set(whole.keys.map { $0.split(separator: "/")[0] })
+        expect(kinds.count == 9, "\(kinds)")
+        // Of an empty file nothing is read.
+        for path in whole.keys.sorted() where whole[path]?.isEmpty == false {
+            var status = stat()
+            expect(lstat("\(people.place.origin)/\(path)", &status), equals: 0)
+            disk.bad.withLock { $0 = [UInt64(status.st_ino)] }
+            let found = try audit().findings
+            expect(!found.isEmpty && found.allSatisfy { $0.path == path }, "\(path) \(found)")
+            let isLog = path.hasPrefix("log/")
+            if path != OriginLayout.channelList {
+                expect(found.contains { $0.message.contains("Input/output error") }, "\(found)")
+                expect(!found.contains { $0.message.contains("castree fsck") }, "\(found)")
+            }
+            let mended = try audit(repairing: true).findings
+            expect(mended.allSatisfy { $0.path == path && $0.isRepaired == !isLog }, "\(mended)")
+            // An entry that cannot be read is not one that is gone: nothing is taken back because of it.
+            try expect(people.place.published(), equals: whole, "\(path)")
+            try expect(audit().findings.isEmpty == !isLog, "\(path)")
+            disk.bad.withLock { $0 = [] }
+        }
+        try expect(audit().findings, equals: [])
+    }
+}
