@@ -22,7 +22,7 @@ extension OriginPublisher {
         for channel in try sealing.unfinished(at: place, upon: state.pointers).map(\.channel)
         where only == nil || only == channel {
             state = try committing(
-                to: channel, upon: state, log, isSealed: true, isFinishing: true
+                to: channel, upon: state, log, isSealed: true, isFinished: true
             ) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
                 // Somebody else may have done it meanwhile, or have gone on.
@@ -59,5 +59,23 @@ extension OriginPublisher {
         try sealing.raise(&next, in: origin)
         next.log = state.number + 1
         return try sealing.sign(next, now: now())
+    }
+}
+
+extension OriginState {
+    /// Whether what an earlier command had left was this very withdrawal: no other command is needed.
+    /// - Parameter before: what stood before that was finished.
+    func hasFinished(
+        withdrawing version: VersionName, from channel: ChannelName, _ toEmbedded: Bool,
+        upon before: OriginState
+    ) -> Bool {
+        func offers(_ pointer: ChannelPointer) -> Bool {
+            pointer.releases.contains { $0.version?.name == version }
+        }
+        guard number > before.number, let old = before.pointers[channel],
+            let new = pointers[channel]
+        else { return false }
+        return offers(old) && !offers(new)
+            && (!toEmbedded || new.releases.first?.target == .embedded)
     }
 }

@@ -166,7 +166,9 @@ extension OriginPublisher: SigningPlace {
         let state = try finishing(nil, upon: opened, log)
         // Channels that a call which was cut short has signed already: devices may not see it yet.
         writeCopies(of: state, log)
-        var step = try self.step(rotation, upon: state, signing: [])
+        // That may have been all that a rotation had left.
+        var step = try self.step(
+            rotation, upon: state, signing: [], mayBeDone: state.number > opened.number)
         if !step.isThere { try write(step.file) }
         var commits: [OriginCommit] = []
         for channel in step.channels {
@@ -185,11 +187,12 @@ extension OriginPublisher: SigningPlace {
     }
 
     private func step(
-        _ rotation: TrustRotation, upon state: OriginState, signing wanted: Set<ChannelName>
+        _ rotation: TrustRotation, upon state: OriginState, signing wanted: Set<ChannelName>,
+        mayBeDone: Bool = false
     ) throws(StoreError) -> TrustRotation.Step {
         try rotation.step(
             upon: state.pointers, by: options.sealing, in: storage.place, log: state.number + 1,
-            signing: wanted, now: now()
+            signing: wanted, now: now(), mayBeDone: mayBeDone
         ) { (version) throws(StoreError) in try trust(version) }
     }
 

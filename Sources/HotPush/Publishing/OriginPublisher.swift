@@ -203,7 +203,11 @@ package struct OriginPublisher: Sendable {
             guard before.withdrawing(version, now: now()) != nil else { throw notOffered }
             try checkSigning(channel, upon: state, log)
         }
-        return try committing(to: channel, seen, upon: state, log) {
+        let finished = try finishing(channel, upon: state, log)
+        if finished.hasFinished(withdrawing: version, from: channel, toEmbedded, upon: state) {
+            return try finish(channel, seen, finished, log, isUnchanged: false)
+        }
+        return try committing(to: channel, seen, upon: finished, log, isFinished: true) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             guard let before = state.pointers[channel] else {
                 throw .noChannel(channel, in: storage.place)
@@ -249,18 +253,18 @@ package struct OriginPublisher: Sendable {
     ///   - seen: the channel's pointer as devices see it; `nil` to read it.
     ///   - source: what is known of files for these clients already.
     ///   - isSealed: whether `change` has signed it already.
-    ///   - isFinishing: whether this is what an earlier command has signed.
+    ///   - isFinished: whether nothing is left that an earlier command has signed, or this is it.
     ///   - change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
     func committing(
         to channel: ChannelName, _ seen: PointerCopy.Seen? = nil, upon state: OriginState,
         _ log: OriginLog, _ source: ReleaseSource? = nil, isSealed: Bool = false,
-        isFinishing: Bool = false,
+        isFinished: Bool = false,
         _ change: (inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
     ) throws(StoreError) -> (commit: OriginCommit, state: OriginState) {
         let source = source ?? ReleaseSource(SeenFiles(in: storage))
         let seen = if let seen { seen } else { try PointerCopy(channel, in: storage).read() }
         try checkEnd(of: log, state, channel, seen)
-        var state = isFinishing ? state : try finishing(channel, upon: state, log)
+        var state = isFinished ? state : try finishing(channel, upon: state, log)
         var tryCount = 0
         while true {
             if options.isInterrupted() { throw .publishingInterrupted }

@@ -128,4 +128,61 @@ import VersionTree
         }
         expect(count > 2)
     }
+
+    enum Verb: CaseIterable, Sendable {
+        case withdraw, withdrawToEmbedded, rotate, resign, publish, pack
+
+        func run(_ publisher: PlacePublisher, _ people: SignedPlace) throws {
+            let versions = people.place.versions
+            switch self {
+            case .withdraw: _ = try publisher.withdraw(VersionName("2"))
+            case .withdrawToEmbedded:
+                _ = try publisher.withdraw(VersionName("2"), toEmbedded: true)
+            case .rotate:
+                try publisher.rotate(TrustRotation(adding: [try people.key(people.bob)]))
+            case .resign: try publisher.resign()
+            case .publish: try publisher.publish("1", of: versions)
+            case .pack: try publisher.pack("2", of: versions)
+            }
+        }
+    }
+
+    @Test(
+        "after a kill at any step: the same command finishes what it was to do, and ends well",
+        arguments: OriginPlace.timed, Verb.allCases)
+    func repeated(_ kind: OriginPlace, _ verb: Verb) throws {
+        let people = try SignedPlace(kind)
+        for version in ["1", "2"] { try people.publish(version, people.sealing(people.alice)) }
+        let whole = try people.place.files()
+        let noted = try Damage.contents(people.memoryFile(people.alice))
+        let sealing =
+            verb == .rotate
+            ? try people.sealing(people.alice, people.bob) : try people.sealing(people.alice)
+        func number() throws -> Int64 {
+            try require(try OriginLog(people.place.storage()).state(from: 0)).number
+        }
+        let first = try number()
+        _ = try TestShare(oneIn: 5).count { point in
+            try people.place.restore(whole)
+            try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
+            try people.forget(people.bob)
+            let steps = EndingSteps(after: point)
+            _ = refusal { try verb.run(people.publisher(sealing, ending: steps), people) }
+            let wasLogged = try number() > first
+            let error = refusal { try verb.run(people.publisher(sealing), people) }
+            // What the log has is done: to do it once more is another command.
+            let isDone = wasLogged && error?.code == (verb == .rotate ? .badKey : .notOffered)
+            expect(error == nil || isDone, "\(point): \(error?.message ?? "")")
+            let pointer = try people.pointer()
+            let offered = pointer.releases.first
+            switch verb {
+            case .withdraw: expect(offered?.version?.name.description == "1", "\(point)")
+            case .withdrawToEmbedded: expect(offered?.target == .embedded, "\(point)")
+            case .rotate: expect(pointer.trustVersion == 2, "\(point)")
+            case .publish: expect(offered?.version?.name.description == "1", "\(point)")
+            case .resign, .pack: expect(offered?.version?.name.description == "2", "\(point)")
+            }
+            return steps.wereReached
+        }
+    }
 }
