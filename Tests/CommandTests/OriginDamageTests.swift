@@ -75,4 +75,48 @@ import ProgramTestSupport
             served.get("/for/chcp/web/chcp.json", [:]).body.contains(#""release":"\#(newest)""#))
         _ = try served.end()
     }
+
+    @Test(
+        "what describes an offered release is lost: no client is told that there is no update",
+        arguments: ["facts", "manifests"], [true, false])
+    func lostDocuments(_ kind: String, _ isAll: Bool) throws {
+        try place.castree(
+            "origin", "enable", "site", "hot-updater", "--base-url", "http://u.example.org",
+            "--deployment", "ios/production=stable", "--no-sync")
+        let archive = try require(
+            served(Self.check).body.split(separator: "\"").first { $0.hasSuffix(".zip") })
+        let path = try require(archive.split(separator: "org").last).description
+        let ids = "00000000-0000-0000-0000-000000000000"
+        let requests = [
+            Self.check, path, "/for/hot-updater/app-version/ios/1.0.0/production/\(ids)/\(ids)",
+        ]
+        for request in requests { try expect(served(request).status, equals: 200, "\(request)") }
+        let directory = place.directory.appending(path: "site/\(kind)")
+        let files = FileManager.default
+        // The newest release, or all of them.
+        let names = try files.contentsOfDirectory(atPath: directory.path)
+        let key = kind == "facts" ? "facts" : "manifest"
+        let newest = try require(try place.release()[key] as? String)
+        for name in names where isAll || name.hasPrefix(newest) {
+            try files.removeItem(at: directory.appending(path: name))
+        }
+        if isAll { try files.removeItem(at: directory) }
+        for request in requests {
+            let answer = try served(request)
+            expect(answer.status, equals: 503, "\(request): \(answer)")
+        }
+        let status = try place.run(.castree, ["origin", "status", "site"])
+        expect(status.status == 1 && status.text.contains("\(kind)/\(newest)"), "\(status)")
+        try place.castree("publish", "2", "site", "--verify", "--no-packs", "--no-sync")
+        for request in requests { try expect(served(request).status, equals: 200, "\(request)") }
+    }
+
+    /// What a new server answers.
+    private func served(_ request: String) throws -> (status: Int, body: String) {
+        let served = try serve()
+        let answer = try served.get(request, [:])
+        let ended = try served.end()
+        expect(answer.status == 200 || ended.errors.contains("has lost"), "\(ended)")
+        return (answer.status, answer.body)
+    }
 }

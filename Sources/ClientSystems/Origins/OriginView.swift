@@ -53,8 +53,24 @@ final class OriginView: ClientOrigin {
         return channel
     }
 
+    /// - Throws: also `.damagedOrigin` if it is lost, and a channel that was looked at offers it still.
     func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
-        try reader.content(of: offer, isFetch: isFetch, mayRead: mayLook)
+        if let content = try reader.content(of: offer, isFetch: isFetch, mayRead: mayLook) {
+            return content
+        }
+        for (key, channel) in seen {
+            guard let version = offer.version,
+                channel?.live.contains(where: { $0.offer == offer }) == true,
+                try reader.channel(key.channel, for: key.system, mayRead: mayRead).channel
+                    == channel
+            else { continue }
+            throw StoreError(
+                .damagedOrigin,
+                "the origin has lost the manifest or the facts of version \(version.name), which channel \(key.channel) offers; "
+                    + "castree fsck says which, and castree publish --verify writes them again",
+                object: version.content)
+        }
+        return nil
     }
 
     func bytes(

@@ -35,8 +35,11 @@ package struct ClientStatus: Sendable {
             var status = ClientStatus(system: configuration.system, configuration: configuration)
             for name in Set(configuration.deployments.values).sorted() {
                 do throws(StoreError) {
-                    status.channels.append(
-                        try channel(name, status.system, clients))
+                    let channel = try channel(name, status.system, clients)
+                    status.channels.append(channel)
+                    for live in channel.live where live.offer != nil {
+                        try clients.checkContent(of: live.release)
+                    }
                 } catch {
                     guard error.isOfClients else { throw error }
                     status.problems.append(error)

@@ -180,6 +180,13 @@ package final class ClientLog {
         try source.content(of: release)
     }
 
+    /// - Throws: `.damagedOrigin` if what describes the files of a release is lost, so that nobody can be told of it.
+    package func checkContent(of offered: OfferedRelease) throws(StoreError) {
+        guard let release = LiveRelease(offered) else { return }
+        let files = ReleaseFiles(release, source.storage, nil)
+        _ = (try files.facts(), try files.manifest())
+    }
+
     /// The files of a version of the store that is about to be published.
     package func content(
         of manifest: Manifest, _ facts: ContentFacts
