@@ -88,6 +88,13 @@ extension PointerSealing {
             do throws(StoreError) {
                 try memory.prepare(pointer, upon: known, at: place)
             } catch {
+                // There is no room beside the key, and making some in the origin is no help.
+                guard !error.isDiskFull else {
+                    throw StoreError(
+                        .outOfSpace,
+                        "what is to be signed cannot be noted beside the key: \(error.message.prefix { $0 != ";" }); make room "
+                            + "there, and repeat the command")
+                }
                 guard Self.cannotRemember(error) else { throw error }
                 notice(Self.forgetting(error))
             }

@@ -298,4 +298,22 @@ import VersionTree
         expect(notices.all.filter { $0.contains("cut short") }.count, equals: 1)
         try expect(place.pointer().sequence, equals: next.sequence + 2)
     }
+
+    @Test func `says where there is no room, if it is beside the key`() throws {
+        let place = try SignedPlace()
+        try place.publish("1", place.sealing(place.alice))
+        let before = try place.place.published()
+        let disk = FaultyFileSystem()
+        var sealing = PointerSealing()
+        sealing.signers = [try KeyFileSigner(file: place.alice, disk)]
+        disk.arm(.fail(ENOSPC, at: 1, of: [.write]))
+        let refused = try require(refusal { try place.publish("2", sealing) })
+        expect(refused.code, equals: .outOfSpace)
+        expect(
+            refused.message.contains("beside the key")
+                && !refused.message.contains("castree prune"),
+            "\(refused.message)")
+        try expect(place.pointer().serialized(), equals: before["channels/stable.json"])
+        try place.publish("2", sealing)
+    }
 }
