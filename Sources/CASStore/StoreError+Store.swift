@@ -37,7 +37,7 @@ extension StoreError {
     }
 
     /// The error for bytes that are not the object's.
-    static func damagedObject(_ address: ObjectID) -> StoreError {
+    package static func damagedObject(_ address: ObjectID) -> StoreError {
         StoreError(
             .damagedObject,
             "the bytes of object \(address) do not match its address; "

@@ -5,6 +5,7 @@
 // loading of the program, so that the numbers are those of the program alone and the same everywhere.
 //
 //     CASTREE_COUNTS         the file: COUNTED_KINDS numbers of 64 bits, see kinds.h; made by whoever asks
+//     CASTREE_UNREADABLE     the number of an inode (decimal): what is read from it ends with EIO, as of a bad sector
 //     CASTREE_PROCESSORS     as many processors it finds: how the work is spread must not depend on the machine
 //     CASTREE_CLOCK_AHEAD    seconds by which the program's wall clock is ahead: files that were written a moment
 //                            ago are then old enough to be trusted by their time stamps, without waiting
@@ -15,6 +16,7 @@
 #ifdef __linux__
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdarg.h>
@@ -35,6 +37,7 @@
 static _Atomic uint64_t unread[COUNTED_KINDS];
 static _Atomic uint64_t *counts = unread;
 static long ahead, processors;
+static unsigned long unreadable;
 static const volatile int64_t *stepped;
 
 // The function that would have been called.
@@ -60,6 +63,8 @@ __attribute__((constructor)) static void attach(void) {
         close(file);
         stepped = step;
     }
+    const char *inode = getenv("CASTREE_UNREADABLE");
+    if (inode) unreadable = strtoul(inode, NULL, 10);
     const char *number = getenv("CASTREE_PROCESSORS");
     if (number) processors = atol(number);
     const char *path = getenv("CASTREE_COUNTS");
@@ -86,6 +91,15 @@ static void count_transfer(int file, enum counted_kind of_file, enum counted_kin
     if (S_ISSOCK(status.st_mode)) count(of_socket);
 }
 
+// Whether the disk says that it cannot read what is behind the descriptor.
+static int is_bad(int file) {
+    struct stat status;
+    NEXT(fstat);
+    if (!unreadable || next(file, &status) != 0 || status.st_ino != unreadable) return 0;
+    errno = EIO;
+    return 1;
+}
+
 // A function with a fixed list of arguments that is one kind, and its twin for large files.
 #define COUNTED(kind, result, name, parameters, arguments)                                                     \
     result name parameters {                                                                                   \
@@ -93,11 +107,17 @@ static void count_transfer(int file, enum counted_kind of_file, enum counted_kin
         count(kind);                                                                                           \
         return next arguments;                                                                                 \
     }
+#define READING(kind, name, parameters, arguments)                                                             \
+    ssize_t name parameters {                                                                                  \
+        NEXT(name);                                                                                            \
+        count(kind);                                                                                           \
+        return is_bad(file) ? -1 : next arguments;                                                             \
+    }
 #define TRANSFERRED(of_file, of_socket, name, parameters, arguments)                                           \
     ssize_t name parameters {                                                                                  \
         NEXT(name);                                                                                            \
         count_transfer(file, of_file, of_socket);                                                              \
-        return next arguments;                                                                                 \
+        return of_file == COUNTED_READ && is_bad(file) ? -1 : next arguments;                                  \
     }
 
 // The mode is there only if a file may be made.
@@ -158,9 +178,8 @@ COUNTED(COUNTED_STAT, ssize_t, readlinkat, (int directory, const char *path, cha
 TRANSFERRED(COUNTED_READ, COUNTED_RECEIVE, read, (int file, void *bytes, size_t size), (file, bytes, size))
 TRANSFERRED(COUNTED_READ, COUNTED_RECEIVE, readv, (int file, const struct iovec *parts, int size),
             (file, parts, size))
-COUNTED(COUNTED_READ, ssize_t, pread, (int file, void *bytes, size_t size, off_t at), (file, bytes, size, at))
-COUNTED(COUNTED_READ, ssize_t, pread64, (int file, void *bytes, size_t size, off64_t at),
-        (file, bytes, size, at))
+READING(COUNTED_READ, pread, (int file, void *bytes, size_t size, off_t at), (file, bytes, size, at))
+READING(COUNTED_READ, pread64, (int file, void *bytes, size_t size, off64_t at), (file, bytes, size, at))
 TRANSFERRED(COUNTED_WRITE, COUNTED_SEND, write, (int file, const void *bytes, size_t size),
             (file, bytes, size))
 TRANSFERRED(COUNTED_WRITE, COUNTED_SEND, writev, (int file, const struct iovec *parts, int size),
@@ -217,8 +236,8 @@ COUNTED(COUNTED_SEND, ssize_t, sendto,
         (file, bytes, size, flags, address, length))
 COUNTED(COUNTED_SEND, ssize_t, sendmsg, (int file, const struct msghdr *message, int flags),
         (file, message, flags))
-COUNTED(COUNTED_SEND, ssize_t, sendfile, (int to, int from, off_t *at, size_t size), (to, from, at, size))
-COUNTED(COUNTED_SEND, ssize_t, sendfile64, (int to, int from, off64_t *at, size_t size), (to, from, at, size))
+READING(COUNTED_SEND, sendfile, (int to, int file, off_t *at, size_t size), (to, file, at, size))
+READING(COUNTED_SEND, sendfile64, (int to, int file, off64_t *at, size_t size), (to, file, at, size))
 
 int ioctl(int file, unsigned long request, ...) {
     va_list rest;
@@ -240,7 +259,10 @@ long syscall(long number, ...) {
     NEXT(syscall);
     switch (number) {
         case SYS_openat2: count(COUNTED_OPEN); break;
-        case SYS_getdents64: count(COUNTED_LIST); break;
+        case SYS_getdents64:
+            count(COUNTED_LIST);
+            if (is_bad((int)a)) return -1;
+            break;
         case SYS_renameat2: count(COUNTED_RENAME); break;
         case SYS_copy_file_range: count(COUNTED_WRITE); break;
         case SYS_faccessat2: count(COUNTED_STAT); break;

@@ -36,6 +36,23 @@ import StorageTestSupport
     }
 
     @Test(
+        "or what the disk cannot read there, keeps no verb from what it does without, is named, and is set aside by a repair",
+        .enabled(if: FileManager.default.fileExists(atPath: CallCounter.library.path)))
+    func unreadable() throws {
+        let ground = try StrangerGround()
+        var count = 0
+        for (number, path) in StrangerGround.paths.enumerated() {
+            let turn = TestShare.isWhole ? nil : start + number
+            guard let problems = try ground.problemsUnreadable(at: path, turn: turn) else {
+                continue
+            }
+            count += 1
+            for problem in problems { Issue.record("\(path) | unreadable | \(problem)") }
+        }
+        expect(count > 20, "\(count)")
+    }
+
+    @Test(
         "or what is closed to the store's owner, lets every verb end, is named, and is opened by a repair",
         .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else")
     )

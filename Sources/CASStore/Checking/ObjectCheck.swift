@@ -9,6 +9,8 @@ struct Suspicion: Sendable, Hashable {
     var path: String?
     var fingerprint: Fingerprint?
     var byteCount: Int64 = 0
+    /// Why its bytes could not be read.
+    var unread: String?
 }
 
 /// One pass over all objects: what its threads share.
@@ -186,10 +188,16 @@ final class ObjectPass: Sendable {
     // Other bytes in the place of garbage may be the last copy of something: the next collection reads them, as it reads
     // all whose fingerprint it does not know.
     private func distrust(_ confirmed: [ConfirmedFinding]) throws(StoreError) {
-        let found = confirmed.filter {
-            [.damagedObject, .damagedExecutableCopy].contains($0.finding.kind)
-        }.compactMap(\.finding.object)
+        let damaged = confirmed.map(\.finding).filter {
+            [.damagedObject, .damagedExecutableCopy].contains($0.kind)
+        }
+        let found = damaged.compactMap(\.object)
         guard !found.isEmpty else { return }
+        for finding in damaged {
+            guard let object = finding.object else { continue }
+            // Where nothing can be written, nobody links anything either.
+            try? store.objects.unseal(object, executable: finding.kind == .damagedExecutableCopy)
+        }
         let garbage = try store.reading { (index) throws(StoreError) in
             var garbage: [ObjectID] = []
             for address in found {

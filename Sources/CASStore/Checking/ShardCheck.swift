@@ -196,7 +196,8 @@ struct ShardCheck: ~Copyable {
                 throw error
             }
             let kind: Finding.Kind = error.isNotDirectory ? .notAFile : .damagedObject
-            suspicions.append(Suspicion(kind: kind, address: address))
+            let unread = error.isUnreadable ? error.advising("see dmesg and smartctl").message : nil
+            suspicions.append(Suspicion(kind: kind, address: address, unread: unread))
             return true
         }
         progress.objects += 1
@@ -310,10 +311,15 @@ struct ShardCheck: ~Copyable {
         _ status: FileStatus, _ row: ObjectRow?
     ) throws(StoreError) -> Bool? {
         guard status.kind == .regular else { return false }
-        guard let file = try store.fileSystem.openIfPresent(directory, name, .reading) else {
-            return nil
+        do throws(StoreError) {
+            guard let file = try store.fileSystem.openIfPresent(directory, name, .reading) else {
+                return nil
+            }
+            // `nil`: its bytes are the object's.
+            return try judge(address, file.raw, status, row).kind != .damagedObject
+        } catch {
+            guard error.code == .permission || error.code == .io else { throw error }
+            return false
         }
-        // `nil`: its bytes are the object's.
-        return try judge(address, file.raw, status, row).kind != .damagedObject
     }
 }

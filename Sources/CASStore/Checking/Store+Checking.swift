@@ -129,7 +129,9 @@ extension Store {
                 ?? address.map { "\(StoreLayout.objects)/\(StoreLayout.objectPath($0))" }
         let message =
             switch suspicion.kind {
-            case .damagedObject: "the bytes of object \(name) do not match its address"
+            case .damagedObject:
+                suspicion.unread.map { "object \(name) cannot be read: \($0)" }
+                    ?? "the bytes of object \(name) do not match its address"
             case .damagedExecutableCopy: "the executable copy of object \(name) does not match it"
             case .missingObject: "object \(name) is missing, though the index lists it"
             case .notAFile: "something that is not a regular file stands in place of \(name)"

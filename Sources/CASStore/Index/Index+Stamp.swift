@@ -8,8 +8,15 @@ extension Index {
         guard let status, status.kind == .regular, status.byteCount <= 4096 else { return nil }
         // It is overwritten in place: a read in the middle of that sees no stamp, the next one does.
         for _ in 0..<3 {
-            let bytes = try fileSystem.contents(
-                directories.root.raw, StoreLayout.stamp, limit: 4096)
+            let bytes: [UInt8]
+            do throws(StoreError) {
+                bytes = try fileSystem.contents(
+                    directories.root.raw, StoreLayout.stamp, limit: 4096)
+            } catch {
+                // A bad sector: the index is made again, with another stamp.
+                guard error.isUnreadable else { throw error }
+                return nil
+            }
             // Every transaction looks at it; it has seldom changed.
             if let lastStamp, lastStamp.bytes == bytes { return lastStamp.stamp }
             if let stamp = IndexStamp(bytes) {
@@ -128,9 +135,12 @@ extension Index {
 
     /// Says that an index is being made, before there is a file of it; or that it was made, and is durable.
     func writeFirstStamp(isMade: Bool) throws(StoreError) {
-        // It is overwritten in place: of a longer file, the rest would stay behind the stamp.
-        if let there = try fileSystem.status(directories.root.raw, StoreLayout.stamp),
-            there.kind == .regular, there.byteCount > Self.stampByteCount
+        // It is overwritten in place: of a longer file, the rest would stay behind the stamp, and so would a bad sector.
+        let (there, isReadable) = try (
+            fileSystem.status(directories.root.raw, StoreLayout.stamp), readStamp() != nil
+        )
+        if let there, there.kind == .regular,
+            there.byteCount > Self.stampByteCount || !isReadable
         {
             try fileSystem.remove(directories.root.raw, StoreLayout.stamp, directory: false)
         }

@@ -38,10 +38,9 @@ extension ObjectDirectory {
             else { return nil }
             content = try checker.hash(file.raw, fileSystem).address
         } catch {
-            // This user may not read it, but another may.
-            if error.code == .permission { return try StoreLayout.aside("unread") }
-            guard error.code == .io else { throw error }
-            return nil
+            // Another user, or another day, may read it.
+            guard error.code == .permission || error.code == .io else { throw error }
+            return try StoreLayout.aside("unread")
         }
         return try isSound(content, checker: &checker) ? nil : quarantineName(content)
     }

@@ -37,6 +37,16 @@ extension ObjectDirectory {
         try? fileSystem.setModified(directory, name, nanoseconds)
     }
 
+    /// Takes the seal from an object's file that somebody has found wrong: whoever would link it reads it first.
+    func unseal(_ address: ObjectID, executable: Bool) throws(StoreError) {
+        guard let time = try status(address, executable: executable)?.modifiedAt else { return }
+        try StoreLayout.withObjectPath(address, executable: executable) {
+            (path) throws(StoreError) in
+            try fileSystem.setModified(
+                directories.objects.raw, path, time / Self.second * Self.second)
+        }
+    }
+
     /// Whether an object's file, or its executable copy, has the object's bytes: told by its seal, or by reading it.
     ///
     /// - Returns: `nil` if there is none.

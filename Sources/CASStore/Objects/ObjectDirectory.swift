@@ -153,14 +153,14 @@ package struct ObjectDirectory: Sendable {
         try verified(address, checker: &checker) != nil
     }
 
-    /// Reads an object whole; `nil` if there is none or its bytes do not match the address.
+    /// Reads an object whole; `nil` if there is none, its bytes do not match the address, or the disk cannot read them.
     package func verified(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> StoredObject? {
         do throws(StoreError) {
             return try matching(address, checker: &checker)
         } catch {
-            guard error.code == .damagedObject else { throw error }
+            guard error.code == .damagedObject || error.isUnreadable else { throw error }
             return nil
         }
     }

@@ -34,25 +34,43 @@ public struct ObjectReader: ~Copyable, Sendable {
     }
 
     /// Reads up to `count` bytes at `offset`; fewer at the end of the object, none beyond it.
-    /// - Throws: `.io` when the disk fails.
+    /// - Throws: `.damagedObject` when the disk cannot read it.
     public func read(at offset: Int64, count: Int) throws(StoreError) -> [UInt8] {
         let available = max(0, min(Int64(count), byteCount - offset))
-        return try fileSystem.read(file.raw, at: offset, count: Int(available))
+        return try naming { () throws(StoreError) in
+            try fileSystem.read(file.raw, at: offset, count: Int(available))
+        }
     }
 
     /// Calls `body` with the bytes, piece by piece, in constant memory, and verifies the address at
     /// the end.
-    /// - Throws: `.damagedObject` when the bytes do not match, after the last piece was handed out;
-    ///   what `body` throws.
+    /// - Throws: `.damagedObject` when the bytes do not match, after the last piece was handed out, or
+    ///   cannot be read; what `body` throws.
     public func forEachPiece(
         _ body: (RawSpan) throws(StoreError) -> Void
     ) throws(StoreError) {
         var checker = try ObjectChecker()
-        try fileSystem.forEachPiece(of: file.raw, buffer: checker.buffer) {
-            (piece) throws(StoreError) in
-            checker.update(piece)
-            try body(piece.bytes)
+        _ = try naming { () throws(StoreError) in
+            try fileSystem.forEachPiece(of: file.raw, buffer: checker.buffer) {
+                (piece) throws(StoreError) in
+                checker.update(piece)
+                try body(piece.bytes)
+            }
         }
         guard checker.finish().address == address else { throw StoreError.damagedObject(address) }
+    }
+
+    /// Says of a file that the disk cannot read which object it is.
+    private func naming<R>(_ read: () throws(StoreError) -> R) throws(StoreError) -> R {
+        do throws(StoreError) {
+            return try read()
+        } catch {
+            throw error.ifUnreadable {
+                StoreError(
+                    .damagedObject,
+                    "object \(address) cannot be read: \($0); run castree fsck --repair",
+                    object: address, cause: error.cause)
+            }
+        }
     }
 }

@@ -193,6 +193,7 @@ extension StoreError {
     /// Whether the index itself is broken, so that rebuilding it is the answer.
     var saysIndexIsDamaged: Bool {
         guard case .sqlite(let code, _) = cause else { return code == .index }
+        if saysIndexIsUnread { return true }
         switch code & 0xff {
         case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_SCHEMA,
             SQLITE_CONSTRAINT, SQLITE_MISMATCH:
@@ -201,9 +202,15 @@ extension StoreError {
         }
     }
 
+    /// Whether the disk cannot read the database: SQLITE_IOERR_READ, SQLITE_IOERR_CORRUPTFS.
+    private var saysIndexIsUnread: Bool {
+        guard case .sqlite(let code, _) = cause else { return false }
+        return [1, 33].contains(code >> 8) && code & 0xff == SQLITE_IOERR
+    }
+
     /// Whether the index cannot be opened or written here, though it may be sound.
     var saysIndexIsUnreachable: Bool {
-        guard case .sqlite(let code, _) = cause else { return false }
+        guard case .sqlite(let code, _) = cause, !saysIndexIsUnread else { return false }
         switch code & 0xff {
         case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_FULL, SQLITE_IOERR: return true
         default: return false

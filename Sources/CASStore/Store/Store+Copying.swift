@@ -63,7 +63,7 @@ extension Store {
     package func touchedObject(_ address: ObjectID) -> StoreError {
         StoreError(
             .damagedObject,
-            "object \(address) was changed by another program, and its bytes do not match its address; "
+            "object \(address) was changed by another program or a bad disk: its bytes do not match its address; "
                 + "run castree fsck --repair, or add or pull its content again",
             object: address)
     }

@@ -109,12 +109,15 @@ extension Store {
         } catch {
             if error.code == .notFound { throw noStore(path) }
             guard let there = try fileSystem.status(root, StoreLayout.format),
-                there.kind != .regular
+                there.kind != .regular || error.isUnreadable
             else { throw error }
+            let place = "\(printable(path))/FORMAT, which says that this is a store"
             throw StoreError(
                 error.code,
-                "\(there.kind.noun) stands in place of \(printable(path))/FORMAT, which says that this is a store; "
-                    + "move it away, and castree init writes the file again", cause: error.cause)
+                (there.kind == .regular
+                    ? "the disk cannot read \(place)"
+                    : "\(there.kind.noun) stands in place of \(place)")
+                    + "; move it away, and castree init writes the file again", cause: error.cause)
         }
         let text = String(decoding: bytes, as: UTF8.self)
         let fields = text.split(whereSeparator: { $0 == " " || $0 == "\n" })

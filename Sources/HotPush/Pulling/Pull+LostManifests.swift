@@ -174,6 +174,7 @@ extension LostManifest {
 
     /// Whether a release contains nothing that the version never had.
     fileprivate func mayName(_ release: Release) -> Bool {
-        content != nil || release.files.allSatisfy { $0.address.map(named.contains) ?? false }
+        guard content == nil, let named else { return true }
+        return release.files.allSatisfy { $0.address.map(named.contains) ?? false }
     }
 }

@@ -125,10 +125,15 @@ struct SeenSequences {
             let status = try versions.fileSystem.status(root, StoreLayout.channels),
             status.kind == .regular, status.byteCount <= Int64(Self.readByteCountMax)
         else { return [] }
-        let bytes = try versions.fileSystem.contents(
-            root, StoreLayout.channels, limit: Self.readByteCountMax)
-        // What is no JSON is made anew by the next pointer; see above.
-        let document = try? JSONValue.parse(bytes)
-        return document?.asObject ?? []
+        do throws(StoreError) {
+            let bytes = try versions.fileSystem.contents(
+                root, StoreLayout.channels, limit: Self.readByteCountMax)
+            // What is no JSON is made anew by the next pointer; see above.
+            let document = try? JSONValue.parse(bytes)
+            return document?.asObject ?? []
+        } catch {
+            guard error.isUnreadable else { throw error }
+            return []
+        }
     }
 }

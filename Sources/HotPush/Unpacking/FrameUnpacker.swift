@@ -125,7 +125,12 @@ final class FrameUnpacker {
         while done < Int(base.byteCount) {
             let rest = UnsafeMutableRawBufferPointer(
                 rebasing: room[(start + done)..<(start + Int(base.byteCount))])
-            let count = try store.fileSystem.read(reader.file.raw, into: rest, at: Int64(done))
+            let count: Int
+            do throws(StoreError) {
+                count = try store.fileSystem.read(reader.file.raw, into: rest, at: Int64(done))
+            } catch {
+                throw error.ifUnreadable { _ in lacking(base) }
+            }
             guard count > 0 else { throw lacking(base) }
             done += count
         }

@@ -43,7 +43,11 @@ extension StoreError {
         case EROFS: (.readOnly, "mount it writable to change anything; reading still works")
         case ENOENT: (.notFound, "")
         case EMFILE, ENFILE: (.io, "raise the limit of open files (ulimit -n)")
-        case EIO: (.io, "the disk reports an error; check it (dmesg, smartctl), then castree fsck")
+        case EIO:
+            (
+                .io,
+                "the disk reports an error; check it (dmesg, smartctl), then castree fsck --repair"
+            )
         case ENOMEM: (.outOfMemory, "")
         case ELOOP: (.io, "a symbolic link stands where none may: move it away")
         case EISDIR: (.io, "a directory stands where a file belongs: move it away")
@@ -66,7 +70,7 @@ extension StoreError {
         case "fchmod", "fchmodat": "set the mode of"
         case "fchown", "fchownat": "change the owner of"
         case "ftruncate": "set the length of"
-        case "readdir": "list"
+        case "readdir", "getdents64": "list"
         case "symlinkat": "create symbolic link"
         case "readlinkat": "read symbolic link"
         case "posix_fallocate": "reserve space for"
@@ -107,6 +111,18 @@ extension StoreError {
             if number == EUCLEAN { return true }
         #endif
         return [EACCES, EPERM, EIO, EBUSY].contains(number)
+    }
+    /// Whether the disk cannot give what stands somewhere: a bad sector (EIO), a file system that is damaged (EUCLEAN).
+    package var isUnreadable: Bool {
+        #if canImport(Glibc)
+            if errno == EUCLEAN { return true }
+        #endif
+        return errno == EIO
+    }
+    /// If the disk cannot read a file, the error that calls the file damaged, which `damage` makes of the reason; any
+    /// other error as it is.
+    package func ifUnreadable(_ damage: (String) -> StoreError) -> StoreError {
+        isUnreadable ? damage(advising("see dmesg and smartctl").message) : self
     }
     /// Whether rights are missing (EACCES), and no mark forbids it to everybody (EPERM).
     package var isAccessDenied: Bool { errno == EACCES }

@@ -37,9 +37,14 @@ struct ServerMemory: Sendable, Hashable {
             return
         }
         guard status.kind == .regular else { throw Self.damaged("it is not a regular file") }
-        try self.init(
-            parsing: versions.fileSystem.contents(
-                root, StoreLayout.server, limit: Self.byteCountMax))
+        let bytes: [UInt8]
+        do throws(StoreError) {
+            bytes = try versions.fileSystem.contents(
+                root, StoreLayout.server, limit: Self.byteCountMax)
+        } catch {
+            throw error.ifUnreadable(Self.damaged)
+        }
+        try self.init(parsing: bytes)
     }
 
     /// Reads the file's bytes.

@@ -46,7 +46,9 @@ struct Verdicts: Sendable {
 
     /// Keeps verdicts about what could be read, whether or not it matched.
     mutating func forgetFailedReads() {
-        others.removeAll { verdict in verdict.failure.map { $0.code != .damagedObject } ?? false }
+        others.removeAll { verdict in
+            verdict.failure.map { $0.code != .damagedObject || $0.cause != nil } ?? false
+        }
     }
 }
 

@@ -29,8 +29,8 @@ package struct LostManifest: Sendable, Hashable {
     package var version: String
     /// The address of the version's content; `nil` if nobody knows it.
     package var content: ObjectID?
-    /// What the version may name if nobody knows its content: it never had anything else.
-    package var named: Set<ObjectID> = []
+    /// What the version may name if nobody knows its content: it never had anything else; `nil` if nothing tells that.
+    package var named: Set<ObjectID>?
 
     /// The findings about versions whose manifest is lost.
     static let kinds: Set<Finding.Kind> = [

@@ -50,12 +50,15 @@ extension VersionStore {
         report.findings += disagreements
         // Those of objects have been reported; the report adds the versions that show them.
         for finding in report.findings where !Self.isAboutObject(finding) { options.found(finding) }
-        let told = report.findings.count
+        let toldCount = report.findings.count
         try checkTrees(
             manifests, parsed, sound, besides: lost.compactMap(\.entry), repairing: repairing,
             &report)
         if repairing { report.findings = Self.withoutConsequences(report.findings) }
-        report.findings += try checkFalseManifests()
+        let told = Set(report.findings.compactMap(\.object))
+        report.findings += try checkFalseManifests().filter {
+            !($0.object.map(told.contains) ?? false)
+        }
         report.findings += try checkLifecycle(repairing: repairing)
         report.findings += try checkNotes(repairing: repairing)
         report.findings += try checkTrust()
@@ -67,7 +70,7 @@ extension VersionStore {
             try store.syncAll()
             rememberStuck()
         }
-        for finding in report.findings[told...] { options.found(finding) }
+        for finding in report.findings[toldCount...] { options.found(finding) }
         return report
     }
 
@@ -157,9 +160,7 @@ extension VersionStore {
             try store.waitForWriters()
             guard let error = try problem(ofManifest: name) else { continue }
             if error.code == .noVersion, try store.versionRow(name) == nil { continue }
-            let finding = Finding(
-                .damagedManifest, version: name, path: StoreLayout.manifestPath(name), error.message
-            )
+            let finding = try damagedManifest(name, error)
             damaged.append(
                 try finding.repaired { () throws(StoreError) in
                     repairing ? try recovering(finding) : finding

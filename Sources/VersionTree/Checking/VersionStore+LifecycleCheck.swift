@@ -16,29 +16,49 @@ extension VersionStore {
             lost.append(name)
         }
         let lostVersions = lost.map { LostVersion(name: $0) }
-        return try checkLostManifests(lostVersions, repairing: false) + checkTouchedManifests()
+        return try checkLostManifests(lostVersions, repairing: false) + checkManifests()
             + checkFalseManifests() + checkLifecycle(repairing: false)
             + checkShownTrees() + store.checkForeign() + checkNotes(repairing: false) + checkTrust()
     }
 
     /// Finds manifests that cannot be read, or that somebody has edited: nothing is collected meanwhile.
-    private func checkTouchedManifests() throws(StoreError) -> [Finding] {
+    ///
+    /// Reads those that were touched, and those of the versions that are needed: an index that was made again does not
+    /// know a version whose manifest it could not read.
+    private func checkManifests() throws(StoreError) -> [Finding] {
         var findings: [Finding] = []
-        for name in try store.versionsWithTouchedManifest() {
+        let needed = try lifecycleIfReadable()?.needed ?? []
+        for name in try needed.union(store.versionsWithTouchedManifest()).sorted() {
             do throws(StoreError) {
-                _ = try registeredManifest(of: name)
+                _ =
+                    try store.versionRow(name) == nil
+                    ? manifest(of: name) : registeredManifest(of: name)
             } catch {
                 guard Self.saysManifestIsBad(error) else { throw error }
-                // A version that is being retired loses its manifest before its row.
-                if error.code == .noVersion, try store.versionRow(name) == nil { continue }
-                let isEdited = try problem(ofManifest: name) == nil
+                // Lost, which is another finding; or being retired, which takes the manifest before the row.
+                guard error.code != .noVersion, try hasManifest(name) else { continue }
                 findings.append(
-                    Finding(
-                        isEdited ? .editedManifest : .damagedManifest, version: name,
-                        path: StoreLayout.manifestPath(name), error.message))
+                    try problem(ofManifest: name) != nil
+                        ? damagedManifest(name, error)
+                        : Finding(
+                            .editedManifest, version: name, path: StoreLayout.manifestPath(name),
+                            error.message))
             }
         }
         return findings
+    }
+
+    /// The finding of a manifest that cannot be read.
+    func damagedManifest(_ name: String, _ error: StoreError) throws(StoreError) -> Finding {
+        var message = error.message
+        if try !isMaterialized(name) {
+            if message.hasSuffix(".") { message.removeLast() }
+            message +=
+                "; there is no tree to make it again from: castree fsck --from an origin that offers the version, or add "
+                + "or pull it again"
+        }
+        return Finding(
+            .damagedManifest, version: name, path: StoreLayout.manifestPath(name), message)
     }
 
     /// Checks that the lifecycle is readable and names registered versions that have their trees,

@@ -41,7 +41,10 @@ extension VersionStore {
         }
         var again = CheckOptions(isDeep: options.isDeep, byteRateMax: options.byteRateMax)
         again.revisits = fetched.union(report.findings.compactMap(\.object))
-        let repaired = try look(again, repairing: true)
+        var repaired = try look(again, repairing: true)
+        if let source {
+            try fetchMade(besides: manifests, &repaired.findings, source)
+        }
         // Those that go on without what their publisher sent: they are reported as such.
         let told = Set(
             repaired.findings.filter { $0.kind == .incompleteVersion && $0.isRepaired }
@@ -79,13 +82,16 @@ extension VersionStore {
             guard let name = finding.version, VersionName.isName(name),
                 !result.contains(where: { $0.version == name })
             else { continue }
-            // A tree without a row tells more of its version than an origin that uses the same name.
-            guard let row = try store.versionRow(name) else { continue }
+            guard let row = try store.versionRow(name) else {
+                // A tree tells more of its version than an origin that uses the same name.
+                if try !isMaterialized(name) { result.append(LostManifest(version: name)) }
+                continue
+            }
             let isPartial = row.recovery == .partial
-            let named = isPartial ? try store.references(of: name).map(\.address) : []
             result.append(
                 LostManifest(
-                    version: name, content: isPartial ? nil : row.content, named: Set(named)))
+                    version: name, content: isPartial ? nil : row.content,
+                    named: isPartial ? Set(try store.references(of: name).map(\.address)) : nil))
         }
         return result
     }
@@ -179,6 +185,26 @@ extension VersionStore {
         }
         return sizes.map { Reference(address: $0.key, byteCount: $0.value) }
             .sorted { $0.address < $1.address }
+    }
+
+    /// Fetches the manifests that the repair had to make from trees, since the index had forgotten their versions: now it
+    /// is known what these may name.
+    private func fetchMade(
+        besides asked: [LostManifest], _ findings: inout [Finding], _ source: RepairSource
+    ) throws(StoreError) {
+        let known = Set(asked.map(\.version))
+        let made = try lostManifests(findings).filter {
+            !known.contains($0.version) && $0.named != nil
+        }
+        guard !made.isEmpty else { return }
+        let came = try source.manifests(made)
+        for position in findings.indices {
+            guard LostManifest.kinds.contains(findings[position].kind),
+                let version = findings[position].version, came.contains(version)
+            else { continue }
+            findings[position].isRepaired = true
+            findings[position].message += "; then it was fetched"
+        }
     }
 
     private func fetch(

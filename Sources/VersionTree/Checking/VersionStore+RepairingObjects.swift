@@ -1,4 +1,4 @@
-import CASStore
+package import CASStore
 
 // Makes what is lost again from its copies, before removing anything.
 
@@ -101,7 +101,8 @@ extension VersionStore {
         return names
     }
 
-    /// The incomplete versions that have all that they name, and still are not what they promise.
+    /// The incomplete versions that have all that they name, and still are not what they promise; or an object of
+    /// theirs that is not what its address says.
     func checkFalseManifests() throws(StoreError) -> [Finding] {
         var findings: [Finding] = []
         for name in try incompleteVersions() {
@@ -109,6 +110,13 @@ extension VersionStore {
                 try store.missingObjects(of: name)?.isEmpty == true,
                 try store.versionRow(name)?.isComplete == false
             else { continue }
+            if let object = try wrongObject(of: name) {
+                findings.append(
+                    Finding(
+                        .damagedObject, object: object, version: name,
+                        StoreError.damagedObject(object).message))
+                continue
+            }
             findings.append(
                 Finding(
                     .falseManifest, version: name,
@@ -119,7 +127,7 @@ extension VersionStore {
     }
 
     /// Whether a process that lives fetches a release under a name.
-    private func isBeingFetched(_ name: String) throws(StoreError) -> Bool {
+    package func isBeingFetched(_ name: String) throws(StoreError) -> Bool {
         let (leases, lock) = (directories.leases.raw, StoreLayout.pullLock(name))
         let opened: Descriptor?
         do throws(StoreError) {

@@ -19,9 +19,13 @@ extension Lifecycle {
         guard status.kind == .regular else {
             throw refuse("something that is not a regular file stands in its place")
         }
-        return try Lifecycle(
-            parsing: fileSystem.contents(
-                root, StoreLayout.lifecycle, limit: Lifecycle.byteCountMax))
+        do throws(StoreError) {
+            return try Lifecycle(
+                parsing: fileSystem.contents(
+                    root, StoreLayout.lifecycle, limit: Lifecycle.byteCountMax))
+        } catch {
+            throw error.ifUnreadable(refuse)
+        }
     }
 }
 

@@ -207,8 +207,8 @@ extension Lifecycle {
         guard let left = try leave(reason, request, versions) else {
             throw StoreError(
                 .nothingToRollBackTo,
-                "there is nothing to go back to: nobody has confirmed a version of other content that can be "
-                    + "shown, and none is embedded; castree activate chooses one")
+                "there is nothing to go back to: no version of other content is known good or embedded, can be shown, and is "
+                    + "not banned; castree activate chooses one")
         }
         try forgetTokens(of: left.from, versions)
         return left

@@ -112,7 +112,7 @@ public struct Lifecycle: Sendable, Hashable {
 
     /// The versions to go back to, best first: the known good ones, newest first, then what was current
     /// before the version on trial, then the embedded one.
-    var waysBack: [String] { knownGood + [before, embedded].compactMap { $0 } }
+    package var waysBack: [String] { knownGood + [before, embedded].compactMap { $0 } }
 
     // MARK: Transitions
 

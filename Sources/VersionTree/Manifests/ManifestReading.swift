@@ -45,7 +45,11 @@ extension Manifest {
                     reader, byteCount: file.byteCount, countMax: Self.countMax))
         } catch {
             // A text that could not be read looks as if it were cut off.
-            if let first = failure.first { throw first }
+            if let first = failure.first {
+                throw first.ifUnreadable {
+                    StoreError(.badManifest, "the manifest is refused: \($0)")
+                }
+            }
             throw StoreError(.badManifest, "the manifest is refused: \(error.message)")
         }
     }

@@ -81,7 +81,15 @@ struct TouchedFiles: Sendable {
         guard mayRead, let file = try fileSystem.openIfPresent(directory, name, .reading) else {
             return true
         }
-        guard try checker.hash(file.raw, fileSystem).address == record.address else { return false }
+        do throws(StoreError) {
+            guard try checker.hash(file.raw, fileSystem).address == record.address else {
+                return false
+            }
+        } catch {
+            // What the disk cannot read shows nothing.
+            guard error.isUnreadable else { throw error }
+            return false
+        }
         name.withCString {
             store.objects.seal(directory, $0, as: record.address, at: status.modifiedAt)
         }

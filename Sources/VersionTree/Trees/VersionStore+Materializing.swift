@@ -91,6 +91,10 @@ extension VersionStore {
                     + "add or pull the version again")
         }
         guard missing > 0 else {
+            if let object = try wrongObject(of: name) {
+                return StoreError(
+                    .incompleteVersion, StoreError.damagedObject(object).message, object: object)
+            }
             return StoreError(
                 .incompleteVersion,
                 "version \(name) promises a size that one of its objects does not have: its manifest is wrong; "

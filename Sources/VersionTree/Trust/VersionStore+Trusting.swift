@@ -21,9 +21,13 @@ extension VersionStore {
         guard status.byteCount <= Int64(StoreTrust.byteCountMax) else {
             throw StoreTrust.refuse("it has \(status.byteCount) bytes")
         }
-        return try StoreTrust(
-            parsing: fileSystem.contents(
-                root, StoreLayout.trust, limit: StoreTrust.byteCountMax))
+        do throws(StoreError) {
+            return try StoreTrust(
+                parsing: fileSystem.contents(
+                    root, StoreLayout.trust, limit: StoreTrust.byteCountMax))
+        } catch {
+            throw error.ifUnreadable(StoreTrust.refuse)
+        }
     }
 
     /// Changes the trust: alone among processes, durably, and as a whole.

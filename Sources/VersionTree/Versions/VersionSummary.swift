@@ -112,6 +112,15 @@ extension VersionStore {
         }
     }
 
+    /// An object of a version that has neither the size that its manifest promises nor the bytes of its address.
+    func wrongObject(of name: String) throws(StoreError) -> ObjectID? {
+        var checker = try ObjectChecker()
+        for one in try wrongSizes(of: name) {
+            if try !store.objects.isSound(one.address, checker: &checker) { return one.address }
+        }
+        return nil
+    }
+
     /// Existing objects of a version whose size differs from the one its manifest promises.
     ///
     /// None if the version's manifest cannot be read.

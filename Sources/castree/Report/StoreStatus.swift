@@ -85,7 +85,9 @@ struct StoreStatus {
             let last = events.lastIndex { $0.event.isAboutDownload(of: each.version) }
             return Download(
                 progress: each,
-                isFetched: uses.contains { $0.kind == .fetches && $0.version == each.version },
+                // In another container, nobody can be named.
+                isFetched: uses.contains { $0.kind == .fetches && $0.version == each.version }
+                    || (try? store.isBeingFetched(each.version)) == true,
                 at: last.map { events[$0].at },
                 isUndated: last.map { told[$0].at > now && events[$0].at == now } ?? false)
         }
@@ -185,9 +187,16 @@ struct StoreStatus {
     }
 
     /// Where a failing version would be left for.
+    ///
+    /// Neither for the same content under another name, nor for what is banned or lacks objects.
     var wayBack: String? {
-        let known = lifecycle.knownGood + [lifecycle.wayBack, lifecycle.embedded].compactMap { $0 }
-        return known.first { $0 != lifecycle.current }
+        let current = versions.first(where: \.isCurrent)?.content
+        return lifecycle.waysBack.first { name in
+            versions.contains {
+                $0.version == name && !$0.isCurrent && $0.content != current && !$0.isBad
+                    && $0.state != .incomplete
+            }
+        }
     }
 
     /// Finds the versions that have come in part, and that nobody goes on with.

@@ -18,14 +18,16 @@ final class StrangerGround {
     }
 
     /// How a verb ends.
-    private struct Verb {
+    struct Verb {
         let words: [String]
         var status: Int32 = 0
         var output = ""
     }
 
     let place = Workplace(inMemory: true)
-    private var verbs: [Verb] = []
+    private(set) var verbs: [Verb] = []
+    /// What programs find besides.
+    var environment: [String: String] = [:]
     /// Who has the store and runs the verbs; `nil` for whoever runs the tests.
     let user: UInt32?
 
@@ -167,28 +169,28 @@ final class StrangerGround {
 
     // MARK: Running
 
-    private static let documented: Set<Int32> = [0, 1, 2, 3, 20, 21, 22, 23, 24, 25]
+    static let documented: Set<Int32> = [0, 1, 2, 3, 20, 21, 22, 23, 24, 25]
 
     /// Runs a verb; one that does not end is ended, and its status says by which signal.
-    private func run(_ verb: Verb) throws -> Finished {
+    func run(_ verb: Verb) throws -> Finished {
         guard verb.words == ["serve"] else { return try castree(verb.words) }
         let server = try Served(
             patiently + [
                 ProgramUnderTest.castree.url.path, "--store", "s", "serve", "--next-port",
                 "--app-id", Served.newApp(), "--wait", "3s",
-            ], in: place.directory)
+            ], in: place.directory, environment: environment)
         if !server.url.isEmpty { _ = try? server.get() }
         return try server.end()
     }
 
-    private func castree(_ words: [String], byRoot: Bool = false) throws -> Finished {
+    func castree(_ words: [String], byRoot: Bool = false) throws -> Finished {
         let store = words.first == "--store" ? [] : ["--store", "s"]
         let patiently = byRoot ? Self.timeLimit : patiently
         return try Running(
             URL(filePath: patiently[0]),
             patiently.dropFirst() + [ProgramUnderTest.castree.url.path] + store + words
                 + (words[0] == "key" ? [] : ["--wait", "3s"]),
-            in: place.directory
+            in: place.directory, environment: environment
         ).finished()
     }
 
@@ -208,7 +210,8 @@ final class StrangerGround {
     }
 
     /// The store as it was, and all that verbs make and may not change.
-    private func reset(to name: String) throws {
+    func reset(to name: String) throws {
+        environment = [:]
         try shell(
             "chmod -R u+rwX s out 2>/dev/null; rm -rf s out new outside && cp -a \(name) s && "
                 + "mkdir outside && echo mine > outside/file"
