@@ -33,7 +33,8 @@ package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
         for byte in rest where byte < 0x20 || byte == 0x7F || byte == 0x5C {
             throw refuse("it contains a control character or a backslash")
         }
-        for byte in authority where byte <= 0x20 || byte >= 0x7F || byte == 37 {
+        let host = authority.split(separator: 64, omittingEmptySubsequences: false).last ?? []
+        guard authority.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), !host.contains(37) else {
             throw refuse("its host must be ASCII (use the xn-- form of other names)")
         }
         if rest[end...].contains(where: { $0 == 63 || $0 == 35 }) {
@@ -44,7 +45,7 @@ package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
         var path = PercentEncoding.path(String(decoding: rest[end...], as: UTF8.self))
         if path.utf8.last != 47 { path += "/" }
         self.path = path
-        if scheme != "file", host.isEmpty { throw refuse("it has no host") }
+        if scheme != "file", self.host.isEmpty { throw refuse("it has no host") }
         guard Self.isPort(authority) else { throw refuse("its port is not one of 1 to 65535") }
     }
 

@@ -11,6 +11,7 @@ import HotPush
             ("https://h/app/", "https://h/app/__cordova/"),
             ("HTTP://H:3000/a b", "http://H:3000/a%20b/__cordova/"),
             ("https://u:p@h/x", "https://u:p@h/x/__cordova/"),
+            ("https://u%3A:p%40ss@h/x", "https://u%3A:p%40ss@h/x/__cordova/"),
             ("http://[::1]:3000", "http://[::1]:3000/__cordova/"),
         ])
     func slash(_ text: String, _ base: String) throws {
@@ -28,7 +29,7 @@ import HotPush
     }
 
     @Test(arguments: [
-        ("http://LocalHost:3000/x", "localhost"), ("https://u:p@Example.org", "example.org"),
+        ("http://LocalHost:3000/x", "localhost"), ("https://u:p%40ss@Example.org", "example.org"),
         ("http://[::1]:80", "[::1]"), ("http://127.0.0.1", "127.0.0.1"), ("http://h:", "h"),
     ])
     func `knows its host`(_ text: String, _ host: String) throws {
@@ -39,6 +40,7 @@ import HotPush
         "", "h", "//h", "/x", "ftp://h", "http:", "http://", "http:///x", "http://h?x",
         "http://h/#x", "http://h/?x=1", "http://h:0", "http://h:65536", "http://h:x",
         "http://h h/", "http://h/a\nb", "http://h\\x", "http://\u{fc}/", "http://h%2e/",
+        "http://u:p@h%2e/", "http://u:\u{fc}@h/",
         "javascript://h", "http://:80", "http://[::1]:99999",
     ])
     func `is refused with the reason`(_ text: String) {
