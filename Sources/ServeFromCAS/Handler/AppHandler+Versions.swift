@@ -363,16 +363,23 @@ extension AppHandler {
     private static func busy(_ method: Method) -> Response {
         PlainAnswer.response(
             503, "The store is busy: another process has held its lock for long.", method: method,
-            fields: [("Retry-After", "5")])
+            fields: asking(again: 5))
     }
 
     private func nothingCurrent(_ method: Method) -> Response {
         let sentence =
             shelf.isEmptied
             ? "The store is gone; castree add makes a new one, which is served then."
-            : "No version is current; castree activate VERSION makes one current."
+            : options.updates == nil
+                ? "No version is current; castree activate VERSION makes one current."
+                : "No version is current yet; the first release of the origin is shown once it has come."
         return PlainAnswer.response(
-            503, sentence, method: method, fields: [("Retry-After", "1")])
+            503, sentence, method: method, fields: Self.asking(again: 1))
+    }
+
+    /// What tells programs when to ask again, and a browser that shows this in place of a page: that obeys `Refresh` alone.
+    private static func asking(again seconds: Int) -> [(name: String, value: String)] {
+        ["Retry-After", "Refresh"].map { ($0, String(seconds)) }
     }
 
     /// Whether the next navigation may get another version than the current one.

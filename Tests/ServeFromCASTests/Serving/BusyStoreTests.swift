@@ -98,7 +98,11 @@ struct BusyStoreTests {
                 isDurable: false, reservedByteCount: 1 << 20, waitLimit: .milliseconds(300)))
         let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(600) }
         let lock = try Lock(store, ".index")
-        try expect(app.browser().navigate().status, equals: 503)
+        let answer = try app.browser().navigate()
+        expect(answer.status, equals: 503)
+        // A browser that shows it asks again.
+        expect(answer.value("Refresh"), equals: answer.value("Retry-After"))
+        expect(answer.value("Refresh"), equals: "5")
         try app.wait(for: "the notice, which follows") { !app.notices.all.isEmpty }
         expect(app.notices.all.allSatisfy { $0.contains("the store is in use: ") })
         expect(app.notices.all.allSatisfy { !$0.contains("manifest") })

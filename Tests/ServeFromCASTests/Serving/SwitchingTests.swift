@@ -264,14 +264,20 @@ struct SwitchingTests {
         }
     }
 
-    @Test func `waits with 503 until some version is current, and needs no restart then`() throws {
-        let app = try TestApp(TemporaryStore.app(current: nil))
+    @Test(
+        "waits with 503 until some version is current, has browsers ask again, and needs no restart then",
+        arguments: [false, true])
+    func waiting(hasUpdates: Bool) throws {
+        let app = try TestApp(TemporaryStore.app(current: nil)) {
+            if hasUpdates { $0.updates = ServedUpdates(ask: { _ in }, noteForeground: { _ in }) }
+        }
         let browser = try app.browser()
         expect(app.server.currentVersion == nil)
         let answer = try browser.navigate()
         expect(answer.status, equals: 503)
         expect(answer.value("Retry-After"), equals: "1")
-        expect(answer.text.contains("castree activate"))
+        expect(answer.value("Refresh"), equals: "1")
+        expect(answer.text.contains("castree activate"), equals: !hasUpdates)
         try expect(browser.status().version == nil)
         try app.store.reopened().activate("1")
         try expect(browser.navigate().text.contains("one"))
