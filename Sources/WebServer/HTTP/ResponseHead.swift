@@ -44,7 +44,11 @@ package struct ResponseHead: Sendable, Hashable {
     }
 
     /// Whether the body is a page.
-    package var isHTML: Bool { bytes.contains(Array("\r\nContent-Type: text/html".utf8)) }
+    package var isHTML: Bool {
+        ["text/html", "application/xhtml+xml"].contains {
+            bytes.contains(Array("\r\nContent-Type: \($0)".utf8))
+        }
+    }
 
     /// Heads are the same when their bytes are.
     package static func == (left: ResponseHead, right: ResponseHead) -> Bool {

@@ -20,6 +20,8 @@ struct StartingPageTests {
                 [
                     "index.html": "start \(version)", "app.html": "\(script) app \(version)",
                     "terms.html": "terms \(version)",
+                    "book.xhtml":
+                        "<html xmlns='http://www.w3.org/1999/xhtml'>\(script) book \(version)",
                 ])
         }
         try store.makeKnownGood("1")
@@ -89,6 +91,8 @@ struct StartingPageTests {
             let started = try app.browser().ask("GET", "/app.html", navigation + encoding)
             expect(started.text.hasSuffix("app 2"))
             try expect(self.app().browser().navigate("/index.html").text, equals: "start 2")
+            let book = try self.app().browser().ask("GET", "/book.xhtml", navigation + encoding)
+            expect(book.text.hasSuffix("book 2"))
         }
     }
 }
