@@ -157,6 +157,10 @@ final class AppHandler: RequestHandler {
                 cookies.append(cookie)
                 head.hasSecret = true
             case .refused(let response):
+                // It may be of a page whose browser keeps no cookie.
+                if head.load == .subresource, LostTokenPage.isOwn(head) {
+                    isRefused.store(true, ordering: .relaxed)
+                }
                 return .response(
                     LostTokenPage.response(to: head, Self.tokenName(port: port)) ?? response)
             }

@@ -15,11 +15,7 @@ enum LostTokenPage {
     /// `nil` if a sentence is enough: no page is asked for.
     static func response(to head: RequestHead, _ name: String) -> Response? {
         guard head.mayBeginPage else { return nil }
-        let isOwn =
-            head.value(of: "sec-fetch-site").map {
-                head.matches($0, "none") || head.matches($0, "same-origin")
-            } ?? (head.value(of: "referer") != nil && !head.isFromAnotherOrigin)
-        let text = page + (isOwn ? script(name) : "")
+        let text = page + (isOwn(head) ? script(name) : "")
         var response = ResponseHead(403).carrying(
             Array(text.utf8), "text/html; charset=utf-8", method: head.method)
         response.head.add(
@@ -28,6 +24,13 @@ enum LostTokenPage {
         )
         response.head.add("Referrer-Policy", "same-origin")
         return response
+    }
+
+    /// Whether a person or one of the app's own pages sends a request, as far as it says.
+    static func isOwn(_ head: RequestHead) -> Bool {
+        head.value(of: "sec-fetch-site").map {
+            head.matches($0, "none") || head.matches($0, "same-origin")
+        } ?? (head.value(of: "referer") != nil && !head.isFromAnotherOrigin)
     }
 
     private static let page = """

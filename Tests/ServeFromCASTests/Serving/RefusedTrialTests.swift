@@ -116,4 +116,37 @@ struct RefusedTrialTests {
         expect(lifecycle.current, equals: "1")
         expect(lifecycle.trials.map(\.strikes), equals: [])
     }
+
+    @Test(
+        "counts nothing either where its browser keeps no cookie, and all it asks for lacks the token"
+    )
+    func withoutCookies() throws {
+        let own = "http://localhost:PORT/"
+        for (fields, isOwn) in [
+            ([("Sec-Fetch-Site", "same-origin")], true), ([("Referer", own)], true),
+            ([("Sec-Fetch-Site", "cross-site")], false), ([("Sec-Fetch-Site", "same-site")], false),
+            ([("Referer", "http://localhost:1/")], false), ([], false),
+        ] {
+            for path in ["/app.js", "/_castree/bridge", "/_castree/confirm", "/_castree/status"] {
+                let store = try TemporaryStore.app(good: "1")
+                try store.versions.activateAtNextBoot("2")
+                let app = try TestApp(store) {
+                    $0.confirmation = .seconds(2000)
+                    $0.requiresToken = true
+                }
+                let query = try require(app.server.url.split(separator: "?").last)
+                try expect(
+                    app.browser().ask("GET", "/?\(query)", navigation).text.contains("two"))
+                let port = "\(app.port)"
+                let sent = fields.map { ($0.0, $0.1.replacing("PORT", with: port)) }
+                let status = try app.browser().ask("GET", path, scriptLoad + sent).status
+                expect(status, equals: 403)
+                app.look(after: .seconds(2001))
+                let lifecycle = try store.reopened().lifecycle()
+                expect(lifecycle.current, equals: "1")
+                expect(
+                    lifecycle.trials.map(\.strikes), equals: isOwn ? [] : [1], "\(path) \(fields)")
+            }
+        }
+    }
 }
