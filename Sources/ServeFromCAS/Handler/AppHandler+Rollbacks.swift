@@ -76,14 +76,17 @@ extension AppHandler {
 
     /// Tells a page that it has outlived the server which watched the start of its version.
     ///
-    /// Nobody watches that until a navigation starts it again, so the page loads itself again, once in this process.
+    /// Nobody watches that until a navigation starts it again, so the page loads itself again, once in this process. A version
+    /// that was never started, as one that a stranger's link leads to, has lost nothing.
     func tellOutlived(_ session: BridgeSessionID, of own: String?) {
         guard let own, let startup else { return }
         let lifecycle = shelf.lifecycle
         let isDue = startup.ask {
             $0.candidate(lifecycle) == own && $0.isDue(lifecycle) && $0.heldBack != lifecycle
         }
-        guard isDue, lifecycle.isOnTrial(own), getsNext(own, session) else { return }
+        guard isDue, lifecycle.isOnTrial(own), getsNext(own, session),
+            lifecycle.trials.contains(where: { $0.version == own })
+        else { return }
         // Where that cannot be told, a navigation finds out.
         if let watcher = try? store.versions.startWatcher(), watcher.process != nil { return }
         let reason = "the server that had started it ended before anything confirmed that it works"

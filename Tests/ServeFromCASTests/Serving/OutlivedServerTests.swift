@@ -16,6 +16,8 @@ struct OutlivedServerTests {
         case left
         /// Confirmed; watched by a server that lives; of no interest, since this server watches no starts.
         case confirmed, watched, unwatched
+        /// Nobody has started it: its page came by a stranger's link.
+        case never
 
         var isOutlived: Bool { [.killed, .stopped, .left].contains(self) }
     }
@@ -36,10 +38,11 @@ struct OutlivedServerTests {
     private func outlive(_ start: Start) throws -> (TemporaryStore, TestWatch?) {
         let store = try TemporaryStore.app(good: "1")
         try store.versions.activate("2")
+        if start == .never { return (store, nil) }
         let watch = TestWatch(store.versions, allowed: .seconds(20))
         try watch.pageBegins(store.versions.lifecycle(), now: .zero)
         switch start {
-        case .killed, .unwatched: return (store, nil)
+        case .killed, .unwatched, .never: return (store, nil)
         case .stopped: try watch.end()
         case .confirmed: try expect(watch.confirm("2"))
         case .left: try watch.look(now: .seconds(21))
