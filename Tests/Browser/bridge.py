@@ -1,5 +1,7 @@
 """The bridge in a real browser: nothing lost, nothing twice, order kept, on a bad connection too."""
 
+import http.server
+import threading
 import time
 
 from place import Relay, Repeating, demand
@@ -102,6 +104,17 @@ def checks(suite):
         "bridge-frame",
         "A frame inside a page of its origin is not told of a version that it cannot get: the page is.",
         frame)
+    suite.check(
+        "bridge-frame-alone",
+        "A frame around which no page has the bridge has that loaded again when their version is rolled back.",
+        frame_alone)
+    suite.check(
+        "bridge-odd",
+        "A page with another server's base, a long address, an element of the bridge's name and an emptied list of files works.",
+        odd)
+    suite.check(
+        "bridge-first",
+        "A browser that came before the first version shows it once it is there.", first)
     suite.check(
         "bridge-worker",
         "A page that a service worker keeps is told of a version once, and does not load itself for ever.",
@@ -280,6 +293,79 @@ def frame(suite):
         seen = tab.run("[heard, frames[0].version, +sessionStorage.loads]")
         suite.say(f"the page heard {seen[0]}, the frame is {seen[1]} after {seen[2]} loads")
         demand(seen == [["v2"], "v1", 1], f"the frame is {seen}")
+
+
+def frame_alone(suite):
+    store = suite.store()
+    for version, page in (("v1", EAGER), ("v2", BAD)):
+        store.add(
+            version, {
+                "index.html": f"<!doctype html><script>version = '{version}'</script><iframe src=inner.html></iframe>",
+                "inner.html": page % (version, version)},
+            activate=version == "v1")
+    with store.serve("--confirm-within", "4s") as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        tab.wait("frames[0] && frames[0].isOpen")
+        store("activate", "v2", "--at-next-boot")
+        tab.reload()
+        tab.wait("window.version === 'v2' && frames[0] && frames[0].version === 'v2'")
+        tab.wait("window.version === 'v1' && frames[0] && frames[0].version === 'v1'", within=20)
+        demand(server.said("rolled back"), "nothing on stderr")
+
+
+# A page with a base of another server, an element of the bridge's name, and no list of what it has loaded.
+ODD = """<!doctype html><title>%s</title><div id="castree"></div><script src="/_castree/bridge.js"></script>
+<base href="http://127.0.0.1:%d/"><script>
+window.version = '%s';
+performance.clearResourceTimings();
+addEventListener('load', () => castree.confirm().then(good => { window.isGood = good; }));
+</script>"""
+
+
+class Strange(http.server.BaseHTTPRequestHandler):
+    asked = []
+
+    def do_GET(self):
+        Strange.asked.append(self.path)
+        self.send_error(404)
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+def odd(suite):
+    store = suite.store()
+    strange = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Strange)
+    threading.Thread(target=strange.serve_forever, daemon=True).start()
+    for version in ("v1", "v2"):
+        page = ODD % (version, strange.server_port, version)
+        store.add(version, {"index.html": page}, activate=version == "v1")
+    with store.serve("--confirm-within", "20s") as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        tab.wait("window.isGood")
+        store("activate", "v2", "--at-next-boot")
+        tab.go(server.url + "a/" + "%E4%BD%A0" * 700)
+        tab.wait("window.version === 'v2' && window.isGood")
+        time.sleep(3)
+        demand(tab.run("castree.confirm()") is True, "the bridge is not there any more")
+        suite.say(f"the other server was asked for {Strange.asked or 'nothing'}")
+        demand(not [each for each in Strange.asked if "castree" in each], f"it was asked for {Strange.asked}")
+    strange.shutdown()
+
+
+def first(suite):
+    store = suite.store()
+    with store.serve("--confirm-within", "20s") as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        demand("No version is current" in tab.run("document.body.innerText"), "there is a page")
+        store.add("v1", {"index.html": EAGER % ("v1", "v1")}, activate=True)
+        tab.wait("window.version === 'v1'")
+        demand(tab.run("castree.confirm()") is True, "the first version is not confirmed")
 
 
 def worker(suite):

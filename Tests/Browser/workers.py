@@ -259,6 +259,10 @@ def strategy_checks(suite):
         "With a worker that is the same in all versions, and gives what it has while it fetches, a bad version goes by itself.",
         left)
     suite.check(
+        "worker-forgetting",
+        "An app that deletes what the tab remembers, and keeps its pages in a worker, loads them a few times, and shows an update.",
+        forgetting)
+    suite.check(
         "worker-stuck",
         "A worker whose script never changes keeps its page: status says so, and a server that refuses it frees the page.",
         stuck)
@@ -343,6 +347,27 @@ def left(suite):
         seen = lifecycle(store)
         demand(seen["current"] == "v1" and seen["knownGood"] == ["v1"], f"the lifecycle is {seen}")
         suite.say(f"gone back after {tab.run('+sessionStorage.loads') - before} loads")
+
+
+def forgetting(suite):
+    store = suite.store()
+    page = EAGER.replace("<script src", "<script>sessionStorage.clear()</script><script src", 1).replace(
+        "sessionStorage.loads = 1 + +(sessionStorage.loads || 0)",
+        "localStorage.loads = 1 + +(localStorage.loads || 0)")
+    for version in ("v1", "v2"):
+        store.add(version, strategic(version, "precache", page), activate=version == "v1")
+    with store.serve("--confirm-within", "20s") as server, suite.browser() as browser:
+        tab = browser.tab()
+        register(tab, server.url)
+        tab.reload()
+        tab.wait("window.isOpen")
+        before = tab.run("+localStorage.loads")
+        store("activate", "v2", "--at-next-boot")
+        tab.wait("window.version === 'v2' && window.isGood", within=60)
+        loads = tab.run("+localStorage.loads") - before
+        suite.say(f"updated after {loads} loads")
+        demand(loads < 6, f"the page was loaded {loads} times")
+        demand(lifecycle(store)["knownGood"] == ["v2", "v1"], f"the lifecycle is {lifecycle(store)}")
 
 
 def stuck(suite):

@@ -18,9 +18,10 @@ extension BridgeScript {
         // The way back: what the browser has in memory it takes for a page without asking, whatever `Vary` says. A tab that
         // has had pages of two versions loads such a page again.
         const isRestored = type === 'back_forward' && !frameElement;
-        let isTurned = false;
+        let isTurned = false, isForgotten = false;
         try {
           if (said && !frameElement) {
+            isForgotten = type === 'reload' && !tab.castreeVersion;
             if (tab.castreeVersion && tab.castreeVersion !== said) tab.castreeTurned = 1;
             tab.castreeVersion = said;
             // What came as it was told may be told of once more, should it be left and wait again.
@@ -28,45 +29,59 @@ extension BridgeScript {
           }
           isTurned = isRestored && !!tab.castreeTurned;
         } catch (error) {}
+        // Whether the app deletes what the tab remembers, so that what this page hears at once, it may have heard before.
+        const forgets = () => isForgotten && performance.now() < 10000;
         """#
     static let wholeness = #"""
         // Scripts and styles that say another version than the document, because a worker or the browser kept them. If
         // their bytes are not this version's, the page confirms nothing, and is loaded again, once in a tab: before that,
         // the browser's cache gets them anew. If that was in vain, the server leaves the version.
-        let isMixed = false, isLeaving = false, judging = null;
-        const others = () => {
-          const own = said.slice(9), start = location.origin + '/';
-          if (!own) return [];
-          return performance.getEntriesByType('resource').map(({ name, initiatorType, serverTiming }) => {
+        let isMixed = false, isLeaving = false, judging = null, watch = null;
+        const strangers = new Set();
+        const note = entries => {
+          for (const { name, initiatorType, serverTiming } of entries) {
             const its = serverTiming && serverTiming.find(entry => entry.name === 'castree');
-            if (!its || its.description === own || initiatorType === 'iframe' || !name.startsWith(start)) return '';
-            return its.description + ' ' + name.slice(start.length - 1) + '\n';
-          }).filter(Boolean).slice(0, 64);
+            if (!its || its.description === said.slice(9) || initiatorType === 'iframe') continue;
+            if (strangers.size < 4096 && name.startsWith(site + '/')) {
+              strangers.add(its.description + ' ' + name.slice(site.length) + '\n');
+            }
+          }
         };
-        const judge = async files => {
+        // The browser's own list is short, and the page may empty it.
+        if (said.slice(9)) {
+          watch = new PerformanceObserver(list => note(list.getEntries()));
+          watch.observe({ type: 'resource', buffered: true });
+        }
+        const judge = async () => {
           let isAgain = false;
+          if (watch) note(watch.takeRecords());
           try {
             if (tab.castreeMixed !== said) tab.castreeMixed = '';
-            isAgain = !!tab.castreeMixed;
+            isAgain = !!tab.castreeMixed || forgets();
           } catch (error) {}
-          if (!files.length) return;
-          try {
-            const how = worker && worker.controller ? '&worker=1' : isAgain ? '&again=1' : '';
-            if ((await post('mixed', files.join('').slice(0, 8000), how)).status !== 409) return;
+          const how = worker && worker.controller ? '&worker=1' : isAgain ? '&again=1' : '';
+          while (strangers.size) try {
+            const some = Array.from(strangers).slice(0, 32);
+            const { status, ok } = await post('mixed', some.join('').slice(0, 8000), how);
+            if (status === 409) break;
+            if (!ok) return;
+            for (const file of some) strangers.delete(file);
           } catch (error) { return; }
+          if (!strangers.size) return;
           isMixed = true;
-          if (isAgain) return kept(() => location.reload());
-          await Promise.all(files.map(file =>
-            fetch(file.slice(file.indexOf(' ') + 1, -1), { cache: 'reload' }).catch(() => {})));
-          if (frameElement) return kept(() => location.reload());
+          const page = shownPage(), again = () => (page || window).location.reload();
+          if (isAgain) return kept(again);
+          await Promise.all(Array.from(strangers, file =>
+            fetch(site + file.slice(file.indexOf(' ') + 1, -1), { cache: 'reload' }).catch(() => {})));
+          if (!page) return kept(again);
           try {
             tab.castreeMixed = said;
             isLeaving = true;
-            location.reload();
+            again();
           } catch (error) { isLeaving = false; }
         };
         const isWhole = async () => {
-          if (!isMixed) await (judging = judging || judge(others()));
+          if (!isMixed) await (judging = judging || judge());
           judging = null;
           return !isMixed;
         };
@@ -93,9 +108,10 @@ extension BridgeScript {
             if (link) link.drop();
             link = { flush() {} };
           }
-          const paths = [].concat(pathOf(window), ...pathsIn(window)).slice(0, 16);
-          const query = `session=${session}${persisted ? '&kept=1' : ''}&page=` + paths.join('&page=');
-          navigator.sendBeacon(address + '?' + query, batch(frames));
+          const paths = [].concat(pathOf(window), ...pathsIn(window)).filter(isShort).slice(0, 16);
+          while (!isShort(paths.slice(1).join())) paths.pop();
+          const query = `?session=${session}${persisted ? '&kept=1' : ''}`;
+          navigator.sendBeacon(address + query + paths.map(path => '&page=' + path).join(''), batch(frames));
         });
         """#
 
@@ -105,9 +121,9 @@ extension BridgeScript {
           if (!persisted) return;
           connect();
           const own = said.slice(9);
-          if (!own || frameElement || isForeign) return;
+          if (!own || !shownPage() || isForeign) return;
           for (;;) try {
-            const { version } = await (await fetch('/_castree/status')).json();
+            const { version } = await (await fetch(home + 'status')).json();
             const detail = { version, reload: true };
             if (version && version !== own && emit('version-ready', detail)) settle('version-ready', detail);
             return;
@@ -123,7 +139,7 @@ extension BridgeScript {
             construct(shared, [address, ...options], made) {
               if (typeof address === 'string' || address instanceof URL) {
                 address = new URL(address, document.baseURI);
-                if (address.href.startsWith(location.origin + '/')) {
+                if (address.href.startsWith(site + '/')) {
                   address.search += (address.search ? '&' : '') + 'castree_' + said.slice(1);
                 }
               }
@@ -140,5 +156,36 @@ extension BridgeScript {
           const all = location.ancestorOrigins;
           return !all || Array.from(all).some(origin => origin.split('/').pop().split(':')[0] !== location.hostname);
         })();
+        // What is loaded again: this page; in a frame the page of ours around it, unless that has the bridge itself.
+        const shownPage = () => {
+          let own = window;
+          while (own.frameElement) {
+            own = own.parent;
+            if (own.castree && own.castree.bridge) return null;
+          }
+          return own;
+        };
+        """#
+
+    static let refusing = #"""
+        // What a worker has shown is loaded again without it. Until the page has gone, a worker that is removed comes
+        // back if it is registered again: not by this page, and if another does, a few times more.
+        const refuses = false;
+        if (refuses && worker) {
+          worker.register = async () => { throw new TypeError('This server refuses service workers.'); };
+          const free = async () => {
+            const all = await worker.getRegistrations();
+            await Promise.all(all.map(each => each.unregister()));
+            const page = shownPage();
+            if (!page) return;
+            if (!worker.controller && !workerStart) tab.castreeFreed = '';
+            else if (!forgets() && !(tab.castreeFreed > 4)) {
+              tab.castreeFreed = 1 + +(tab.castreeFreed || 0);
+              page.location.reload();
+            }
+          };
+          worker.addEventListener('controllerchange', () => free().catch(() => {}));
+          free().catch(() => {});
+        }
         """#
 }

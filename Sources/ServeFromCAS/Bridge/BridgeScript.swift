@@ -18,8 +18,10 @@ package enum BridgeScript {
         //   castree.check(), castree.update()   ask for a new version; a promise of {type, ...detail}
         (() => {
           'use strict';
-          if (window.castree) return;
-          const address = '/_castree/bridge';
+          if (window.castree && window.castree.bridge) return;
+          // The page's own server, whatever `<base>` says; a frame without an address (`srcdoc`) has that of the page around it.
+          const site = location.origin === 'null' ? origin : location.origin;
+          const home = site + '/_castree/', address = home + 'bridge';
           const encoder = new TextEncoder(), decoder = new TextDecoder();
           const textOf = x => typeof x === 'string' ? x : decoder.decode(x);
           const bridge = new EventTarget();
@@ -40,7 +42,9 @@ package enum BridgeScript {
             const own = serverTiming.find(entry => entry.name === 'castree');
             return own ? '&version=' + own.description : workerStart ? '&version=' : '';
           })();
-          const whose = said + '&from=' + pathOf(window);
+          // An address may have 8 KiB.
+          const isShort = path => path.length < 2048;
+          const whose = said + (isShort(pathOf(window)) ? '&from=' + pathOf(window) : '');
           \#(remembering)
           \#(turning)
           \#(foreignness)
@@ -105,8 +109,10 @@ package enum BridgeScript {
               session = name;
               received = told = acked = sent = highest = 0;
             }
-            failures = 0;
             link.isOpen = true;
+            // What breaks at once did not work.
+            const here = link;
+            setTimeout(() => { if (link === here) failures = 0; }, 2000);
             // Of a new session the server believes that it is seen; what was said while there was no link may be lost.
             tellVisibility(document.hidden || resumed);
             emit('open', { resumed, transport: link.transport });
@@ -133,15 +139,16 @@ package enum BridgeScript {
               const detail = JSON.parse(textOf(rest));
               if (name === 'version-ready') {
                 if (isForeign) return;
-                // Our page around a frame gets this event itself; the frame gets that page's version.
-                if (frameElement) return;
+                // Our page around a frame gets this event itself, if it has the bridge; the frame gets that page's version.
+                if (frameElement && !(detail.reload && shownPage())) return;
                 // The way back led to a copy that the browser kept, without asking. Else once in a tab: a page that a
                 // service worker keeps would reload for ever.
                 if (isFirst && isRestored) detail.reload = true;
                 else try {
                   const before = heard;
                   heard = detail.version + (detail.reload ? ' reload' : '');
-                  if (tab.castreeReady === (tab.castreeReady = heard) && !isAhead) {
+                  const isAgain = tab.castreeReady === (tab.castreeReady = heard);
+                  if (isAgain && !isAhead || forgets() && worker && worker.controller) {
                     if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
                     return;
                   }
@@ -177,8 +184,9 @@ package enum BridgeScript {
 
           // What the script does unless a listener prevents it.
           const settle = async (name, detail) => {
-            if (frameElement) return;
-            if (detail.reload) return location.reload();
+            const page = shownPage();
+            if (!page) return;
+            if (detail.reload) return page.location.reload();
             if (!detail.own) return;
             // A page with files of another version may be about to load itself again.
             if (judging) await judging;
@@ -187,12 +195,13 @@ package enum BridgeScript {
             // the next load gets: a few times more.
             try {
               const mark = `${detail.version} ${detail.at}`;
-              const count = tab.castreeLeft === mark ? 1 + +(tab.castreeLeftAgain || 0) : 0;
+              const count = tab.castreeLeft === mark ? 1 + +(tab.castreeLeftAgain || 0)
+                : forgets() && (detail.at + 1) * 1000 < performance.timeOrigin ? 3 : 0;
               tab.castreeLeft = mark;
               tab.castreeLeftAgain = count;
-              if (!count) return location.reload();
-              kept(() => location.reload());
-              if (count < 3) setTimeout(() => location.reload(), 400 * 5 ** count);
+              if (!count) return page.location.reload();
+              kept(() => page.location.reload());
+              if (count < 3) setTimeout(() => page.location.reload(), 400 * 5 ** count);
             } catch (error) {}
           };
 
@@ -205,7 +214,7 @@ package enum BridgeScript {
             if (which.isOpen) emit('close');
             // Another server of this host's name may have deleted the cookie that lets pages in.
             if (failures) try {
-              if (localStorage.castreeToken) fetch('/_castree/status?' + localStorage.castreeToken).catch(() => {});
+              if (localStorage.castreeToken) fetch(home + 'status?' + localStorage.castreeToken).catch(() => {});
             } catch (error) {}
             clearTimeout(timer);
             timer = setTimeout(connect, Math.min(200 * 2 ** failures++, 15000) * (0.5 + Math.random()));
@@ -213,7 +222,7 @@ package enum BridgeScript {
 
           const openSocket = here => {
             const socket = new WebSocket(
-              location.origin.replace('http', 'ws') + address + whose.replace('&', '?'));
+              address.replace('http', 'ws') + whose.replace('&', '?'));
             socket.binaryType = 'arraybuffer';
             here.transport = 'websocket';
             let quiet = setTimeout(lost, 10000, here), tell = 0;
@@ -318,7 +327,7 @@ package enum BridgeScript {
           // For an app that is brought up to date while nobody sees it.
           const tellVisibility = isNews => {
             if (!session || !isNews) return;
-            navigator.sendBeacon(`/_castree/${document.hidden ? 'hidden' : 'visible'}?session=${session}`);
+            navigator.sendBeacon(`${home}${document.hidden ? 'hidden' : 'visible'}?session=${session}`);
           };
           document.addEventListener('visibilitychange', tellVisibility);
           \#(returning)
@@ -331,7 +340,7 @@ package enum BridgeScript {
             for (;;) {
               if (!link || !link.isOpen) await opened();
               const name = session;
-              const answer = await fetch(`/_castree/${path}?session=${name}${said}${how}`, { method: 'POST', body });
+              const answer = await fetch(`${home}${path}?session=${name}${said}${how}`, { method: 'POST', body });
               if (answer.status !== 410) return answer;
               if (link && session === name) lost(link);
             }
@@ -370,24 +379,7 @@ package enum BridgeScript {
           const check = () => ask('check', ['available', 'ready', 'up-to-date', 'update-failed']);
           const update = () => ask('update', ['ready', 'up-to-date', 'update-failed']);
 
-          // What a worker has shown is loaded again without it. Until the page has gone, a worker that is removed comes
-          // back if it is registered again: not by this page, and if another does, a few times more.
-          const refuses = false;
-          if (refuses && worker) {
-            worker.register = async () => { throw new TypeError('This server refuses service workers.'); };
-            const free = async () => {
-              const all = await worker.getRegistrations();
-              await Promise.all(all.map(each => each.unregister()));
-              if (frameElement) return;
-              if (!worker.controller && !workerStart) tab.castreeFreed = '';
-              else if (!(tab.castreeFreed > 4)) {
-                tab.castreeFreed = 1 + +(tab.castreeFreed || 0);
-                location.reload();
-              }
-            };
-            worker.addEventListener('controllerchange', () => free().catch(() => {}));
-            free().catch(() => {});
-          }
+          \#(refusing)
 
           window.castree = { bridge, confirm, check, update };
           if (isTurned) location.reload();

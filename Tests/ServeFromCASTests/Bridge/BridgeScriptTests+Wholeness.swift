@@ -29,11 +29,11 @@ extension BridgeScriptTests {
                 open(first);
                 answers = [409, 409];
                 const good = [await castree.confirm(), await castree.confirm()];
-                const names = posts.map(p => p.replace(/.*castree.|\\?.*/g, ''));
+                const names = posts.map(p => p.replace(/.*castree.|.*:1.|\\?.*/g, ''));
                 console.log(good.join(), loads, names.join());
                 """
             let expected =
-                isOther ? "false,false 1 mixed,/app.js" : "false,false 0 confirm,confirm"
+                isOther ? "false,false 1 mixed,app.js" : "false,false 0 confirm,confirm"
             try expect(run(steps, frame: timing), equals: expected, "\(file)")
             guard isOther else { continue }
             // The server finds the same bytes; and another page of the tab is mixed again.
@@ -69,7 +69,7 @@ extension BridgeScriptTests {
             LEFT
             await good;
             await pause();
-            console.log(posts.map(p => p.replace(/.*(mixed|&version=2)/, '')).join(), loads);
+            console.log(posts.map(p => p.replace(/.*(mixed|&version=2|:1)/, '')).join(), loads);
             """
         for (before, with, left, expected) in [
             ("", "", "", ",/app.js 1"), ("", "", "left(1, true, 5);", ",/app.js 1"),
@@ -116,8 +116,8 @@ extension BridgeScriptTests {
             const good = castree.confirm();
             await another();
             open(second);
-            console.log(await good, loads, posts.map(p => p.replace(/.*castree.|\\?.*/g, '')).join());
+            console.log(await good, loads, posts.map(p => p.replace(/.*castree.|.*:1.|\\?.*/g, '')).join());
             """
-        try expect(run(steps, frame: timing), equals: "false 1 mixed,mixed,/app.js")
+        try expect(run(steps, frame: timing), equals: "false 1 mixed,mixed,app.js")
     }
 }
