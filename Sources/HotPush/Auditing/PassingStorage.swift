@@ -12,7 +12,6 @@ final class PassingStorage: ForwardingStorage {
 
     init(over base: any ObjectStorage) { self.base = base }
 
-    var isLocal: Bool { base.isLocal }
     var work: WorkDirectory? { base.work }
 
     /// Why a file could not be read; `nil` for one that could, or is not there.
