@@ -282,7 +282,13 @@ package struct OriginCopy: Sendable {
             if let version = OriginLayout.trustVersion(of: file.key) { versions.insert(version) }
         }
         for version in versions.sorted() {
-            let file = try TrustFile.ifSound { () throws(StoreError) in try source.trust(version) }
+            let file = try TrustFile.ifSound { () throws(StoreError) in
+                guard let file = try source.trust(version) else {
+                    throw .damagedOrigin(
+                        "\(OriginLayout.trust(version)) is listed in \(source.place), and is not there; repeat the copy")
+                }
+                return file
+            }
             if let file { try publisher.write(file) }
         }
     }
