@@ -42,6 +42,9 @@ extension Invocation {
                     }
                 }
             }
+            options.withdrawn = { withdrawal in
+                line { writer in writer.member("withdrawn") { withdrawal.write(to: &$0) } }
+            }
         }
         options.retried = retryTeller
         options.journal = flag("dry-run") ? nil : Journal(versions)
@@ -57,18 +60,20 @@ extension Invocation {
             defer { bar.finish() }
             reply = try askedOrigin { () throws(StoreError) in try pull.inquire(origin) }
             if options.isDryRun { return try plan(pull, reply) }
-            if flag("keep"), flag("json-lines"), let withdrawal = try pull.withdrawal(reply) {
-                line { writer in writer.member("withdrawn") { withdrawal.write(to: &$0) } }
-            }
             report = try pull.carryOut(&reply, of: origin)
         } catch let error as StoreError {
             // What a bucket refuses looks like what is not there.
             guard error.code == .notFound, let refusal = pull.refusal else { throw error }
             throw refusal
         }
+        let lifecycle = try versions.lifecycle()
+        let offersNothing =
+            !reply.isOlderCopy && (report.map { $0.version == lifecycle.current } ?? true)
+        if offersNothing, options.destination != .kept {
+            try versions.settleOwed(lifecycle, offersNothing: true)
+        }
         guard let report else { return try reportNothing(pull, reply) }
         var isMandatory = reply.isMandatory
-        let lifecycle = try versions.lifecycle()
         if lifecycle.pending == report.version {
             isMandatory = try versions.noteForced(report.version, isMandatory: isMandatory)
         }

@@ -50,6 +50,31 @@ import ProgramTestSupport
         expect(!kiosk.lines.contains { $0.contains("version slow is here") })
     }
 
+    @Test(arguments: [true, false])
+    func `does not keep what was taken back waiting, nor does what cannot be fetched`(
+        _ isHere: Bool
+    ) throws {
+        let origin = try place.origin()
+        let kiosk = try Kiosk(
+            showingFirst: place, origin.url,
+            ["--switch", "next-start", "--pull-option", "--limit-rate=20K"])
+        try place.publish("2")
+        let page = try kiosk.askingPage()
+        _ = try page.hear("ready")
+        try place.withdraw("2")
+        try place.add("slow", ["index.html": "slow", "large": PullTests.large])
+        try place.publish("slow")
+        if !isHere {
+            try FileManager.default.removeItem(
+                at: place.directory.appending(path: "site/objects"))
+        }
+        try expect(page.post("update").status, equals: 202)
+        try kiosk.hear("version 2 no longer waits")
+        let lifecycle = try place.deviceLifecycle()
+        expect(lifecycle.pending.isNull && lifecycle.current == "1")
+        expect(!kiosk.lines.contains { $0.contains("version slow is here") })
+    }
+
     @Test func `to a withdrawal, and status says since when nothing came`() throws {
         let origin = try place.origin()
         let kiosk = try fetching(origin)

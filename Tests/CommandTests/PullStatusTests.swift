@@ -169,6 +169,23 @@ import ProgramTestSupport
         try expect(place.device("boot", "--json").document(.boot).mandatory.isTrue)
     }
 
+    @Test(arguments: [["2"], ["2", "1"]])
+    func `a mandatory release that was taken back makes none mandatory that comes later`(
+        _ withdrawn: [String]
+    ) throws {
+        try expect(place.device("pull", "site", "--switch", "now").status, equals: 0)
+        try start()
+        try place.publish("2", "--mandatory")
+        try expect(place.device("pull", "site").status, equals: 25)
+        for version in withdrawn { try place.withdraw(version) }
+        try expect(place.device("pull", "site").status, equals: 0)
+        expect(!place.exists("device/owed.json"))
+        try place.add("3", ["index.html": "three"])
+        try place.publish("3")
+        try expect(place.device("pull", "site").status, equals: 0)
+        try expect(!place.device("boot", "--json").document(.boot).mandatory.isTrue)
+    }
+
     @Test func `a group's release is for its devices, and of several groups one is enough`() throws
     {
         try place.publish("2", "--group", "testers", "--group", "staff")

@@ -6,6 +6,7 @@ import VersionTree
 extension Pull {
     /// Asks an origin what it offers: one request if the answer is already known.
     ///
+    /// What waits and was withdrawn waits no longer.
     /// - Parameter text: the URL of an origin, of a channel's pointer, or a directory.
     /// - Throws: `.badOrigin`, `.network`, `.notFound` if nothing there describes a release,
     ///   `.badRelease`, `.badPointer`, `.damagedOrigin`, `.unsuitableRelease`.

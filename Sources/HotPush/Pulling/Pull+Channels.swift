@@ -117,7 +117,10 @@ extension Pull {
             }
             if !memory.isKnown { noticeUnsigned(pointer, at: origin) }
         }
-        var reply = try choose(from: judged, sighting, at: origin)
+        // Who takes another release than the channel's does not obey its pointer.
+        let obeyed = options.release == nil ? sighting : nil
+        if let obeyed { try obeyWithdrawal(by: obeyed) }
+        var reply = try choose(from: judged, obeyed, at: origin)
         reply.signers = standing.signers
         return reply
     }
@@ -138,12 +141,10 @@ extension Pull {
 
     /// Chooses the first release of a pointer that is for this device.
     private func choose(
-        from judged: JudgedPointer, _ sighting: SeenSequences.Sighting, at origin: OriginLocation
+        from judged: JudgedPointer, _ sighting: SeenSequences.Sighting?, at origin: OriginLocation
     ) throws(StoreError) -> OriginReply {
         let pointer = judged.pointer
         let releases = try candidates(of: pointer)
-        // Who takes another release than the channel's has not obeyed its pointer.
-        let sighting = options.release == nil ? sighting : nil
         var reply = OriginReply(.nothing([]))
         reply.sighting = sighting
         reply.offered = releases.first

@@ -1,4 +1,4 @@
-package import CASStore
+import CASStore
 import VersionTree
 
 // What to remember of a channel's pointer, and when: once it was obeyed.
@@ -21,27 +21,21 @@ extension Pull {
         }
     }
 
-    /// Carries out an answer that brings no release: there is none, or it is banned here.
-    ///
-    /// A channel takes back what waits by no longer listing it; it is obeyed if there was something to take
-    /// back. Otherwise its sequence protects nothing, and anybody may have written it.
-    func obeyNothing(_ sighting: SeenSequences.Sighting?) throws(StoreError) {
-        guard !options.isDryRun, let sighting else { return }
-        if options.destination != .kept, let withdrawal = try versions.withdrawal(by: sighting) {
-            _ = try versions.obey(withdrawal, now: options.now)
+    /// Lets what a channel takes back, by no longer listing it, wait no longer: at once, since what it offers instead may
+    /// never come.
+    func obeyWithdrawal(by sighting: SeenSequences.Sighting) throws(StoreError) {
+        guard let withdrawal = try versions.withdrawal(by: sighting) else { return }
+        guard !options.isDryRun, options.destination != .kept else {
+            return options.withdrawn(withdrawal)
         }
-        if sighting.isInsistedOn { noteObeyed(sighting) }
+        _ = try versions.obey(withdrawal, now: options.now)
     }
 
-    /// What waits here and was taken back, for another process to obey.
-    package func withdrawal(_ reply: OriginReply) throws(StoreError) -> Withdrawal? {
-        guard let sighting = reply.sighting else { return nil }
-        return try versions.withdrawal(by: sighting)
-    }
-
-    /// Whether what an origin offers is banned here.
-    func isBanned(_ answer: OriginAnswer) throws(StoreError) -> Bool {
-        try ban(of: answer) != nil
+    /// Carries out an answer that brings no release.
+    ///
+    /// Unless somebody insists, its sequence protects nothing, and anybody may have written it.
+    func obeyNothing(_ sighting: SeenSequences.Sighting?) {
+        if sighting?.isInsistedOn == true { noteObeyed(sighting) }
     }
 
     /// The ban of what an origin offers, as far as its content is known before it comes.

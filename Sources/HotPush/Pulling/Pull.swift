@@ -66,8 +66,6 @@ public final class Pull {
         do throws(StoreError) {
             return try carryOutWhatever(&reply, of: origin)
         } catch {
-            // What waits may have been taken back before this was offered.
-            if error.code == .bannedVersion { try obeyNothing(reply.sighting) }
             // Before the first byte, or after the last one.
             if error.message != notedFailure?.message { note(error, during: "update") }
             throw error
@@ -121,7 +119,7 @@ public final class Pull {
             noteObeyed(reply.sighting)
             return report
         case .nothing:
-            try obeyNothing(reply.sighting)
+            obeyNothing(reply.sighting)
             return nil
         }
     }

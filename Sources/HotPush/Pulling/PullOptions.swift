@@ -63,6 +63,9 @@ public struct PullOptions: Sendable {
     /// Gets the version that is offered and not here, and whether it is mandatory, before anything of it is fetched.
     package var offered: @Sendable (_ version: String, _ isMandatory: Bool) -> Void = { _, _ in }
 
+    /// Gets what waits and was taken back, if the pull itself must not obey that.
+    package var withdrawn: @Sendable (Withdrawal) -> Void = { _ in }
+
     /// Gets each retry, on the pulling thread; the journal has it, too.
     package var retried: @Sendable (Retry) -> Void = { _ in }
 

@@ -59,7 +59,11 @@ extension VersionStore {
         _ withdrawal: Withdrawal, now: @escaping @Sendable () -> Int64 = { secondsNow() }
     ) throws(StoreError) -> Bool {
         do throws(StoreError) {
-            guard try takeBack(pending: withdrawal.version) else { return false }
+            // Also on a full disk, where what is offered instead may make room.
+            let hasWaited = try store.withReserve { () throws(StoreError) in
+                try takeBack(pending: withdrawal.version)
+            }
+            guard hasWaited else { return false }
         } catch {
             // Nobody would go back to that one: what waits is still better.
             guard error.code == .bannedVersion || error.code == .incompleteVersion else {

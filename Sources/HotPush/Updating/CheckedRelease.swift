@@ -11,8 +11,8 @@ package struct CheckedRelease: Sendable, Hashable {
     package var isMandatory = false
     /// Why nothing is for this device.
     package var reasons: [String] = []
-    /// What waits and was taken back.
-    package var withdrawal: Withdrawal?
+    /// Whether something waited, was taken back, and now waits no longer.
+    package var hasTakenBack = false
 
     /// Whether the origin's answer was an older one than has been seen: it says nothing of what is offered now.
     package var isOlderCopy = false
@@ -71,12 +71,14 @@ extension CheckedRelease {
     /// What it means that a check has found no version.
     package var withoutVersion: ObeyedRelease {
         guard !reasons.isEmpty else {
+            if hasTakenBack { return .upToDate(.takenBack) }
             let code: CheckReason.Code = isOlderCopy ? .olderCopy : .nothingNew
             return .upToDate(CheckReason(code: code, sentence: "the origin has nothing new"))
         }
         let code: CheckReason.Code =
             isBanned ? .banned : isOlderCopy ? .olderCopy : .passedOver
-        return .refused(reasons.map { CheckReason(code: code, sentence: $0) })
+        let refusals = reasons.map { CheckReason(code: code, sentence: $0) }
+        return .refused(refusals + (hasTakenBack ? [.takenBack] : []))
     }
 }
 
@@ -91,12 +93,17 @@ package enum ObeyedRelease: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// Makes what a check has brought the next version to be shown, or takes back what the origin no longer offers.
+    /// Makes what a check has brought the next version to be shown.
     ///
     /// What an ``UpdateManager`` does with what it has fetched itself. A mandatory release does not wait until
     /// the start of the current version is confirmed: it becomes current at once, and the next page starts it.
     package func obey(_ checked: CheckedRelease) throws(StoreError) -> ObeyedRelease {
-        guard let version = checked.version else { return try obeyNothing(checked) }
+        guard let version = checked.version else {
+            if !checked.isOlderCopy, !checked.isBanned {
+                try settleOwed(lifecycle(), offersNothing: true)
+            }
+            return checked.withoutVersion
+        }
         do throws(StoreError) {
             return try obey(version, isMandatory: checked.isMandatory)
         } catch {
@@ -105,7 +112,7 @@ extension VersionStore {
             var refused = checked
             (refused.version, refused.reasons) = (nil, [error.message])
             refused.isBanned = true
-            return try obeyNothing(refused)
+            return refused.withoutVersion
         }
     }
 
@@ -121,7 +128,7 @@ extension VersionStore {
             guard before.pending == version else {
                 // What waits was offered before and is no longer offered.
                 if before.pending != nil { _ = try putNext(version) }
-                try settleOwed(before, offered: version)
+                try settleOwed(lifecycle(), offersNothing: true)
                 return .upToDate(.current(version))
             }
             if isForced { try owed.set(version) }
@@ -138,16 +145,6 @@ extension VersionStore {
             try activate(version)
         }
         return .ready(version: version, isForced: isForced)
-    }
-
-    private func obeyNothing(_ checked: CheckedRelease) throws(StoreError) -> ObeyedRelease {
-        if let withdrawal = checked.withdrawal, try obey(withdrawal) {
-            guard case .refused(let reasons) = checked.withoutVersion else {
-                return .upToDate(.takenBack)
-            }
-            return .refused(reasons + [.takenBack])
-        }
-        return checked.withoutVersion
     }
 
     /// Whether the version that waits, or a current one that has not been started yet, must be shown at once.
@@ -184,13 +181,16 @@ extension VersionStore {
         return owed
     }
 
-    /// Owes a version no longer that has been shown, or is offered no more.
+    /// Owes a version no longer that has been shown.
+    ///
+    /// - Parameter offersNothing: whether the origin has nothing but what is current: then nothing takes the place of a version
+    ///   that waits no longer.
     package func settleOwed(
-        _ lifecycle: Lifecycle, offered: String? = nil
+        _ lifecycle: Lifecycle, offersNothing: Bool = false
     ) throws(StoreError) {
         let owed = OwedRelease(self)
         guard let version = try owed.version(), !lifecycle.isUnshown(version) else { return }
-        if version == lifecycle.current || offered.map({ $0 != version }) == true {
+        if version == lifecycle.current || offersNothing && version != lifecycle.pending {
             try owed.set(nil)
         }
     }

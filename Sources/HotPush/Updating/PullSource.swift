@@ -55,6 +55,7 @@ public final class PullSource: UpdateSource {
         options.device = updating.device
         options.trust = updating.trusted
         options.keptGoodCount = updating.keptGoodCount
+        options.destination = .pending
         options.journal = nil
         options.version = nil
         options.progress = { _ in }
@@ -70,7 +71,6 @@ public final class PullSource: UpdateSource {
             // The manager tells why a version that is here is left alone.
             let reply = try pull.inquire(origin, judges: false)
             state.withLock { $0.sighting = reply.sighting }
-            if try pull.isBanned(reply.answer) { try pull.obeyNothing(reply.sighting) }
             switch reply.answer {
             case .release(let found):
                 state.withLock { $0.found = found }
@@ -82,7 +82,10 @@ public final class PullSource: UpdateSource {
                 guard let embedded = try versions.lifecycle().embedded else { return nil }
                 return try Release(standingFor: embedded, reply.offered)
             case .nothing:
-                try pull.obeyNothing(reply.sighting)
+                pull.obeyNothing(reply.sighting)
+                if !reply.isOlderCopy {
+                    try versions.settleOwed(versions.lifecycle(), offersNothing: true)
+                }
                 // So that the manager can tell why not.
                 guard let name = reply.offered?.version?.name.description else { return nil }
                 return try Release(standingFor: name, reply.offered)

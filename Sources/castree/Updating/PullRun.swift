@@ -59,9 +59,11 @@ struct PullRun {
     /// - Parameters:
     ///   - warned: gets the sentences of its warnings.
     ///   - stopped: gets a sentence when it is found stopped (SIGSTOP).
+    ///   - withdrawn: gets what waits and was taken back; returns whether it waits no longer.
     ///   - offered: gets the version that it is about to fetch.
     func finish(
-        warned: (String) -> Void, stopped: (String) -> Void, offered: (String) -> Void = { _ in }
+        warned: (String) -> Void, stopped: (String) -> Void, withdrawn: (Withdrawal) -> Bool,
+        offered: (String) -> Void
     ) -> PullEnd {
         var heard = Heard()
         let end = program.follow(silence: Self.silence, grace: Self.grace) { process in
@@ -69,7 +71,7 @@ struct PullRun {
                 "\(SiblingProgram.pull.name) (process \(process)) is stopped, so nothing is updated; "
                     + "kill -CONT \(process) lets it continue")
         } heard: { line in
-            heard.take(line, warned, offered)
+            heard.take(line, warned, withdrawn, offered)
         }
         if end.wasSilent {
             let minutes = Self.silence.components.seconds / 60
@@ -90,10 +92,11 @@ struct PullRun {
         var code: String?
         /// Whether that was its own, and not a loader's.
         var isOwnError = false
-        var withdrawal: Withdrawal?
+        var hasTakenBack = false
 
         mutating func take(
-            _ line: [UInt8], _ warned: (String) -> Void, _ offered: (String) -> Void
+            _ line: [UInt8], _ warned: (String) -> Void, _ withdrawn: (Withdrawal) -> Bool,
+            _ offered: (String) -> Void
         ) {
             // What is no JSON is said by a library or a loader: it is told as it is.
             guard let document = try? JSONValue.parse(line) else {
@@ -110,8 +113,8 @@ struct PullRun {
                 code = document["error"]?["code"]?.asString
             } else if let version = document["offer"]?["version"]?.asString {
                 offered(version)
-            } else if let withdrawn = document["withdrawn"] {
-                withdrawal = Withdrawal(withdrawn)
+            } else if let withdrawal = document["withdrawn"].flatMap(Withdrawal.init) {
+                if withdrawn(withdrawal) { hasTakenBack = true }
             } else {
                 last = document
             }
@@ -121,7 +124,7 @@ struct PullRun {
         func result(_ status: Int32?) -> PullEnd {
             let known: [Int32] = [ExitStatus.done, .olderCopy, .mandatoryWaits].map(\.rawValue)
             if let status, known.contains(status), let last, var checked = CheckedRelease(last) {
-                checked.withdrawal = withdrawal
+                checked.hasTakenBack = hasTakenBack
                 checked.isOlderCopy = status == ExitStatus.olderCopy.rawValue
                 return .checked(
                     checked, byteCount: last["bytes"]?.asInt64 ?? 0,
@@ -130,7 +133,7 @@ struct PullRun {
             if status == ExitStatus.interrupted.rawValue { return .stopped }
             if status == ExitStatus.banned.rawValue, let error {
                 var refused = CheckedRelease(version: nil, reasons: [error])
-                refused.withdrawal = withdrawal
+                refused.hasTakenBack = hasTakenBack
                 refused.isBanned = true
                 return .checked(refused, byteCount: 0, isHere: false)
             }

@@ -1,5 +1,6 @@
 import CASStore
 import HotPush
+import ServeFromCAS
 import Synchronization
 
 // Looking at what the origin offers while something is fetched.
@@ -16,7 +17,7 @@ extension Updater {
     private func lookAgain() {
         guard let run = try? PullRun(settings, store: store, isPlan: true) else { return }
         var offered: String?
-        let end = run.finish(warned: { _ in }, stopped: { _ in }) { version in
+        let end = run.finish(warned: { _ in }, stopped: { _ in }, withdrawn: obey) { version in
             offered = version
             // What it would cost may take as long to find out as what is fetched.
             run.end()
@@ -36,6 +37,21 @@ extension Updater {
             return state.run
         }
         fetching?.end()
+    }
+
+    /// Lets what was taken back wait no longer, while what is offered instead may still be coming.
+    ///
+    /// - Returns: whether it waited until now.
+    func obey(_ withdrawal: Withdrawal) -> Bool {
+        do throws(StoreError) {
+            guard try versions().obey(withdrawal) else { return false }
+            state.withLock { $0.server }?.follow()
+            return true
+        } catch {
+            // The next check tells it again.
+            journal.record(error, during: "update")
+            return false
+        }
     }
 
     /// Where an origin publishes faster than this device can fetch, something must come to an end.

@@ -39,7 +39,7 @@ final class Updater: Sendable {
     }
 
     let settings: UpdateSettings
-    private let versions: @Sendable () -> VersionStore
+    let versions: @Sendable () -> VersionStore
     let store: String
     private let tell: @Sendable (String) -> Void
     let state = Mutex(State())
@@ -161,6 +161,8 @@ final class Updater: Sendable {
             } stopped: { sentence in
                 tell(sentence)
                 note(sentence, code: nil)
+            } withdrawn: {
+                obey($0)
             } offered: { version in
                 state.withLock { $0.fetched = version }
             }
@@ -181,7 +183,7 @@ final class Updater: Sendable {
         }
     }
 
-    private var journal: Journal { Journal(versions()) }
+    var journal: Journal { Journal(versions()) }
 
     /// Notes a failure that the child could not note itself.
     private func note(_ failure: String, code: String?) {

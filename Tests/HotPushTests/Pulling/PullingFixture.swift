@@ -80,6 +80,20 @@ struct PullingFixture {
     }
 
     /// Pulls, and expects that something comes of it.
+    /// The manager of an app that pulls, and shows what has come at its next start.
+    func manager(_ options: PullOptions = PullingFixture.options) throws -> UpdateManager {
+        var updating = UpdateOptions()
+        updating.policy = .nextStart
+        let versions = try device.reopened()
+        let source = PullSource(origin.url, into: versions, for: updating, options) {
+            () throws(StoreError) in
+            var options = TransportOptions()
+            options.proxy = ""
+            return try CurlTransport(options)
+        }
+        return UpdateManager(versions, source: source, options: updating, clock: ManualClock())
+    }
+
     @discardableResult
     func run(
         _ options: PullOptions = PullingFixture.options, parallel: Int = 4

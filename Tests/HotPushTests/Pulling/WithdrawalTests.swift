@@ -1,0 +1,164 @@
+import CASStore
+import Expectations
+import StorageTestSupport
+import Synchronization
+import VersionTree
+
+@testable import HotPush
+
+/// What origin-format.md says: a pending version that its channel does not list any more is pending no more.
+@Suite("What a channel takes back", .timeLimit(.minutes(60))) struct WithdrawalTests {
+    /// Why what is offered instead does not come.
+    enum Trouble: String, CaseIterable, Sendable {
+        case noManifest, noObjects, wrongBytes, brokenOff, noDelivery, noPack, tooLarge, banned,
+            notForThis, nothing
+    }
+
+    /// Who asks the origin.
+    enum Asker: CaseIterable, Sendable { case pull, ask, check, update }
+
+    private static let third = [
+        "index.html": "<h1>three</h1>", "a/b": "b", "c": String(repeating: "third", count: 20_000),
+    ]
+
+    /// A device that shows version 1, and on which 2 waits.
+    private func waiting() throws -> PullingFixture {
+        let fixture = try PullingFixture(offering: "1")
+        var options = PullingFixture.options
+        options.destination = .current
+        try fixture.run(options)
+        let versions = fixture.device.versions
+        try versions.confirm("1", token: versions.boot().token)
+        try fixture.publish("2")
+        try fixture.run()
+        try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
+        try fixture.place.store.add("3", Self.third)
+        return fixture
+    }
+
+    /// Offers version 3, which does not come, whether or not 2 is still listed.
+    private func offerThird(
+        _ fixture: PullingFixture, _ trouble: Trouble, withdrawing: Bool = true
+    ) throws {
+        let packs = [.noDelivery, .noPack].contains(trouble)
+        if withdrawing { _ = try fixture.place.publisher().withdraw(VersionName("2")) }
+        if trouble == .nothing {
+            if withdrawing { _ = try fixture.place.publisher().withdraw(VersionName("1")) }
+            return try fixture.serve()
+        }
+        var offer = ReleaseOffer()
+        if trouble == .notForThis {
+            offer.requirements = [Requirement(kind: Requirement.compatibility, value: "other")]
+        }
+        if trouble == .banned {
+            let versions = fixture.device.versions
+            try fixture.device.add("3", Self.third)
+            try versions.activate("3")
+            _ = try versions.rollback(reason: "bad")
+            try versions.activateAtNextBoot("2")
+        }
+        try fixture.place.publisher(packs: packs ? .before : .never).publish(
+            "3", of: fixture.place.versions, as: offer)
+        try fixture.serve()
+        let release = try require(fixture.place.pointer()?.releases.first)
+        switch trouble {
+        case .noManifest:
+            let manifest = try require(release.version).manifest
+            fixture.origin.always(.status(404), on: "/" + OriginLayout.manifest(manifest))
+        case .noObjects, .wrongBytes, .brokenOff, .noDelivery, .noPack:
+            let fault: Fault =
+                switch trouble {
+                case .wrongBytes: .wrongBytes
+                case .brokenOff: .hangUp()
+                default: .status(404)
+                }
+            for text in Self.third.values {
+                fixture.origin.always(fault, on: try fixture.path(of: text))
+            }
+            for (path, _) in try fixture.place.published() {
+                let isGone =
+                    path.hasPrefix("packs/")
+                    || trouble == .noDelivery && path.hasPrefix("deliveries/")
+                if isGone { fixture.origin.always(.status(404), on: "/" + path) }
+            }
+        case .tooLarge, .banned, .notForThis, .nothing: break
+        }
+    }
+
+    private func options(_ trouble: Trouble) -> PullOptions {
+        var options = PullingFixture.options
+        options.retries.failureCountMax = 1
+        if trouble == .tooLarge { options.entryCountMax = 2 }
+        return options
+    }
+
+    /// Asks the origin; that it fails is not what these tests are about.
+    private func ask(
+        _ fixture: PullingFixture, _ asker: Asker, _ options: PullOptions
+    ) async throws {
+        let manager = try fixture.manager(options)
+        switch asker {
+        case .pull: _ = try? fixture.pull(options).run(fixture.origin.url)
+        case .ask: _ = try? fixture.pull(options).ask(fixture.origin.url)
+        case .check: _ = try? await manager.check()
+        case .update: _ = try? await manager.update()
+        }
+    }
+
+    @Test(arguments: Trouble.allCases, Asker.allCases)
+    func `waits no longer, whatever becomes of what is offered instead`(
+        _ trouble: Trouble, _ asker: Asker
+    ) async throws {
+        let fixture = try waiting()
+        try offerThird(fixture, trouble)
+        try await ask(fixture, asker, options(trouble))
+        let lifecycle = try fixture.device.reopened().lifecycle()
+        expect(lifecycle.pending == nil && lifecycle.current == "1")
+        try expect(fixture.device.reopened().boot().version, equals: "1")
+    }
+
+    @Test(arguments: Trouble.allCases)
+    func `waits on while it is listed, and the release in its place does not come`(
+        _ trouble: Trouble
+    ) async throws {
+        let fixture = try waiting()
+        try offerThird(fixture, trouble, withdrawing: false)
+        for asker in Asker.allCases { try await ask(fixture, asker, options(trouble)) }
+        try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
+    }
+
+    @Test func `waits on where only a certain release is asked for, or nothing is to change`()
+        throws
+    {
+        let fixture = try waiting()
+        try offerThird(fixture, .noObjects)
+        for change in [{ $0.release = "3" }, { $0.isDryRun = true }, { $0.destination = .kept }]
+            as [(inout PullOptions) -> Void]
+        {
+            var options = options(.noObjects)
+            change(&options)
+            let told = Mutex<[Withdrawal]>([])
+            let tells = options.release == nil
+            options.withdrawn = { one in told.withLock { $0.append(one) } }
+            _ = try? fixture.pull(options).ask(fixture.origin.url)
+            try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
+            // Who must not obey it tells who does.
+            let first = told.withLock { $0.first }
+            expect(first != nil, equals: tells)
+            if let first { expect(first.version, equals: "2") }
+        }
+    }
+
+    @Test func `is owed no longer, unless something takes its place`() async throws {
+        for asker in [Asker.check, .update] {
+            for trouble in [Trouble.nothing, .noObjects] {
+                let fixture = try waiting()
+                _ = try fixture.device.versions.noteForced("2", isMandatory: true)
+                try offerThird(fixture, trouble)
+                try await ask(fixture, asker, options(trouble))
+                let owed = try OwedRelease(fixture.device.reopened()).version()
+                expect(owed, equals: trouble == .nothing ? nil : "3", "\(asker)")
+            }
+        }
+    }
+}
