@@ -39,6 +39,9 @@ extension ReleaseTerms {
         family = manifest.foreign.first { $0.key == "family" }?.value.asString
     }
 
+    /// Whether the version came from a channel of that name of a castree origin.
+    func isOf(_ channel: String) -> Bool { family == nil && scope == channel }
+
     /// The name of the member.
     static let key = "terms"
 

@@ -173,8 +173,10 @@ extension Pull {
                 reply.answer = .known(version: name)
                 return reply
             }
-            options.offered(published.name.description, offered.isMandatory)
+            let name = try name(for: published, from: pointer.channel)
+            options.offered(name.description, offered.isMandatory)
             var found = try release(published, offered, of: pointer, at: origin)
+            found.release.version = name
             found.sighting = sighting
             found.standing = judged.standing
             found.offeredAt = judged.cameAt
@@ -286,6 +288,37 @@ extension Pull {
         return names.first
     }
 
+    /// The name that a release gets here: its own, or one beside it where other content of the channel has that, which
+    /// somebody may have put there who could write to the origin once.
+    ///
+    /// What did not come from the channel keeps its name, and the release is refused when it is registered.
+    private func name(
+        for published: PublishedVersion, from channel: ChannelName
+    ) throws(StoreError) -> VersionName {
+        let own = published.name.description
+        guard options.version == nil else { return published.name }
+        let rows = try versions.store.versionRows().map(\.row)
+        var (name, number) = (own, 0)
+        while let other = rows.first(where: { $0.name.lowercased() == name.lowercased() }) {
+            if other.name == name {
+                if other.content == published.content { break }
+                // What was made again from a tree gives way, and what came in part and was never whole.
+                if other.recovery != .none { break }
+                if !other.isComplete, try !versions.isMaterialized(name) { break }
+            }
+            guard let manifest = try versions.readableManifest(of: other.name),
+                ReleaseTerms(of: manifest).isOf(channel.description)
+            else { return published.name }
+            number += 1
+            name = "\(own.prefix(VersionName.byteCountMax - 16))+pulled.\(number)"
+        }
+        guard number > 0 else { return published.name }
+        options.notice?(
+            "version \(own) is here with other content of this channel; what it offers now comes as \(name)"
+        )
+        return try VersionName(name)
+    }
+
     /// A release of a channel: with its files, or as a promise if its manifest comes with a pack.
     func release(
         _ published: PublishedVersion, _ offered: OfferedRelease, of pointer: ChannelPointer,
@@ -342,6 +375,7 @@ extension Pull {
         }
         var release = CastreeFormat().release(
             of: manifest, received: bytes, epoch: published.epoch)
+        release.version = offer.release.version
         release.statedContent = published.content
         release.order = offer.release.order
         release.scope = offer.release.scope

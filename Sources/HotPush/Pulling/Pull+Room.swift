@@ -35,7 +35,7 @@ extension Pull {
         do throws(StoreError) {
             let isGone = try versions.dropReplacedParts(for: name) { (content, terms) in
                 guard let sighting = offer.sighting else { return terms.family == release.family }
-                return terms.family == nil && terms.scope == sighting.channel
+                return terms.isOf(sighting.channel)
                     && (content == offer.content || !sighting.listed.contains(content))
             }
             guard isGone else { return }

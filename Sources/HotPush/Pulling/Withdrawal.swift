@@ -46,8 +46,7 @@ extension VersionStore {
             let content = try content(of: pending), !sighting.listed.contains(content),
             let manifest = try readableManifest(of: pending)
         else { return nil }
-        let terms = ReleaseTerms(of: manifest)
-        guard terms.family == nil, terms.scope == sighting.channel else { return nil }
+        guard ReleaseTerms(of: manifest).isOf(sighting.channel) else { return nil }
         return Withdrawal(pending, by: sighting)
     }
 

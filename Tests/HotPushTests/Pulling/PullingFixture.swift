@@ -46,9 +46,10 @@ struct PullingFixture {
         try serve()
     }
 
-    func serve() throws {
+    /// - Parameter other: who has put something else in the origin's place.
+    func serve(_ other: PublishingPlace? = nil) throws {
         var contents: [String: Content] = [:]
-        for (path, bytes) in try place.published() {
+        for (path, bytes) in try (other ?? place).published() {
             let type = path.hasSuffix(".json") ? "application/json" : "application/octet-stream"
             contents["/" + path] = Content(bytes, type: type)
         }
@@ -79,7 +80,6 @@ struct PullingFixture {
         Pull(into: try device.reopened(), over: try Self.transport(parallel: parallel), options)
     }
 
-    /// Pulls, and expects that something comes of it.
     /// The manager of an app that pulls, and shows what has come at its next start.
     func manager(_ options: PullOptions = PullingFixture.options) throws -> UpdateManager {
         var updating = UpdateOptions()
@@ -94,6 +94,7 @@ struct PullingFixture {
         return UpdateManager(versions, source: source, options: updating, clock: ManualClock())
     }
 
+    /// Pulls, and expects that something comes of it.
     @discardableResult
     func run(
         _ options: PullOptions = PullingFixture.options, parallel: Int = 4
