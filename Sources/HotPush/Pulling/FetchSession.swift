@@ -32,11 +32,9 @@ final class FetchSession: PackIntake {
         var plan = reckoned
         let versions = pull.versions
         let version = plan.release.version.description
-        let needed =
-            try plan.byteCount.addingClamped(plan.directoryByteCount)
-            - pull.stagedByteCount(of: plan)
+        let needed = plan.byteCount.addingClamped(plan.directoryByteCount)
         pull.lackingRoomFor = needed
-        try versions.store.checkSpace(for: needed)
+        try versions.store.checkSpace(for: needed - pull.stagedByteCount(of: plan))
         pull.lackingRoomFor = nil
         let draft = try Draft(plan, versions, from: offer.location)
         // Two releases under one name would each take the other's content for its own.

@@ -7,7 +7,7 @@ extension Pull {
     /// Fetches; while there is no room, makes some and fetches again.
     ///
     /// First goes what nobody needs, then what waits: nobody has seen it, and the offer replaces it. What is current, and
-    /// what one could go back to, stays.
+    /// what one could go back to, stays; and nothing goes where that would not make enough.
     func makingRoom(
         for offer: FoundRelease, _ fetch: () throws(StoreError) -> PullReport
     ) throws(StoreError) -> PullReport {
@@ -59,28 +59,44 @@ extension Pull {
     /// - Returns: whether there may be more room now.
     private func makeRoom(_ stage: RoomStage, for name: String) throws(StoreError) -> Bool {
         guard let count = options.keptGoodCount else {
-            guard stage == .needless else { return false }
+            guard stage == .needless,
+                try couldHaveRoom(without: Array(versions.replacedParts(for: name)))
+            else { return false }
             let gone = try versions.dropReplacedParts(for: name)
             return try versions.collect().objectCount > 0 || gone
         }
+        let lifecycle = try versions.lifecycle()
+        var waiting = lifecycle.pending
+        if let pending = waiting, pending == name || lifecycle.knownGood.contains(pending) {
+            waiting = nil
+        }
+        let needless = try versions.planTidying(keptGoodCount: count, for: name).retired
+        guard try couldHaveRoom(without: needless.map(\.version) + [waiting].compactMap(\.self))
+        else { return false }
         if stage == .waiting {
-            let lifecycle = try versions.lifecycle()
-            guard let pending = lifecycle.pending, pending != name,
-                !lifecycle.knownGood.contains(pending), try hasRoom(without: pending),
-                try versions.takeBack(pending: pending)
-            else { return false }
+            guard let waiting, try versions.takeBack(pending: waiting) else { return false }
         }
         // Where nothing went, what waits may still go.
         let tidied = try versions.tidy(keptGoodCount: count, for: name)
         return tidied != nil || stage == .needless
     }
 
-    /// Whether there would be room if a version went; otherwise it would go for nothing.
-    private func hasRoom(without version: String) throws(StoreError) -> Bool {
-        guard let needed = lackingRoomFor else { return true }
-        let freed = try versions.store.bytesFreed(retiring: [version]).freed
+    /// Whether there could be room if versions went; otherwise they would go for nothing.
+    private func couldHaveRoom(without names: [String]) throws(StoreError) -> Bool {
+        let (fileSystem, staging) = (versions.fileSystem, versions.directories.staging.raw)
+        // How many files there could be, nobody knows.
+        guard let needed = lackingRoomFor, try fileSystem.freeSpace(staging).files != 0 else {
+            return true
+        }
+        let plan = try versions.planCollection(retiring: names)
+        var freed = plan.byteCount - plan.staged.reduce(0) { $0 + $1.byteCount }
+        // What has come in part is of these versions, of nobody, or of the release itself.
+        try fileSystem.list(staging) { (entry, _) throws(StoreError) in
+            freed += try fileSystem.status(staging, entry)?.byteCount ?? 0
+            return true
+        }
         do throws(StoreError) {
-            try versions.store.checkSpace(for: needed - (freed.first ?? 0))
+            try versions.store.checkSpace(for: needed - freed)
             return true
         } catch {
             guard error.code == .outOfSpace else { throw error }

@@ -24,7 +24,8 @@ public final class Pull {
     package let options: PullOptions
     /// The way to origins: all that changes during a pull besides the store.
     let access: OriginAccess
-    /// The bytes for which there was no room before the first came; nil if there was, or it ran out later.
+    /// The bytes of a release for which there was no room, with those that had come in part; nil if there was, or it ran
+    /// out later.
     var lackingRoomFor: Int64?
     /// What has failed, once the event log has it.
     var notedFailure: StoreError?

@@ -21,29 +21,48 @@ extension VersionStore {
     package func tidy(
         keptGoodCount: Int, for successor: String? = nil
     ) throws(StoreError) -> (versions: [String], byteCount: Int64)? {
-        var policy = RetentionPolicy.generations(keptGoodCount)
-        policy.successor = successor
-        let retired = try retire(planRetention(policy))
+        let retired = try retire(planTidying(keptGoodCount: keptGoodCount, for: successor))
         let collected = try collect()
         guard !retired.isEmpty || collected.objectCount > 0 else { return nil }
         return (retired, collected.byteCount)
     }
 
-    /// Retires the releases that came in part, were never whole, and that another one replaces: nobody asks for them again.
+    /// Decides what ``tidy(keptGoodCount:for:)`` retires.
+    func planTidying(
+        keptGoodCount: Int, for successor: String?
+    ) throws(StoreError) -> RetentionPlan {
+        var policy = RetentionPolicy.generations(keptGoodCount)
+        policy.successor = successor
+        return try planRetention(policy)
+    }
+
+    /// Retires ``replacedParts(for:where:)``: nobody asks for them again.
     ///
-    /// - Parameters:
-    ///   - successor: the version, here or not yet, that replaces them.
-    ///   - isReplaced: whether one with this content and these terms is; by default, each is.
     /// - Returns: whether one has gone.
     func dropReplacedParts(
         for successor: String,
         where isReplaced: (ObjectID, ReleaseTerms) -> Bool = { (_, _) in true }
     ) throws(StoreError) -> Bool {
+        var policy = RetentionPolicy()
+        policy.candidates = try replacedParts(for: successor, where: isReplaced)
+        guard policy.candidates?.isEmpty == false else { return false }
+        return try !retire(planRetention(policy)).isEmpty
+    }
+
+    /// The releases that came in part, were never whole, and that another one replaces.
+    ///
+    /// - Parameters:
+    ///   - successor: the version, here or not yet, that replaces them.
+    ///   - isReplaced: whether one with this content and these terms is; by default, each is.
+    func replacedParts(
+        for successor: String,
+        where isReplaced: (ObjectID, ReleaseTerms) -> Bool = { (_, _) in true }
+    ) throws(StoreError) -> Set<String> {
+        var parts: Set<String> = []
         let others = try store.versionRows().map(\.row)
             .filter { !$0.isComplete && $0.name != successor }
-        guard !others.isEmpty else { return false }
+        guard !others.isEmpty else { return parts }
         let knownGood = try lifecycle().knownGood
-        var parts: Set<String> = []
         for row in others {
             // What has a tree, or proved good, was whole once; a repair may bring back what it has lost.
             if knownGood.contains(row.name) { continue }
@@ -52,9 +71,6 @@ extension VersionStore {
             let terms = manifest.map { ReleaseTerms(of: $0) } ?? ReleaseTerms()
             if isReplaced(row.content, terms) { parts.insert(row.name) }
         }
-        guard !parts.isEmpty else { return false }
-        var policy = RetentionPolicy()
-        policy.candidates = parts
-        return try !retire(planRetention(policy)).isEmpty
+        return parts
     }
 }

@@ -52,11 +52,11 @@ import VersionTree
     private static let needless: Set<String> = ["old", "begun", "replaced", "taken", "late"]
 
     @Test(
-        "lets go what nobody needs, then what waits, and never what is current, known good, shipped, protected or shown",
+        "lets go what nobody needs, then what waits, nothing in vain, and never what is current, known good, shipped, protected or shown",
         arguments: [
             // What is free, what goes, and whether the release comes.
             (500_000, [], true), (60_000, needless, true),
-            (0, needless.union(["waits"]), true), (-60_000, needless, false),
+            (0, needless.union(["waits"]), true), (-60_000, [], false),
         ] as [(Int64, Set<String>, Bool)])
     func enumerated(_ free: Int64, _ gone: Set<String>, _ comes: Bool) throws {
         let versions = fixture.device.versions
@@ -86,7 +86,6 @@ import VersionTree
 
         let left = all.subtracting(gone).union(comes ? ["offer"] : [])
         try expect(Set(versions.versions().map(\.version)), equals: left)
-        // What waited is not given for nothing.
         try expect(versions.lifecycle().pending, equals: comes ? "offer" : "waits")
         try expect(versions.lifecycle().current, equals: "current")
         withExtendedLifetime(pin) {}
@@ -136,6 +135,24 @@ import VersionTree
         let staged = Damage.names(fixture.device.path + "/staging").filter { ObjectID($0) != nil }
         expect(staged.count, equals: 2)
         try expect(versions.planCollection().staged.isEmpty)
+    }
+
+    @Test("lets nothing go for a release that would not fit even then", arguments: [nil, 1])
+    func inVain(keptGoodCount: Int?) throws {
+        for name in ["old", "current"] { try live(name) }
+        try fixture.device.add("by-hand", Self.files("by-hand"))
+        try begin("part")
+        try fixture.place.store.add("offer", Self.files("offer"))
+        try fixture.publish("offer")
+        let disk = SmallDisk(of: fixture.device.path, free: -1 << 40)
+        var options = PullingFixture.options
+        options.keptGoodCount = keptGoodCount
+        let small = try fixture.device.opened(on: disk, keeping: 0)
+        let pull = Pull(into: small, over: try PullingFixture.transport(), options)
+        expect(code { try pull.run(fixture.origin.url) }, equals: .outOfSpace)
+        try expect(
+            Set(fixture.device.reopened().versions().map(\.version)),
+            equals: ["old", "current", "by-hand", "part"])
     }
 
     @Test("is not needed for what came in part of a release of another system that is replaced")
