@@ -25,11 +25,7 @@ extension Invocation {
             retries: try retryPolicy(), tell: retryTeller,
             isInterrupted: { Interruption.isRequested })
         let pointers = try askedOrigin { () throws(StoreError) in try access.pointers(of: origin) }
-        var deliveries: [ObjectID: Delivery] = [:]
-        for pointer in pointers {
-            deliveries.merge(try access.deliveries(of: pointer, at: origin)) { first, _ in first }
-        }
-        return try show(pointers, deliveries, keys)
+        return try show(pointers, access.deliveries(of: pointers, at: origin), keys)
     }
 
     /// `channels` of an origin in a bucket.

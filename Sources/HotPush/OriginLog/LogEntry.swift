@@ -14,7 +14,7 @@ struct LogEntry: Sendable, Hashable {
     /// The largest entry that is read, in bytes.
     static let byteCountMax = 1 << 20
     /// The most channels that an origin has.
-    static let channelCountMax = 1_000
+    static let channelCountMax = ChannelList.countMax
     /// The largest number of an entry, and the largest epoch: ten digits.
     static let numberMax: Int64 = 9_999_999_999
 

@@ -39,7 +39,7 @@ final class DocumentFetch: TransferClient {
     private var result: Result<Answer, StoreError>?
     /// When to give it up, unless something new comes.
     private var deadline = ContinuousClock.now + DocumentFetch.patience
-    private static let patience: Duration = .seconds(600)
+    static let patience: Duration = .seconds(600)
 
     init(
         _ url: String, accept: String, byteCountMax: Int64, unless tag: String? = nil,

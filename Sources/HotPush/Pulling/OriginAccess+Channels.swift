@@ -9,7 +9,7 @@ extension OriginAccess {
     /// - Parameters:
     ///   - text: a directory, the URL of an origin, or that of one pointer.
     ///   - countMax: the most channels that are asked for.
-    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.network`; `.notFound` if there is no channel.
+    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.tooLarge`, `.network`; `.notFound` if there is no channel.
     package func pointers(
         of text: String, countMax: Int = .max
     ) throws(StoreError) -> [ChannelPointer] {
@@ -32,11 +32,15 @@ extension OriginAccess {
                 if let pointer = try origin.pointer(name) { pointers.append(pointer) }
             }
         case .web, .bucket:
-            for name in try names(at: reference).prefix(countMax) {
-                let bytes = try document(
-                    OriginLayout.pointer(name), at: reference.location,
-                    Int64(ChannelPointer.byteCountMax), &status)
-                guard let bytes else { continue }
+            let names = try names(at: reference).prefix(countMax)
+            // All at once: together they may take no longer than one.
+            let answers = try documents(
+                names.map { (OriginLayout.pointer($0), Int64(ChannelPointer.byteCountMax)) },
+                at: reference.location)
+            for (name, answer) in zip(names, answers) {
+                status = answer.head.status
+                let place = reference.location.appending(OriginLayout.pointer(name))
+                guard let bytes = try bytes(of: answer, from: place) else { continue }
                 pointers.append(try ChannelPointer(parsing: bytes, of: name))
             }
         }
@@ -67,24 +71,20 @@ extension OriginAccess {
 
     /// - Returns: nil if there is no list.
     private func listedNames(at location: OriginLocation) throws(StoreError) -> [ChannelName]? {
-        var status = 0
-        let list = try document(
-            OriginLayout.channelList, at: location, ChannelList.byteCountMax, &status)
-        guard let list else { return nil }
-        return try ChannelList.names(parsing: list)
+        let answer = try document(
+            OriginLayout.channelList, at: location, byteCountMax: ChannelList.byteCountMax)
+        let list = try bytes(of: answer, from: location.appending(OriginLayout.channelList))
+        return try list.map { (list) throws(StoreError) in try ChannelList.names(parsing: list) }
     }
 
-    /// - Parameter status: becomes what the origin answered.
     /// - Returns: nil if it does not exist, or a page is in its place.
-    private func document(
-        _ path: String, at location: OriginLocation, _ byteCountMax: Int64, _ status: inout Int
+    private func bytes(
+        of answer: DocumentFetch.Answer, from place: String
     ) throws(StoreError) -> [UInt8]? {
-        let answer = try document(path, at: location, byteCountMax: byteCountMax)
-        status = answer.head.status
         if answer.isDocument { return answer.bytes }
         guard answer.isAbsence else {
             throw ReleaseProblem.noAnswer(
-                "\(location.appending(path)) answered \(answer.head.status)", answer.head.status)
+                "\(place) answered \(answer.head.status)", answer.head.status)
         }
         return nil
     }

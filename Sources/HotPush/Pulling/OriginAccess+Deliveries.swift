@@ -17,16 +17,20 @@ extension OriginAccess {
         return try Delivery(answer.bytes, named: published, of: version)
     }
 
-    /// The deliveries of what a channel offers, by address; those that cannot be had are left out.
+    /// The deliveries of what channels offer, by address; those that cannot be had, or are not asked for within ten
+    /// minutes, are left out.
     /// - Parameter text: as for ``pointers(of:)``.
     /// - Throws: `.badOrigin`, `.interrupted`.
     package func deliveries(
-        of pointer: ChannelPointer, at text: String
+        of pointers: [ChannelPointer], at text: String
     ) throws(StoreError) -> [ObjectID: Delivery] {
         let location = try OriginReference(parsing: text).location
+        let end = ContinuousClock.now + DocumentFetch.patience
         var deliveries: [ObjectID: Delivery] = [:]
-        for release in pointer.releases {
-            guard let published = release.delivery else { continue }
+        for release in pointers.flatMap(\.releases) {
+            guard let published = release.delivery, deliveries[published.address] == nil,
+                ContinuousClock.now < end
+            else { continue }
             do throws(StoreError) {
                 deliveries[published.address] = try delivery(of: release, at: location)
             } catch {

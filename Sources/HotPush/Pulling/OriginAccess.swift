@@ -77,11 +77,11 @@ package final class OriginAccess {
         RetryBudget(hasAnswer ? policy.afterAnswer : policy, tell: tell)
     }
 
-    /// Asks for documents that a release names, at the same time.
+    /// Asks for documents at the same time.
     /// - Returns: the final answers, in order, whatever their status.
     /// - Throws: `.network`, `.tooLarge`, `.interrupted`.
     func documents(
-        _ wanted: [OriginDocument], at location: OriginLocation
+        _ wanted: [(path: String, byteCountMax: Int64)], at location: OriginLocation
     ) throws(StoreError) -> [DocumentFetch.Answer] {
         let origin = try OriginURL(of: location)
         let fetches = DocumentFetches(

@@ -42,7 +42,8 @@ extension Pull {
     func documents(
         _ wanted: [OriginDocument], at location: OriginLocation
     ) throws(StoreError) -> [[UInt8]] {
-        let answers = try access.documents(wanted, at: location)
+        let answers = try access.documents(
+            wanted.map { ($0.path, $0.byteCountMax) }, at: location)
         var all: [[UInt8]] = []
         for (document, answer) in zip(wanted, answers) {
             all.append(try bytes(of: document, in: answer, at: location))

@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import Foundation
 import StorageTestSupport
 import VersionTree
 
@@ -22,8 +23,35 @@ import VersionTree
             expect(
                 pointers.map { $0.releases.first?.version?.name.description }, equals: ["2", "1"])
         }
+        // The pointers are asked for at once.
         let paths = fixture.origin.requests.map(\.path)
-        expect(paths, equals: ["/channels.json", "/channels/beta.json", "/channels/stable.json"])
+        expect(
+            paths.sorted(),
+            equals: ["/channels.json", "/channels/beta.json", "/channels/stable.json"])
+    }
+
+    @Test func `are asked for all at once, so that one that comes slowly holds up no other`() throws
+    {
+        let fixture = try PullingFixture()
+        for name in ["a", "b", "c"] { try fixture.place.publish("1", to: name) }
+        try fixture.serve()
+        let last = DispatchSemaphore(value: 0)
+        fixture.origin.before("/channels/a.json") { _ in last.wait() }
+        fixture.origin.before("/channels/c.json") { _ in last.signal() }
+        try expect(
+            channels(fixture.origin.url).map(\.channel.description), equals: ["a", "b", "c"])
+    }
+
+    @Test(arguments: [1_000, 1_001])
+    func `are a thousand at most`(_ count: Int) throws {
+        let fixture = try PullingFixture(offering: "1")
+        let names = (1..<count).map { "\"c\($0)\"" } + ["\"stable\""]
+        let list = "{\"channels\":[\(names.joined(separator: ","))]}"
+        fixture.origin.put(
+            Content(Array(list.utf8), type: "application/json"), at: "/channels.json")
+        let isTaken = count == 1_000
+        expect(code { try channels(fixture.origin.url) }, equals: isTaken ? nil : .tooLarge)
+        expect(fixture.origin.requests.count, equals: isTaken ? 1 + count : 1)
     }
 
     @Test func `are one if the URL is that of a pointer`() throws {
