@@ -62,6 +62,42 @@ extension AppHandler {
         rollbacks.withLock { $0 = [] }
     }
 
+    /// Distinguishes what pages hold from now on from what they held before.
+    static func newRun() -> String { String(newBrowser().prefix(8)) }
+
+    static func newBrowser() -> String {
+        // Without random numbers, a counter still distinguishes browsers.
+        let token = try? randomToken()
+        return token ?? String(String(SystemClock.nanoseconds).reversed()) + "withoutrandomness"
+    }
+
+    // MARK: The same name again
+
+    /// Whether a page is of a version that has other content now, under the same name: it is of one that is gone.
+    ///
+    /// Its cookie tells until a newer page of its browser begins.
+    func isOfOtherContent(_ request: PinRequest) -> Bool {
+        guard request.load != .page, !request.isWorkerScript, !request.asksForPage,
+            let tag = request.contentTag, let cookie = request.cookie
+        else { return false }
+        return shelf.entry(cookie.version)?.tag.map { $0 != tag } ?? false
+    }
+
+    /// The cookie of a page that begins, or of a worker, where it says all but the content of its version.
+    func renewed(_ request: PinRequest, _ entry: SiteShelf.Entry) -> PinCookie? {
+        guard request.load == .page && request.leadsToPage || request.isWorkerScript,
+            request.contentTag != entry.tag,
+            request.cookie?.version == entry.site.version
+        else { return nil }
+        return request.cookie
+    }
+
+    /// The value of `Set-Cookie`.
+    func setting(_ cookie: PinCookie) -> String {
+        cookie.setCookie(
+            cookieName, parts.pageSeal, tag: shelf.entry(cookie.version)?.tag, isSecure: isSecure)
+    }
+
     /// The watch over starts, if there is one, begins again on another store.
     private func replaceStartup(_ versions: VersionStore?) {
         let new = versions.flatMap { options.watch($0, showing: startPage.isShown) }

@@ -18,8 +18,7 @@ extension AppHandler {
             shelf.entry(version).map { $0.site.contains(path) }
         }
         guard case .serve(_, let cookie?, _) = decision else { return }
-        answer.add(
-            "Set-Cookie", cookie.setCookie(cookieName, parts.pageSeal, isSecure: isSecure))
+        answer.add("Set-Cookie", setting(cookie))
     }
 
     /// Whether a browser shows an answer as a page, be it one that it has already; what caches give to others is nobody's.

@@ -35,6 +35,9 @@ extension AppHandler {
     ) -> Answer {
         let (head, seen) = asked(head, exchange)
         var request = seen
+        if isOfOtherContent(request) {
+            return .response(adding(cookies, to: Self.gone(head.method)))
+        }
         let begins =
             request.load == .page || head.isPageOfWorker
             || request.isWorkerScript && pins.withLock { $0.keepsPages(request) }
@@ -125,6 +128,7 @@ extension AppHandler {
                 return .response(adding(cookies, to: Self.gone(head.method)))
             }
             var mark = mark
+            let cookie = cookie ?? renewed(request, entry)
             // Its visit would send no navigation, so it must be what a navigation gets, its mark too.
             if head.isPageAhead {
                 mark = mark ?? pins.withLock { $0.markAhead(request, version, SystemClock.now) }
@@ -144,8 +148,7 @@ extension AppHandler {
             }
             // An answer that a cache may give to others must not contain anybody's cookie.
             if let cookie, request.load != .subresource || !response.head.isPublic {
-                response.head.add(
-                    "Set-Cookie", cookie.setCookie(cookieName, parts.pageSeal, isSecure: isSecure))
+                response.head.add("Set-Cookie", setting(cookie))
             }
             return .response(adding(cookies, to: response))
         case .doubt([]):
@@ -219,7 +222,7 @@ extension AppHandler {
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
         request.load = .subresource
         request.isWorkerScript = false
-        guard let current = shelf.current else { return nil }
+        guard let current = shelf.current, !isOfOtherContent(request) else { return nil }
         let decision = decide(request, current) { version, path in
             shelf.entry(version).map { $0.site.contains(path) }
         }
@@ -347,15 +350,6 @@ extension AppHandler {
             if error.code != .noVersion { notice(error.message) }
             return nil
         }
-    }
-
-    /// Distinguishes what pages hold from now on from what they held before.
-    static func newRun() -> String { String(newBrowser().prefix(8)) }
-
-    static func newBrowser() -> String {
-        // Without random numbers, a counter still distinguishes browsers.
-        let token = try? randomToken()
-        return token ?? String(String(SystemClock.nanoseconds).reversed()) + "withoutrandomness"
     }
 
     // MARK: Answers of its own

@@ -3,7 +3,8 @@ import VersionTree
 /// What the pins' cookie holds under its seal (``PageSeal``): `<browser>.<version>:<run>`, and more if more pages
 /// are open.
 ///
-/// In full: `<browser>[-<mark>].<version>[:<run>[:<other>…]]`. A server knows nothing else about
+/// In full: `[<tag>~]<browser>[-<mark>].<version>[:<run>[:<other>…]]`. The tag is of the version's content, should its name be
+/// given to other content. A server knows nothing else about
 /// pages that an earlier run of it served.
 struct PinCookie: Sendable, Hashable {
     /// Distinguishes browser profiles: 16 to 64 letters and digits, random.
@@ -24,6 +25,8 @@ struct PinCookie: Sendable, Hashable {
     /// For how many seconds a cookie is believed whatever else is open: a day, in which pages are loaded again.
     static let ageMax: UInt64 = 86_400
     private static let runByteCountMax = 16
+    /// The length of a tag.
+    static let tagByteCount = 8
 }
 
 extension PinCookie {
@@ -79,9 +82,11 @@ extension PinCookie {
     /// It lasts as long as the browser runs: after that there are no pages. Links on other sites
     /// send it too (Lax). A Strict cookie would be missing there; the server would see a new
     /// browser, which would replace the one whose pages are open. The cookie gives no access.
-    func setCookie(_ name: String, _ seal: PageSeal, isSecure: Bool = false) -> String {
+    func setCookie(
+        _ name: String, _ seal: PageSeal, tag: String? = nil, isSecure: Bool = false
+    ) -> String {
         let suffix = mark.map { "-\($0.hints)" } ?? ""
-        var value = "\(browser)\(suffix).\(version)"
+        var value = (tag.map { $0 + "~" } ?? "") + "\(browser)\(suffix).\(version)"
         if let run { value += ":\(run)" + others.map { ":\($0)" }.joined() }
         return "\(name)=\(seal.sealed(value)); Path=/; HttpOnly; SameSite=Lax"
             + (isSecure ? "; Secure" : "")

@@ -24,6 +24,8 @@ struct PinRequest: Sendable, Hashable {
     ///
     /// Of several the last: the server's own has the shortest path, and longer ones come first (RFC 6265, section 5.4).
     var cookie: PinCookie?
+    /// The tag in that cookie of its version's content; `nil` if an older castree set it.
+    var contentTag: String?
     /// What other cookies of that name say, which the server has given to somebody, but not so to this browser.
     var strays: [PinCookie] = []
     /// Whether the cookie was sealed so long ago that it alone does not say that its pages are open.
@@ -76,10 +78,15 @@ extension PinRequest {
         if load == .subresource { shared = Self.shared(request, referrer) }
         cookie = nil
         for value in CookieText.values(of: Array(cookieName.utf8), in: request) {
-            guard let sealed = seal.content(of: value[...]), let read = PinCookie(sealed.content)
+            guard let sealed = seal.content(of: value[...]) else { continue }
+            let end = sealed.content.startIndex + PinCookie.tagByteCount
+            let isTagged = end < sealed.content.endIndex && sealed.content[end] == 126
+            guard let read = PinCookie(isTagged ? sealed.content[(end + 1)...] : sealed.content)
             else { continue }
             if let cookie { strays.append(cookie) }
             cookie = read
+            contentTag =
+                isTagged ? String(decoding: sealed.content[..<end], as: UTF8.self) : nil
             isCookieOld = sealed.age.magnitude > PinCookie.ageMax
         }
         strays.removeAll { $0 == cookie }

@@ -56,7 +56,7 @@ extension SiteShelf {
                 guard let site = entry.site.beside(others(than: entry.site, versions)) else {
                     continue
                 }
-                replace(entry, by: Entry(site, entry.hold))
+                replace(entry, by: Entry(site, entry.hold, tag: entry.tag))
             }
         } catch {
             // Nobody can see which versions there are: what was compared holds until somebody can.

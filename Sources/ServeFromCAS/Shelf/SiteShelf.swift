@@ -10,10 +10,13 @@ final class SiteShelf: Sendable {
     final class Entry: Sendable {
         let site: Site
         let hold: PinHold
+        /// Tells its content from what another version of its name has had; `nil` if that is unknown.
+        let tag: String?
 
-        init(_ site: Site, _ hold: PinHold) {
+        init(_ site: Site, _ hold: PinHold, tag: String?) {
             self.site = site
             self.hold = hold
+            self.tag = tag
         }
     }
 
@@ -237,7 +240,10 @@ final class SiteShelf: Sendable {
         let site = Site(
             try manifest(name, versions), options: options, shell: shell,
             digests: digester(versions))
-        let entry = Entry(compared(site, versions), hold)
+        let content = try versions.content(of: name)
+        let entry = Entry(
+            compared(site, versions), hold,
+            tag: content.map { String($0.description.prefix(PinCookie.tagByteCount)) })
         return state.withLock { state in
             if let other = state.entries[version] { return other }
             let isOver = state.isClosed || store.versions !== versions

@@ -109,6 +109,11 @@ struct PinRequestTests {
                 others: try others.map { try VersionName($0) })
             let value = String(cookie.setCookie("castree_page_1234", seal).prefix { $0 != ";" })
             try expect(read([("Cookie", value)]).cookie, equals: cookie)
+            try expect(read([("Cookie", value)]).contentTag == nil)
+            let tagged = String(
+                cookie.setCookie("castree_page_1234", seal, tag: "0123abcd").prefix { $0 != ";" })
+            try expect(read([("Cookie", tagged)]).cookie, equals: cookie)
+            try expect(read([("Cookie", tagged)]).contentTag, equals: "0123abcd")
         }
     }
 

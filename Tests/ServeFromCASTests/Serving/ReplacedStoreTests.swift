@@ -129,4 +129,76 @@ struct ReplacedStoreTests {
         }
         expect(app.notices.all.filter { $0.contains("has changed since") }.count, equals: 1)
     }
+
+    /// Another version 1 comes while the server runs, or while none does.
+    private func replace(_ app: TestApp, isRunning: Bool, _ files: [String: String]) async throws
+        -> TestApp
+    {
+        if isRunning {
+            try delete()
+            try renew(["1": files], current: "1")
+            app.look(after: .zero)
+            return app
+        }
+        await app.stop()
+        let versions = try store.reopened()
+        try store.makeKnownGood("2")
+        try versions.retire("1")
+        let source = store.directory.appending("another-1")
+        try writeTree(source, files)
+        try versions.add(directory: source, version: "1")
+        try versions.activate("1")
+        return try TestApp(watching: store)
+    }
+
+    // docs/serving.md, "No mixed page".
+    @Test(
+        "takes a page whose version's name has other content now for one of a version that is gone",
+        arguments: [true, false])
+    func nameAgain(isRunning: Bool) async throws {
+        let old = try TestApp(watching: store)
+        let browser = try old.visitor()
+        let before = try browser.beginSession()
+        let app = try await replace(
+            old, isRunning: isRunning, ["index.html": "another", "app.js": "other()"])
+        let page = try app.browser()
+        page.cookies["castree_page_\(app.port)"] = browser.cookies["castree_page_\(old.port)"]
+        let frame = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
+        let own = [("Referer", page.origin + "/"), ("Sec-Fetch-Site", "same-origin")]
+        try expect(app.browser().navigate().text, equals: "another")
+        for _ in 0..<2 {
+            try expect(page.load("/app.js").status, equals: 409)
+            try expect(page.ask("GET", "/app.js", own).status, equals: 409)
+            try expect(page.ask("GET", "/", frame + own).status, equals: 409)
+        }
+        // Its word is of the version that is gone.
+        let session = isRunning ? before : try page.beginSession()
+        for path in ["bridge", "confirm"] {
+            _ = try page.post("/_castree/\(path)?session=\(session)&version=1", "3\nA 0")
+        }
+        try expect(!store.reopened().lifecycle().knownGood.contains("1"))
+        // A page that has other files is one of what is there now.
+        try expect(page.navigate().text, equals: "another")
+        try expect(page.load("/app.js").text, equals: "other()")
+        try expect(page.ask("GET", "/app.js", own).text, equals: "other()")
+        try expect(page.confirm(), equals: 204)
+        try expect(store.reopened().lifecycle().knownGood.first, equals: "1")
+    }
+
+    @Test("leaves a page alone whose version comes again as it was", arguments: [true, false])
+    func sameAgain(isRunning: Bool) async throws {
+        let files = ["index.html": "one", "app.js": "run('one')"]
+        try store.makeKnownGood("2")
+        try store.versions.retire("1")
+        let source = store.directory.appending("first-1")
+        try writeTree(source, files)
+        try store.versions.add(directory: source, version: "1")
+        try store.versions.activate("1")
+        let old = try TestApp(watching: store)
+        let browser = try old.visitor()
+        let app = try await replace(old, isRunning: isRunning, files)
+        let page = try app.browser()
+        page.cookies["castree_page_\(app.port)"] = browser.cookies["castree_page_\(old.port)"]
+        try expect(page.load("/app.js").text, equals: "run('one')")
+    }
 }
