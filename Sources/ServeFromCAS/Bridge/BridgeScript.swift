@@ -59,7 +59,7 @@ package enum BridgeScript {
           };
 
           // In: the last number received and the last told. Out: what is not acked.
-          let session = '', received = 0, told = 0, heard = '', wasHeard = false;
+          let session = '', received = 0, told = 0, heard = '', wasHeard = false, greetedAt = 0;
           let queue = [], queued = 0, acked = 0, sent = 0, highest = 0;
           let link = null, failures = 0, misses = 0, timer = 0;
 
@@ -110,6 +110,7 @@ package enum BridgeScript {
               received = told = acked = sent = highest = 0;
             }
             link.isOpen = true;
+            greetedAt = greetedAt || Date.now();
             // What breaks at once did not work.
             const here = link;
             setTimeout(() => { if (link === here) failures = 0; }, 2000);
@@ -148,7 +149,8 @@ package enum BridgeScript {
                   const before = heard;
                   heard = detail.version + (detail.reload ? ' reload' : '');
                   const isAgain = tab.castreeReady === (tab.castreeReady = heard);
-                  if (isAgain && !isAhead || forgets() && worker && worker.controller) {
+                  const isOld = forgets() && Date.now() - greetedAt < 2000;
+                  if (isAgain && !isAhead || isOld && worker && worker.controller) {
                     if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
                     return;
                   }

@@ -178,11 +178,13 @@ extension BridgeScriptTests {
                     equals: isLoaded ? "1" : "0", "\(reason) \(type) \(age) \(remembers)")
             }
         }
-        // Without a worker the next page is another one; and what was left since this one came is news.
-        for news in [
-            Self.reasons[0], Self.reasons[1].replacingOccurrences(of: "5", with: "90"),
+        // Without a worker the next page is another one; and what comes, or was left, since this one came is news.
+        let later = "const now = Date.now(); Date.now = () => now + 3000; \(Self.reasons[0])"
+        for (worker, news) in [
+            ("null", Self.reasons[0]), ("{}", later),
+            ("null", Self.reasons[1].replacingOccurrences(of: "5", with: "90")),
         ] {
-            let frame = page.replacingOccurrences(of: "CONTROLLER", with: "null")
+            let frame = page.replacingOccurrences(of: "CONTROLLER", with: worker)
                 .replacingOccurrences(of: "AGE", with: "10")
                 .replacingOccurrences(of: "TYPE", with: "reload")
             try expect(run("open(first); \(news) console.log(loads);", frame: frame), equals: "1")
