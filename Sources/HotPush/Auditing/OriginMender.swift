@@ -18,14 +18,15 @@ package final class OriginMender {
 
     private let stores: [VersionStore]
     private let fetching: ([Lost]) throws(StoreError) -> Void
-    private let reading: (String, Int) throws(StoreError) -> [UInt8]?
+    /// The small file that another origin has under a path, with at most so many bytes; `nil` for none.
+    let reading: (String, Int) throws(StoreError) -> [UInt8]?
 
     /// Makes a mender.
     ///
     /// - Parameters:
     ///   - stores: where bytes are looked for, in this order.
     ///   - fetching: brings lost files as objects into one of the stores; leaves out what it cannot get.
-    ///   - reading: the small file that another origin has under a path, with at most so many bytes; `nil` for none.
+    ///   - reading: see ``reading``.
     package init(
         _ stores: [VersionStore],
         fetching: @escaping ([Lost]) throws(StoreError) -> Void = { _ in },

@@ -23,7 +23,7 @@ final class PassingStorage: ForwardingStorage {
         do throws(StoreError) {
             return try body()
         } catch {
-            guard error.isOfPlace || error.isOfOneName else { throw error }
+            guard error.saysFileIsUnreadable else { throw error }
             // What to do is the check's to say.
             let reason = String(error.message.prefix { $0 != ";" })
             guard OriginLayout.number(ofLogEntry: key) == nil else { throw .damagedOrigin(reason) }
@@ -49,7 +49,7 @@ final class PassingStorage: ForwardingStorage {
         do throws(StoreError) {
             return try base.byteCounts(of: keys, unless: isInterrupted)
         } catch {
-            guard error.isOfPlace || error.isOfOneName else { throw error }
+            guard error.saysFileIsUnreadable else { throw error }
             return try keys.map { (key) throws(StoreError) in try head(key)?.byteCount }
         }
     }

@@ -282,12 +282,12 @@ package struct OriginCopy: Sendable {
             if let version = OriginLayout.trustVersion(of: file.key) { versions.insert(version) }
         }
         for version in versions.sorted() {
+            // One that no pointer names, and is none, no device follows.
             let file = try TrustFile.ifSound { () throws(StoreError) in
-                guard let file = try source.trust(version) else {
-                    throw .damagedOrigin(
-                        "\(OriginLayout.trust(version)) is listed in \(source.place), and is not there; repeat the copy")
-                }
-                return file
+                if let file = try source.trust(version) { return file }
+                throw .damagedOrigin(
+                    "\(OriginLayout.trust(version)) is listed in \(source.place), and is not there; repeat the copy"
+                )
             }
             if let file { try publisher.write(file) }
         }

@@ -42,4 +42,7 @@ extension StoreError {
         code == .permission || isNotDirectory || isDirectory || isUnopenable
             || code == .io && cause == nil
     }
+
+    /// Whether one file cannot be read: something else stands there, it is closed, or the disk does not give it back.
+    var saysFileIsUnreadable: Bool { isOfPlace || isOfOneName }
 }

@@ -61,7 +61,7 @@ package enum OriginMarker {
 
     /// Whether an error says that something else stands there, or that the disk does not give it back.
     private static func saysItIsBad(_ error: StoreError) -> Bool {
-        error.code != .permission && (error.isOfPlace || error.isOfOneName)
+        error.code != .permission && error.saysFileIsUnreadable
     }
 
     /// Whether a file is a marker, of any format.

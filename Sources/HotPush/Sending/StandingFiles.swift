@@ -31,14 +31,19 @@ struct StandingFiles {
         try storage.inParallel(wanted.count) { (index) throws(StoreError) in
             let (key, byteCount) = (wanted[index].key, wanted[index].byteCount)
             var found: ObjectID?
-            if try storage.head(key.path)?.byteCount == byteCount {
-                found = try storage.address(of: key.path, limit: byteCount) {
-                    (piece) throws(StoreError) in
-                    if options.isInterrupted() { throw .publishingInterrupted }
-                    progress.advance(by: Int64(piece.count))
+            do throws(StoreError) {
+                if try storage.head(key.path)?.byteCount == byteCount {
+                    found = try storage.address(of: key.path, limit: byteCount) {
+                        (piece) throws(StoreError) in
+                        if options.isInterrupted() { throw .publishingInterrupted }
+                        progress.advance(by: Int64(piece.count))
+                    }
+                } else {
+                    progress.advance(by: byteCount)
                 }
-            } else {
-                progress.advance(by: byteCount)
+            } catch {
+                // It is sent again, and takes the place of that.
+                guard error.saysFileIsUnreadable else { throw error }
             }
             if found != key.address { wrong.withLock { _ = $0.insert(key.address) } }
         }

@@ -132,9 +132,9 @@ import VersionTree
             let fresh = self.answers(OriginReader(try place.origin()))
             #expect(throws: StoreError.self) { try fresh.text("/model/KEY/archive") }
         }
-        // What is offered and lost is no answer, either: nobody is told that there is none.
         try place.remove(OriginLayout.manifest(version.manifest))
         let bare = self.answers(OriginReader(try place.origin()))
+        // It is offered, so it should be there.
         #expect(throws: StoreError.self) { try bare.text("/model/KEY/archive") }
     }
 

@@ -70,9 +70,7 @@ import VersionTree
         expect(kinds.count == 9, "\(kinds)")
         // Of an empty file nothing is read.
         for path in whole.keys.sorted() where whole[path]?.isEmpty == false {
-            var status = stat()
-            expect(lstat("\(people.place.origin)/\(path)", &status), equals: 0)
-            disk.bad.withLock { $0 = [UInt64(status.st_ino)] }
+            try spoil(path)
             let found = try audit().findings
             expect(!found.isEmpty && found.allSatisfy { $0.path == path }, "\(path) \(found)")
             let isLog = path.hasPrefix("log/")
@@ -88,5 +86,25 @@ import VersionTree
             disk.bad.withLock { $0 = [] }
         }
         try expect(audit().findings, equals: [])
+    }
+
+    @Test func `is written again by publish --verify, if it is content`() throws {
+        let sealing = try people.sealing(people.bob)
+        for path in whole.keys.sorted() where path.hasPrefix("objects/") {
+            try spoil(path)
+            for version in ["1", "2"] {
+                try people.place.publisher(on: disk) {
+                    ($0.sealing, $0.verifiesObjects) = (sealing, true)
+                }.publish(version, of: people.place.versions)
+            }
+            try expect(people.place.bytes(path), equals: whole[path])
+            try expect(audit().findings, equals: [], "\(path)")
+        }
+    }
+
+    private func spoil(_ path: String) throws {
+        var status = stat()
+        expect(lstat("\(people.place.origin)/\(path)", &status), equals: 0)
+        disk.bad.withLock { $0 = [UInt64(status.st_ino)] }
     }
 }
