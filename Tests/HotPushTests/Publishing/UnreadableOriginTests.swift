@@ -89,7 +89,7 @@ import VersionTree
     }
 
     @Test func `is written again by publish --verify, if it is content`() throws {
-        let sealing = try people.sealing(people.bob)
+        let sealing = try people.sealing(people.alice, people.bob)
         for path in whole.keys.sorted() where path.hasPrefix("objects/") {
             try spoil(path)
             for version in ["1", "2"] {
