@@ -71,6 +71,8 @@ struct UnreadableTests {
         let bad = try environment(failing: object)
         let server = try Served(place, environment: bad)
         try expect(server.get().status, equals: 500)
+        // The log is written beside the answer.
+        try expect(server.get(until: { try castree("status", failing: bad).status == 1 }))
         _ = try server.end()
         let status = try castree("status", "--json", failing: bad)
         let problems = try status.document(.status).problems

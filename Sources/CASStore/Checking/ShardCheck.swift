@@ -318,7 +318,7 @@ struct ShardCheck: ~Copyable {
             // `nil`: its bytes are the object's.
             return try judge(address, file.raw, status, row).kind != .damagedObject
         } catch {
-            guard error.code == .permission || error.code == .io else { throw error }
+            guard error.isUnreadable else { throw error }
             return false
         }
     }

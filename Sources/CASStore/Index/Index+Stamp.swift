@@ -13,9 +13,9 @@ extension Index {
                 bytes = try fileSystem.contents(
                     directories.root.raw, StoreLayout.stamp, limit: 4096)
             } catch {
-                // A bad sector: the index is made again, with another stamp.
+                // On a bad sector, too, there is no stamp: the index is made again, with another one.
                 guard error.isUnreadable else { throw error }
-                return nil
+                continue
             }
             // Every transaction looks at it; it has seldom changed.
             if let lastStamp, lastStamp.bytes == bytes { return lastStamp.stamp }

@@ -108,16 +108,18 @@ extension Store {
             bytes = try fileSystem.contents(root, StoreLayout.format, limit: 4096)
         } catch {
             if error.code == .notFound { throw noStore(path) }
+            if error.isUnreadable {
+                throw error.advising(
+                    "it says that this is a store: move it away, and castree init writes the file again"
+                )
+            }
             guard let there = try fileSystem.status(root, StoreLayout.format),
-                there.kind != .regular || error.isUnreadable
+                there.kind != .regular
             else { throw error }
-            let place = "\(printable(path))/FORMAT, which says that this is a store"
             throw StoreError(
                 error.code,
-                (there.kind == .regular
-                    ? "the disk cannot read \(place)"
-                    : "\(there.kind.noun) stands in place of \(place)")
-                    + "; move it away, and castree init writes the file again", cause: error.cause)
+                "\(there.kind.noun) stands in place of \(printable(path))/FORMAT, which says that this is a store; "
+                    + "move it away, and castree init writes the file again", cause: error.cause)
         }
         let text = String(decoding: bytes, as: UTF8.self)
         let fields = text.split(whereSeparator: { $0 == " " || $0 == "\n" })
