@@ -171,4 +171,26 @@ import StorageTestSupport
         try temporary.versions.activate("1")
         try expect(start(temporary).version, equals: "4")
     }
+
+    @Test func `starts what its disk did not give while the index was made again`() throws {
+        for waits in [false, true] {
+            let temporary = try TemporaryStore.startedOnce()
+            if waits { try temporary.versions.activateAtNextBoot("B") }
+            let name = try require(
+                waits ? "B" : temporary.versions.lifecycle().current)
+            for file in ["index.sqlite", "stamp"] { unlink(temporary.path + "/" + file) }
+            let disk = FaultyFileSystem { operation in
+                operation.verb == .read && operation.path.hasSuffix("manifests/\(name).json")
+                    ? StoreError(systemCall: "read", errno: EIO, path: operation.path) : nil
+            }
+            let versions = try temporary.opened(on: disk)
+            let whole = try versions.versions().filter { $0.missingObjects == 0 }.map(\.version)
+            expect(!whole.contains(name))
+            let begun = try? versions.boot().version
+            try expect(
+                temporary.versions.lifecycle().pending, equals: waits ? name : nil,
+                "\(begun ?? "none")")
+            try expect(temporary.reopened().boot().version, equals: waits ? name : "A")
+        }
+    }
 }

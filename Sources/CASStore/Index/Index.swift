@@ -117,6 +117,12 @@ package final class Index: @unchecked Sendable {
                     continue
                 }
                 guard error.saysIndexIsDamaged, !isInMemory, attempts < 3 else { throw error }
+                if error.saysIndexIsUnread, attempts == 1 {
+                    // A network's or a flaky disk's error passes; a bad sector's stays.
+                    close()
+                    pause(milliseconds: 400)
+                    continue
+                }
                 try rebuild(because: error.message)
             }
         }

@@ -42,6 +42,7 @@ extension IndexTransaction {
             )
         }
         var damaged: [String] = []
+        var isUnread = false
         for (name, status) in try index.manifestFiles() {
             let identity = Index.identity(status)
             let row = rows.removeValue(forKey: name)
@@ -72,9 +73,9 @@ extension IndexTransaction {
                 }
                 // A manifest that cannot be read keeps its references: nothing is lost by waiting until fsck names
                 // it and someone repairs it.
-                guard error.code != .index, error.cause == nil || error.isNotDirectory else {
-                    throw error
-                }
+                let isDamaged = error.cause == nil || error.isNotDirectory || error.isUnreadable
+                guard error.code != .index, isDamaged else { throw error }
+                isUnread = isUnread || error.isUnreadable
                 damaged.append(name)
                 index.options.notice("manifest \(printable(name)) is not used: \(error.message)")
             }
@@ -83,7 +84,8 @@ extension IndexTransaction {
         where try !index.manifests.isSpokenOf(name, directories, fileSystem) {
             try removeVersion(id: row.id)
         }
-        try setMeta("manifests_changed_at", changedAt)
+        // What the disk did not give now, it may give the next time.
+        try setMeta("manifests_changed_at", isUnread ? -1 : changedAt)
         return damaged
     }
 

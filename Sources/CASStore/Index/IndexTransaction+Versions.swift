@@ -103,7 +103,7 @@ extension IndexTransaction {
         do throws(StoreError) {
             registration = try index.readManifest(name)
         } catch {
-            let isDamaged = error.cause == nil || error.isNotDirectory
+            let isDamaged = error.cause == nil || error.isNotDirectory || error.isUnreadable
             guard error.code == .notFound || isDamaged else { throw error }
             return false
         }

@@ -203,7 +203,7 @@ extension StoreError {
     }
 
     /// Whether the disk cannot read the database: SQLITE_IOERR_READ, SQLITE_IOERR_CORRUPTFS.
-    private var saysIndexIsUnread: Bool {
+    var saysIndexIsUnread: Bool {
         guard case .sqlite(let code, _) = cause else { return false }
         return [1, 33].contains(code >> 8) && code & 0xff == SQLITE_IOERR
     }

@@ -44,20 +44,19 @@ package struct DirectoryAudit {
     package func run() throws(StoreError) -> OriginAuditReport {
         let isMarked = try isMarked()
         var found = try places()
-        if mender != nil, !isMarked {
-            found.append(
-                OriginFinding(
-                    .missingFile, OriginLayout.marker,
-                    "what says that an origin is here is not there", isRepaired: true))
-        }
+        let marker = OriginFinding(
+            .missingFile, OriginLayout.marker, "what says that an origin is here is not there",
+            isRepaired: true)
         var report: OriginAuditReport
         do throws(StoreError) {
             report = mender == nil ? try look() : try mend()
+            if mender != nil, !isMarked { found.append(marker) }
         } catch {
             // What another user's files are in the way of is checked all the same.
             guard error.code == .permission, found.contains(where: { !$0.isRepaired }) else {
                 throw error
             }
+            publisher.notice("nothing is repaired: \(error.message)")
             report = try look()
         }
         report.findings = found + report.findings

@@ -57,8 +57,11 @@ final class PassingStorage: ForwardingStorage {
     func putIfAbsent(
         _ key: String, _ body: StorageBody, _ fields: StoredFields
     ) throws(StoreError) -> WriteOutcome {
-        // What stands there and cannot be read is what is repaired.
-        try reason(of: key) == nil
-            ? base.putIfAbsent(key, body, fields) : base.put(key, body, fields)
+        let outcome = try base.putIfAbsent(key, body, fields)
+        guard case .conditionFailed = outcome, reason(of: key) != nil else { return outcome }
+        // What stands there and cannot be read is what is repaired, unless it can be by now.
+        reasons.withLock { $0[key] = nil }
+        _ = try get(key, ReadRequest(byteCountMax: 1 << 30)) { _ in }
+        return try reason(of: key) == nil ? outcome : base.put(key, body, fields)
     }
 }

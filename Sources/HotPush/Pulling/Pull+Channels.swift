@@ -306,16 +306,21 @@ extension Pull {
                 if other.recovery != .none { break }
                 if !other.isComplete, try !versions.isMaterialized(name) { break }
             }
-            guard let manifest = try versions.readableManifest(of: other.name),
-                ReleaseTerms(of: manifest).isOf(channel.description)
-            else { return published.name }
+            // Whose one without a readable manifest was, nobody knows.
+            if let manifest = try versions.readableManifest(of: other.name),
+                !ReleaseTerms(of: manifest).isOf(channel.description)
+            {
+                return published.name
+            }
             number += 1
             name = "\(own.prefix(VersionName.byteCountMax - 16))+pulled.\(number)"
         }
         guard number > 0 else { return published.name }
-        options.notice?(
-            "version \(own) is here with other content of this channel; what it offers now comes as \(name)"
-        )
+        if try versions.lifecycle().ban(of: published.content) == nil {
+            options.notice?(
+                "the name of version \(own) is taken here by other content; what the channel offers comes as \(name)"
+            )
+        }
         return try VersionName(name)
     }
 

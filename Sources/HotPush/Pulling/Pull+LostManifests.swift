@@ -149,7 +149,9 @@ extension Pull {
     ) throws(StoreError) -> Bool {
         guard let published = offered.version else { return false }
         do throws(StoreError) {
-            let offer = try resolved(release(published, offered, of: pointer, at: location))
+            var found = try release(published, offered, of: pointer, at: location)
+            found.release.version = try VersionName(lost.version)
+            let offer = try resolved(found)
             guard lost.mayName(offer.release) else { return false }
             _ = try fetch(reckon(offer, judges: false), of: offer)
             return true
@@ -168,7 +170,9 @@ extension Pull {
 extension LostManifest {
     fileprivate func isOffered(by release: OfferedRelease) -> Bool {
         guard let offered = release.version else { return false }
-        return offered.name.description == version
+        // Or beside the name that other content had taken.
+        let name = offered.name.description
+        return (version == name || version.hasPrefix("\(name)+pulled."))
             && (content == nil || content == offered.content)
     }
 

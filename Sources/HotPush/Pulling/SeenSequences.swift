@@ -56,7 +56,7 @@ struct SeenSequences {
 
     /// What was noted of the channel of a pointer.
     func memory(of sighting: Sighting) throws(StoreError) -> Memory {
-        let noted = Self.sequence(of: sighting.key, in: try read())
+        let noted = Self.sequence(of: sighting.key, in: try read(whatCanBe: true))
         // Older castrees noted more: a sequence above the bound should never have been noted.
         guard let noted, noted > sighting.sequence, try bound.allowsUnsigned(noted) else {
             return Memory(isKnown: noted != nil, newer: nil)
@@ -119,7 +119,8 @@ struct SeenSequences {
         }
     }
 
-    private func read() throws(StoreError) -> [JSONValue.Member] {
+    /// - Parameter whatCanBe: whether what the disk does not give counts as empty; who writes it anew must not think so.
+    private func read(whatCanBe: Bool = false) throws(StoreError) -> [JSONValue.Member] {
         let root = versions.directories.root.raw
         guard
             let status = try versions.fileSystem.status(root, StoreLayout.channels),
@@ -132,7 +133,7 @@ struct SeenSequences {
             let document = try? JSONValue.parse(bytes)
             return document?.asObject ?? []
         } catch {
-            guard error.isUnreadable else { throw error }
+            guard whatCanBe, error.isUnreadable else { throw error }
             return []
         }
     }

@@ -76,7 +76,16 @@ package struct POSIXFileSystem: FileSystem {
     package func read(
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(StoreError) -> Int {
-        try call("read", file) { pread(file, buffer.baseAddress, buffer.count, off_t(offset)) }
+        // A network's or a flaky disk's error passes; a bad sector's stays.
+        for milliseconds: Int32 in [50, 400] {
+            let count = retrying { pread(file, buffer.baseAddress, buffer.count, off_t(offset)) }
+            if count >= 0 { return count }
+            guard errno == EIO else { break }
+            _ = poll(nil, 0, milliseconds)
+        }
+        return try call("read", file) {
+            pread(file, buffer.baseAddress, buffer.count, off_t(offset))
+        }
     }
 
     /// Reads what comes next out of a pipe: what a user typed, never a file of a store.

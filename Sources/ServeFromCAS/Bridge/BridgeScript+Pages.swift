@@ -18,6 +18,7 @@ extension BridgeScript {
         // The way back: what the browser has in memory it takes for a page without asking, whatever `Vary` says. A tab that
         // has had pages of two versions loads such a page again.
         const isRestored = type === 'back_forward' && !frameElement;
+        // `isForgotten`: the app deletes what the tab remembers, so that what this page hears at once, it may have heard before.
         let isTurned = false, isForgotten = false;
         try {
           if (said && !frameElement) {
@@ -29,8 +30,6 @@ extension BridgeScript {
           }
           isTurned = isRestored && !!tab.castreeTurned;
         } catch (error) {}
-        // Whether the app deletes what the tab remembers, so that what this page hears at once, it may have heard before.
-        const forgets = () => isForgotten && performance.now() < 10000;
         """#
     static let wholeness = #"""
         // Scripts and styles that say another version than the document, because a worker or the browser kept them. If
@@ -48,21 +47,23 @@ extension BridgeScript {
           }
         };
         // The browser's own list is short, and the page may empty it.
-        if (said.slice(9)) {
+        if (said.slice(9)) try {
           watch = new PerformanceObserver(list => note(list.getEntries()));
           watch.observe({ type: 'resource', buffered: true });
-        }
+        } catch (error) { watch = null; }
         const judge = async () => {
           let isAgain = false;
-          if (watch) note(watch.takeRecords());
+          note(watch ? watch.takeRecords() : performance.getEntriesByType('resource'));
           try {
             if (tab.castreeMixed !== said) tab.castreeMixed = '';
-            isAgain = !!tab.castreeMixed || forgets();
+            isAgain = !!tab.castreeMixed || isForgotten;
           } catch (error) {}
           const how = worker && worker.controller ? '&worker=1' : isAgain ? '&again=1' : '';
           while (strangers.size) try {
-            const some = Array.from(strangers).slice(0, 32);
-            const { status, ok } = await post('mixed', some.join('').slice(0, 8000), how);
+            let room = 8000;
+            const some = Array.from(strangers).filter(
+              (file, at) => at < 32 && (!at || (room -= file.length) > 0));
+            const { status, ok } = await post('mixed', some.join(''), how);
             if (status === 409) break;
             if (!ok) return;
             for (const file of some) strangers.delete(file);
@@ -71,7 +72,7 @@ extension BridgeScript {
           isMixed = true;
           const page = shownPage(), again = () => (page || window).location.reload();
           if (isAgain) return kept(again);
-          await Promise.all(Array.from(strangers, file =>
+          await Promise.all(Array.from(strangers).slice(0, 64).map(file =>
             fetch(site + file.slice(file.indexOf(' ') + 1, -1), { cache: 'reload' }).catch(() => {})));
           if (!page) return kept(again);
           try {
@@ -165,6 +166,11 @@ extension BridgeScript {
           }
           return own;
         };
+        if (frameElement) try {
+          const [load] = (shownPage() || window).performance.getEntriesByType('navigation');
+          isForgotten = load.type === 'reload' && !tab.castreeFramed;
+          tab.castreeFramed = 1;
+        } catch (error) {}
         """#
 
     static let refusing = #"""
@@ -179,7 +185,7 @@ extension BridgeScript {
             const page = shownPage();
             if (!page) return;
             if (!worker.controller && !workerStart) tab.castreeFreed = '';
-            else if (!forgets() && !(tab.castreeFreed > 4)) {
+            else if (!isForgotten && !(tab.castreeFreed > 4)) {
               tab.castreeFreed = 1 + +(tab.castreeFreed || 0);
               page.location.reload();
             }

@@ -149,7 +149,7 @@ package enum BridgeScript {
                   const before = heard;
                   heard = detail.version + (detail.reload ? ' reload' : '');
                   const isAgain = tab.castreeReady === (tab.castreeReady = heard);
-                  const isOld = forgets() && Date.now() - greetedAt < 2000;
+                  const isOld = isForgotten && Date.now() - greetedAt < 2000;
                   if (isAgain && !isAhead || isOld && worker && worker.controller) {
                     if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
                     return;
@@ -198,7 +198,7 @@ package enum BridgeScript {
             try {
               const mark = `${detail.version} ${detail.at}`;
               const count = tab.castreeLeft === mark ? 1 + +(tab.castreeLeftAgain || 0)
-                : forgets() && (detail.at + 1) * 1000 < performance.timeOrigin ? 3 : 0;
+                : isForgotten && (detail.at + 1) * 1000 < performance.timeOrigin ? 3 : 0;
               tab.castreeLeft = mark;
               tab.castreeLeftAgain = count;
               if (!count) return page.location.reload();

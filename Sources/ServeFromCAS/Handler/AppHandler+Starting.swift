@@ -46,6 +46,7 @@ extension AppHandler {
                 startTrouble.end()
                 isContradicted.store(false, ordering: .relaxed)
                 isRefused.store(false, ordering: .relaxed)
+                isStartedByToken.store(head.hasSecret, ordering: .relaxed)
                 if let left = begun.left { tellRollback(left.from, left.reason) }
                 if head.isWorkerScript || head.isNavigationOfWorker {
                     startedByWorker.withLock { $0 = begun.token }

@@ -59,6 +59,8 @@ final class AppHandler: RequestHandler {
     let isContradicted = Atomic<Bool>(false)
     /// Whether a request since the last start was refused that may be of a page of the version which was started.
     let isRefused = Atomic<Bool>(false)
+    /// Whether the page of the last start came by the address with the token: its browser may keep no cookie.
+    let isStartedByToken = Atomic<Bool>(false)
     /// Whether the server is stopping: then it holds no request.
     let isStopping = Atomic<Bool>(false)
 
@@ -158,7 +160,9 @@ final class AppHandler: RequestHandler {
                 head.hasSecret = true
             case .refused(let response):
                 // It may be of a page whose browser keeps no cookie.
-                if head.load == .subresource, LostTokenPage.isOwn(head) {
+                if isStartedByToken.load(ordering: .relaxed), head.load == .subresource,
+                    LostTokenPage.isOwn(head)
+                {
                     isRefused.store(true, ordering: .relaxed)
                 }
                 return .response(

@@ -99,8 +99,8 @@ package struct ClosedPlaces {
         return isForeign ? isOurs : isShared
     }
 
-    /// Root gives back what was opened, through no link, and of files those alone that have no other name: the owner may
-    /// have linked another user's.
+    /// Root gives back what was opened, through no link, and of files those alone that everybody may read, or that hold
+    /// zeros, and that have no other name: the owner may have linked another user's, or moved one here.
     private func giveBack(
         _ directory: Int32, _ name: String, _ there: FileStatus
     ) throws(StoreError) -> Bool {
@@ -112,6 +112,12 @@ package struct ClosedPlaces {
         guard opened.isSameFile(as: there), opened.device == owner.device,
             opened.kind == .directory || opened.linkCount == 1
         else { return false }
+        if opened.kind == .regular, opened.mode & 0o004 == 0 {
+            let bytes = try outside.read(file.raw, at: 0, count: 4 << 20)
+            guard Int64(bytes.count) == opened.byteCount, bytes.allSatisfy({ $0 == 0 }) else {
+                return false
+            }
+        }
         try outside.setOwner(file.raw, owner.owner, group: owner.group)
         return true
     }

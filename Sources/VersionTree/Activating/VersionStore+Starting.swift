@@ -96,7 +96,7 @@ extension VersionStore {
         } catch {
             if [.interrupted, .locked].contains(error.code) { throw error }
             // Nothing mends that but somebody who adds it again, so it does not wait for it.
-            if error.code == .badManifest { return nil }
+            if error.code == .badManifest, error.cause == nil { return nil }
             store.options.notice(
                 "version \(pending) waits on, since it cannot be shown as its manifest says, and version \(current) stays: "
                     + error.message)
@@ -241,13 +241,16 @@ extension VersionStore: StartableVersions {
     /// Whether a version can be shown: registered, complete, not banned, and with its tree or a manifest
     /// from which to make one.
     package func isUsable(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
-        guard let row = try store.versionRow(name), row.isComplete,
-            lifecycle.ban(of: row.content) == nil
-        else { return false }
         do throws(StoreError) {
+            guard let row = try store.versionRow(name) else {
+                // One whose manifest the disk did not give when the index was made is not gone.
+                if try hasManifest(name) { _ = try manifest(of: name) }
+                return false
+            }
+            guard row.isComplete, lifecycle.ban(of: row.content) == nil else { return false }
             _ = try materializeIfAbsent(name, alone: true)
         } catch {
-            guard error.code == .badManifest else { throw error }
+            guard error.code == .badManifest, error.cause == nil else { throw error }
             return false
         }
         return true

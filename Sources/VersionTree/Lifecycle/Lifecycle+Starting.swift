@@ -87,8 +87,14 @@ extension Lifecycle {
     ) throws(StoreError) {
         guard let pending, request.takesPending && request.unfit != pending || current == nil
         else { return }
-        guard try versions.isUsable(pending, self) else {
-            self.pending = nil
+        do throws(StoreError) {
+            guard try versions.isUsable(pending, self) else {
+                self.pending = nil
+                return
+            }
+        } catch {
+            if [.interrupted, .locked].contains(error.code) || current == nil { throw error }
+            // What cannot be looked at waits on.
             return
         }
         let strikes = try versions.content(of: pending).map { self.strikes(of: $0) } ?? 0

@@ -47,7 +47,8 @@ extension Manifest {
             // A text that could not be read looks as if it were cut off.
             if let first = failure.first {
                 throw first.ifUnreadable {
-                    StoreError(.badManifest, "the manifest is refused: \($0)")
+                    StoreError(
+                        .badManifest, "the manifest is refused: \($0)", cause: first.cause)
                 }
             }
             throw StoreError(.badManifest, "the manifest is refused: \(error.message)")

@@ -98,7 +98,7 @@ extension VersionStore {
             manifest = try Manifest(reading: file, fileSystem, address)
         } catch {
             guard error.code == .badManifest else { throw error }
-            throw StoreError(.badManifest, "version \(name): \(error.message)")
+            throw StoreError(.badManifest, "version \(name): \(error.message)", cause: error.cause)
         }
         guard manifest.version.description == name else {
             throw StoreError(

@@ -165,7 +165,7 @@ extension BridgeScriptTests {
         for (reason, worker) in zip(Self.reasons.dropLast(), ["{}", "null", "null"]) {
             for (type, age, remembers, isLoaded) in [
                 ("navigate", 10, false, true), ("reload", 10, false, false),
-                ("reload", 20_000, false, true), ("reload", 10, true, true),
+                ("reload", 20_000, false, false), ("reload", 10, true, true),
             ] {
                 let frame = page.replacingOccurrences(of: "CONTROLLER", with: worker)
                     .replacingOccurrences(of: "AGE", with: "\(age)")
