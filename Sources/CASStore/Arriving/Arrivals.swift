@@ -232,6 +232,8 @@ public final class Arrivals {
         guard !memory.isEmpty || staged != nil else { return }
         let kept: StagedContent
         if let staged { kept = staged } else { kept = try stage(expected, memory, source) }
+        // Not only closed: a program that is just being started has it open, too (fork(2)).
+        defer { store.fileSystem.unlock(kept.file.raw) }
         // If a power cut takes a small part, little has to be fetched again.
         guard kept.offset > Self.memoryByteCount || expected.isUnvouched else { return }
         try store.sync(kept.file.raw)
