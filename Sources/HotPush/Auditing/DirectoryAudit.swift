@@ -163,7 +163,8 @@ extension ClosedPlace {
                 .wrongOwner, path,
                 isOpened
                     ? "\(whose); it was given back"
-                    : "\(whose); castree fsck --repair, run as root, gives it back",
+                    : "\(whose); castree fsck --repair, run as root, gives it back, unless it has other names or its "
+                        + "user alone may read it: then by chown, if it is the origin's",
                 isRepaired: isOpened)
         }
         let mode = String(status.mode, radix: 8)
