@@ -14,7 +14,7 @@ debug := --disable-index-store -Xswiftc -warnings-as-errors $(addprefix -Xswiftc
 tests := --disable-xctest --enable-swift-testing
 
 release := -c release -Xswiftc -cross-module-optimization
-programs := castree castree-pull castree-import castree-origin castree-fsck
+programs := castree castree-fsck
 PREFIX ?= /usr/local
 DESTDIR ?=
 

@@ -19,28 +19,32 @@ let hot: [SwiftSetting] =
     ? settings + [
         .unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))
     ] : settings
-// Tests start programs by the thousand, and more than half of a start is looking for what is linked then.
+// A program of a few milliseconds must not spend them on linking itself: no position independence, no symbols for others, and
+// (the first -L) the static libraries of all that each command needs. What only some need is loaded by them: CLibraries.
 let prelinked: [String] = [
     "-static-stdlib", "-Xlinker", "-s", "-Xlinker", "--no-export-dynamic", "-Xlinker",
     "--as-needed", "-Xclang-linker", "-no-pie", "-Xclang-linker", "-static-libgcc",
-    "-L\(Context.packageDirectory)/Sources/castree-pull/Linking",
+    "-L\(Context.packageDirectory)/Sources/castree/Linking",
 ]
 let tested: [LinkerSetting] =
     isQuick ? [.unsafeFlags(prelinked, .when(platforms: [.linux], configuration: .debug))] : []
 
-// Wholly static: a program of a few milliseconds must not spend them on linking itself. By lld: others warn at each build
-// that looking up names (the proxy's) takes the C library of the machine, which is so.
+// Wholly static: it must work where hardly anything else does. By lld: others warn at each build that looking up names takes
+// the C library of the machine, which is so.
 let standalone: [LinkerSetting] = [
     .unsafeFlags(
         ["-static-executable", "-use-ld=lld", "-Xlinker", "-s"],
         .when(platforms: [.linux], configuration: .release))
 ]
-// The system keeps libcurl (its TLS, its proxies) up to date: it is linked when the program starts. All
-// else that would be looked up then is settled before: no position independence, no symbols for others,
-// and (the first -L) the static library of C++, which Swift's runtime is written in.
 let networked: [LinkerSetting] = [
     .unsafeFlags(prelinked, .when(platforms: [.linux], configuration: .release))
 ]
+#if os(Linux)
+    // The system's own directories: pkg-config would name them before those in `prelinked`.
+    func configured(_ library: String) -> String? { nil }
+#else
+    func configured(_ library: String) -> String? { library }
+#endif
 
 let package = Package(
     name: "castree",
@@ -53,46 +57,44 @@ let package = Package(
         .library(name: "ArchiveReading", targets: ["ArchiveReading"]),
         .library(name: "LocalizedErrors", targets: ["LocalizedErrors"]),
         .executable(name: "castree", targets: ["castree"]),
-        .executable(name: "castree-pull", targets: ["castree-pull"]),
-        .executable(name: "castree-import", targets: ["castree-import"]),
-        .executable(name: "castree-origin", targets: ["castree-origin"]),
         .executable(name: "castree-fsck", targets: ["fsck"]),
         // For tests only: loaded into the programs, it counts their system calls.
         .library(name: "CallCounter", type: .dynamic, targets: ["CallCounter"]),
     ],
     targets: [
         .systemLibrary(
-            name: "CSQLite", pkgConfig: "sqlite3",
+            name: "CSQLite", pkgConfig: configured("sqlite3"),
             providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
         .systemLibrary(
-            name: "CXXHash", pkgConfig: "libxxhash",
+            name: "CXXHash", pkgConfig: configured("libxxhash"),
             providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
         .systemLibrary(
-            name: "CCrypto", pkgConfig: "libcrypto",
+            name: "CCrypto", pkgConfig: configured("libcrypto"),
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
         .systemLibrary(
-            name: "CTLS", pkgConfig: "libssl",
+            name: "CTLS", pkgConfig: configured("libssl"),
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
         .systemLibrary(
-            name: "CCurl", pkgConfig: "libcurl",
+            name: "CCurl", pkgConfig: configured("libcurl"),
             providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
         .systemLibrary(
-            name: "CZstd", pkgConfig: "libzstd",
+            name: "CZstd", pkgConfig: configured("libzstd"),
             providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
         .systemLibrary(
-            name: "CZlib", pkgConfig: "zlib",
+            name: "CZlib", pkgConfig: configured("zlib"),
             providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         .systemLibrary(
-            name: "CZip", pkgConfig: "libzip",
+            name: "CZip", pkgConfig: configured("libzip"),
             providers: [.apt(["libzip-dev"]), .brew(["libzip"])]),
         .systemLibrary(
-            name: "CArchive", pkgConfig: "libarchive",
+            name: "CArchive", pkgConfig: configured("libarchive"),
             providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
         .systemLibrary(
-            name: "CBrotli", pkgConfig: "libbrotlidec",
+            name: "CBrotli", pkgConfig: configured("libbrotlidec"),
             providers: [.apt(["libbrotli-dev"]), .brew(["brotli"])]),
         .systemLibrary(name: "CSystem"),
         .target(name: "CStartup"),
+        .target(name: "CLibraries", dependencies: ["CCurl", "CArchive", "CZip"]),
         .target(name: "StrictJSON", swiftSettings: hot),
         .target(
             name: "Platform", dependencies: ["CXXHash", "CCrypto", "CZlib", "CSystem"],
@@ -114,7 +116,7 @@ let package = Package(
             name: "ArchiveReading",
             dependencies: [
                 "VersionTree", "CASStore", "Platform", "CZip", "CArchive", "CBrotli", "CZlib",
-                "CZstd",
+                "CZstd", "CLibraries",
             ],
             swiftSettings: settings),
         .target(
@@ -129,7 +131,8 @@ let package = Package(
                 "Platform",
             ], swiftSettings: settings),
         .target(
-            name: "CurlTransport", dependencies: ["HotPush", "CASStore", "S3", "Storage", "CCurl"],
+            name: "CurlTransport",
+            dependencies: ["HotPush", "CASStore", "S3", "Storage", "CCurl", "CLibraries"],
             swiftSettings: settings),
         .target(
             name: "WebServer", dependencies: ["Platform", "CSystem", "CTLS"],
@@ -150,39 +153,13 @@ let package = Package(
             name: "StoreCommands",
             dependencies: ["Console", "VersionTree", "CASStore", "Platform", "StrictJSON"],
             swiftSettings: settings),
-        .target(
-            name: "OriginCommands",
-            dependencies: [
-                "StoreCommands", "Console", "ClientSystems", "HotPush", "S3", "Storage",
-                "VersionTree",
-                "CASStore", "StrictJSON",
-            ], swiftSettings: settings),
         .executableTarget(
             name: "castree",
             dependencies: [
-                "OriginCommands", "StoreCommands", "Console", "ClientSystems", "HotPush",
-                "ServeFromCAS", "UsagePage", "VersionTree",
-                "CASStore", "StrictJSON",
-            ], swiftSettings: settings, linkerSettings: standalone + tested),
-        .executableTarget(
-            name: "castree-pull",
-            dependencies: [
-                "OriginCommands", "StoreCommands", "Console", "ClientSystems", "CurlTransport",
-                "HotPush", "S3", "Storage", "VersionTree", "CASStore", "StrictJSON",
+                "StoreCommands", "Console", "ClientSystems", "CurlTransport",
+                "HotPush", "ArchiveReading", "Archives", "ServeFromCAS", "WebServer", "UsagePage",
+                "S3", "Storage", "VersionTree", "CASStore", "StrictJSON", "Platform",
             ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked + tested),
-        .executableTarget(
-            name: "castree-import",
-            dependencies: [
-                "StoreCommands", "Console", "ArchiveReading", "HotPush", "VersionTree", "CASStore",
-            ], swiftSettings: settings, linkerSettings: networked + tested),
-        .executableTarget(
-            name: "castree-origin",
-            dependencies: [
-                "OriginCommands", "StoreCommands", "Console", "ClientSystems", "ServeFromCAS",
-                "CurlTransport", "S3", "Storage",
-                "WebServer", "HotPush", "VersionTree", "CASStore", "Archives", "StrictJSON",
-                "Platform",
-            ], swiftSettings: settings, linkerSettings: networked + tested),
         .executableTarget(
             name: "fsck", dependencies: ["StoreCommands", "Console"], path: "tools",
             sources: ["fsck.swift"], swiftSettings: settings, linkerSettings: standalone + tested),

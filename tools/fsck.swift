@@ -18,7 +18,7 @@ enum CheckingProgram {
                 castree-fsck gc --dry-run /srv/app-store
             """,
         options: [.wait, .json, .quiet, .bytes],
-        commands: (Command.checks(fetching: SiblingProgram.repairSource) + [
+        commands: (Command.checks(fetching: repairByCastree) + [
             .collect(from: .operand), .usage(from: .operand),
         ])
         .map(\.reportingStoreErrors),

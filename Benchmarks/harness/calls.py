@@ -110,7 +110,7 @@ class _CallList:
 
     def _pack(self, name: str, spelled: list[str], result: int) -> bytes | None:
         """The call as raw/replay.c reads it, or None if it is left out."""
-        if name == "execve":  # castree becomes castree-pull: every descriptor closes then
+        if name == "execve":  # every descriptor closes then
             self.open.clear()
             return None
         shape = SHAPES.get(name) if name != "ioctl" or int(spelled[1], 0) == CLONE else None

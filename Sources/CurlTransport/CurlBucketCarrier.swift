@@ -14,18 +14,13 @@ package final class CurlBucketCarrier: BucketCarrier {
     private let options: TransportOptions
     private let free = Mutex<[CarryHandle]>([])
 
-    /// Starts libcurl unless this process has already started it.
-    private static let isStarted = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
-
     /// Makes a carrier without connections.
     ///
     /// - Parameter options: how long connecting may take, the proxy, the certificates and the
     ///   program's name; the rest does not matter here.
     /// - Throws: `.transport` if libcurl cannot start or an option is bad.
     package init(_ options: TransportOptions = TransportOptions()) throws(StoreError) {
-        guard Self.isStarted else {
-            throw StoreError(.transport, "unable to start libcurl (\(curlVersion()))")
-        }
+        try CurlLibrary.start()
         guard RequestFields.isFieldValue(options.userAgent) else {
             throw StoreError(.transport, "unable to use a user agent that contains a line end")
         }

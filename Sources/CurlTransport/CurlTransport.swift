@@ -33,17 +33,12 @@ public final class CurlTransport: Transport {
     private var waitsUntil: Int64 = 0
     private var isRunning = false
 
-    /// Starts libcurl unless this process has already started it.
-    private static let isStarted = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
-
     /// Makes a transport without connections.
     ///
     /// - Throws: `StoreError` with code `transport` if libcurl cannot start or an option is
     ///   invalid, `outOfMemory`.
     public init(_ options: TransportOptions = TransportOptions()) throws(StoreError) {
-        guard Self.isStarted else {
-            throw StoreError(.transport, "unable to start libcurl (\(curlVersion()))")
-        }
+        try CurlLibrary.start()
         guard options.parallelCount >= 1 else {
             throw StoreError(.transport, "unable to download \(options.parallelCount) at once")
         }

@@ -1,6 +1,5 @@
 import Console
 import HotPush
-import OriginCommands
 import StoreCommands
 import UsagePage
 
@@ -35,27 +34,16 @@ enum CastreeProgram {
             .initialize, .add, .adopt, .versions, .show, .diff, .missing, .cat, .checkout,
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .protect,
             .unprotect, .retire, .status, .log,
-            .pull { _ in try SiblingProgram.pull.become() }, .serve,
-            .publish { try $0.inDirectory { try $0.publish(in: nil) } },
-            .pack { try $0.inDirectory { try $0.pack(in: nil) } },
-            .withdraw { try $0.inDirectory { try $0.withdraw(in: nil) } },
-            .prune { try $0.inDirectory { try $0.prune(in: nil) } },
-            .newKey, .showKey,
-            .resign { try $0.inDirectory { try $0.resign(in: nil) } },
-            .rotateTrust { try $0.inDirectory { try $0.rotateTrust(in: nil) } },
-            .originEnable { try $0.inDirectory { try $0.enableClients(in: nil) } },
-            .originStatus { try $0.inDirectory { try $0.showClients(in: nil) } },
-            .originServe { _ in try SiblingProgram.origin.become() },
-            .originAnswer { _ in try SiblingProgram.origin.become() },
-            .channels { _ in try SiblingProgram.pull.become() },
+            .pull, .serve, .publish, .pack, .withdraw, .prune, .newKey, .showKey, .resign,
+            .rotateTrust,
+            .originEnable, .originStatus, .originServe, .originAnswer, .channels,
             .collect(from: .option, observed: { $0.recordingEvents() }),
             .fsck(
-                observed: { $0.recordingEvents() }, fetching: originObjects, origin: checkedOrigin),
+                observed: { $0.recordingEvents() }, fetching: originObjects,
+                origin: { try $0.checkOrigin($1, $2) }),
             .usage(
                 from: .option, page: { try UsagePage.html($0) },
-                origin: {
-                    try $0.originUsage(of: $1, in: { _ in try SiblingProgram.pull.become() })
-                }), .report,
+                origin: { try $0.originUsage(of: $1) }), .report,
         ] + Command.trusting + Command.synonyms
     }
 

@@ -34,8 +34,8 @@ import Synchronization
             (["/usr/bin/castree", "add", "www"], "add"),
             (["castree", "--store", "add", "--json", "gc"], "gc"),
             (["castree", "--store=S", "--wait", "5s", "serve", "--open"], "serve"),
-            (["castree-pull", "pull", "http://x"], "pull"), (["castree", "--help"], "castree"),
-            (["castree-origin", "origin", "serve", "/srv"], "origin serve"),
+            (["castree", "pull", "http://x"], "pull"), (["castree", "--help"], "castree"),
+            (["castree", "origin", "serve", "/srv"], "origin serve"),
             (["castree", "--json", "key"], "key"), (["castree", "trust", "add", "k"], "trust add"),
             (["/bin/sh", "-c", "x"], "sh"), (["\u{1b}[2Jevil"], "\\u{1b}[2Jevil"),
         ])

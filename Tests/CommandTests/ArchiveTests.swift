@@ -201,14 +201,20 @@ import ProgramTestSupport
         try expect(FileManager.default.contentsOfDirectory(atPath: staging), equals: [])
     }
 
-    @Test func `without castree-import, an archive is refused and a directory is added`() throws {
-        try place.install(.castree, in: "alone")
+    @Test(
+        "what reads archives and is not installed is named, and a directory is added",
+        arguments: [("release.zip", "libzip.so.4"), ("release.tar", "libarchive.so.13")])
+    func libraries(_ archive: String, _ library: String) throws {
         try zip()
-        let refused = try place.run(
-            "alone/castree", "add", "release.zip", "--version", "1", "--json")
+        try shell("tar -cf release.tar release")
+        let environment = try place.lacking(library)
+        let refused = try place.castree(
+            "add", archive, "--version", "1", "--json", environment: environment)
         expect(refused.status, equals: 1)
-        try expect(refused.error().code, equals: "noImportingProgram")
-        try expect(refused.error().message.contains("castree-import"))
-        try expect(place.run("alone/castree", "add", "release", "--version", "1").status, equals: 0)
+        try expect(refused.error().code, equals: "unsupported")
+        let package = library.replacing(".so.", with: "")
+        try expect(refused.error().message.contains("apt install \(package)"))
+        expect(!place.exists(".castree"))
+        try place.done("add", "release", "--version", "1")
     }
 }

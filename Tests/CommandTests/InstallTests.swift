@@ -38,24 +38,22 @@ import ProgramTestSupport
         let done = try install("--prefix", prefix)
         expect(done.status, equals: 0, "\(done)")
         let installed = try files(below: "prefix")
-        for program in [
-            "castree", "castree-pull", "castree-import", "castree-origin", "castree-fsck",
-        ] {
+        for program in ["castree", "castree-fsck"] {
             expect(installed.contains("bin/\(program)"))
             expect(installed.contains("share/bash-completion/completions/\(program)"))
             expect(installed.contains("share/zsh/site-functions/_\(program)"))
             expect(installed.contains("share/fish/vendor_completions.d/\(program).fish"))
         }
         for page in [
-            "castree", "castree-add", "castree-import", "castree-serve", "castree-pull",
-            "castree-fsck", "castree-origin", "castree-origin-serve", "castree-trust-add",
+            "castree", "castree-add", "castree-serve", "castree-pull", "castree-fsck",
+            "castree-origin-serve", "castree-trust-add",
         ] {
             expect(installed.contains("share/man/man1/\(page).1.gz"))
         }
         let listed = Set(
             try place.contents("prefix/share/castree/installed").split(separator: "\n"))
         expect(listed, equals: Set(installed.map { $0[...] }))
-        // They work where they are, the one that fetches too.
+        // They work where they are.
         let version = try Running(
             URL(filePath: prefix + "/bin/castree"), ["pull", "--help"], in: place.directory
         ).finished()

@@ -98,64 +98,76 @@ import ProgramTestSupport
         try expect(kiosk.served.get().status, equals: 503)
     }
 
-    // MARK: The program that fetches
+    // MARK: The process that fetches
 
-    /// castree beside another program that fetches: a shell script, to which all words are right.
-    private func program(fetchingBy script: String) throws -> URL {
-        let directory = place.directory.appending(path: "alone")
-        try place.write(
-            [
-                "castree-pull":
-                    "#!/bin/sh\ncase \"$*\" in *--dry-run*) exit 0;; esac\n\(script)\n"
-            ],
-            to: "alone")
-        let program = directory.appending(path: "castree")
-        try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: program)
-        return program
+    private static let address = "http://127.0.0.1:9"
+
+    private var program: URL { place.directory.appending(path: "alone/castree") }
+
+    /// Lets a shell script fetch from now on, as an upgrade replaces a program.
+    private func fetch(by script: String) throws {
+        try FileManager.default.removeItem(at: program)
+        try place.write(["castree": "#!/bin/sh\n\(script)\n"], to: "alone")
+    }
+
+    /// A kiosk for which a shell script fetches, once it has begun.
+    private func kiosk(fetchingBy script: String) throws -> Kiosk {
+        try place.install(.castree, in: "alone")
+        let kiosk = try Kiosk(
+            place, Self.address, ["--every", "1s", "--pull-option", "--retries=0"], program: program
+        )
+        try fetch(by: script)
+        return kiosk
+    }
+
+    /// A library that takes as long to load as somebody has it open to write.
+    private func slowLibrary() throws -> (environment: [String: String], path: String) {
+        let directory = place.directory.appending(path: "slow")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let path = directory.appending(path: "libcurl.so.4").path
+        expect(mkfifo(path, 0o600), equals: 0)
+        return (["LD_LIBRARY_PATH": directory.path], path)
     }
 
     @Test func `a server that is told to end while its options are tried ends at once`() throws {
-        try place.write(["castree-pull": "#!/bin/sh\ntouch asked\nexec sleep 300\n"], to: "alone")
-        let program = place.directory.appending(path: "alone/castree")
-        try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: program)
+        let slow = try slowLibrary()
         let server = try Running(
-            program, ["serve", "--store", "device", "--updates", "http://127.0.0.1:9"],
-            in: place.directory)
-        while !place.exists("asked") {}
+            .castree, ["serve", "--store", "device", "--updates", Self.address],
+            in: place.directory, environment: slow.environment)
+        // Opened by now by the one that tries them.
+        let library = try require(FileHandle(forWritingAtPath: slow.path))
         server.signal(SIGTERM)
-        // 1 would say that the program that fetches had said nothing for too long.
+        // 1 would say that it had said nothing for too long.
         try expect(server.finished().status, equals: 130)
         expect(!place.exists("device"))
+        try library.close()
     }
 
-    @Test func `updates go on when a running server's programs are replaced, as by an upgrade`()
+    @Test func `updates go on when a running server's program is replaced, as by an upgrade`()
         throws
     {
-        func fetching(_ word: String) -> String {
-            "echo '{\"warning\":{\"message\":\"\(word)\"}}'; echo '{\"version\":null,\"reasons\":[]}'"
-        }
-        let program = try program(fetchingBy: fetching("the old one asks"))
+        try place.install(.castree, in: "alone")
         // Found in PATH: its own name does not say where it is.
         try place.write(
             ["by-name": "#!/bin/sh\nPATH=\"$PWD/alone:$PATH\" exec castree \"$@\"\n"], to: ".")
         let kiosk = try Kiosk(
-            place, "http://127.0.0.1:9", ["--every", "1s"],
+            place, Self.address, ["--every", "1s", "--pull-option", "--retries=0"],
             program: place.directory.appending(path: "by-name"))
-        try kiosk.hear("the old one asks")
-        try FileManager.default.removeItem(at: program)
-        _ = try self.program(fetchingBy: fetching("the new one asks"))
+        try kiosk.hear("unable to update")
+        try fetch(
+            by: "echo '{\"warning\":{\"message\":\"the new one asks\"}}'; "
+                + "echo '{\"version\":null,\"reasons\":[]}'")
         try kiosk.hear("the new one asks")
         try expect(kiosk.served.end().status, equals: 0)
     }
 
     @Test func `updates go on although something still holds the output of a child`() throws {
-        let program = try program(
+        let kiosk = try kiosk(
             fetchingBy: """
                 echo '{"warning":{"message":"asked"}}'
                 [ -e left ] || { sleep 300 & echo $! > left; }
                 echo '{"version":null,"reasons":[]}'
                 """)
-        let kiosk = try Kiosk(place, "http://127.0.0.1:9", ["--every", "1s"], program: program)
         for _ in 0..<2 { try kiosk.hear("asked") }
         // It is still there.
         let left = try Int32(place.contents("left").trimmingCharacters(in: .newlines))
@@ -163,15 +175,14 @@ import ProgramTestSupport
         try expect(kiosk.served.end().status, equals: 0)
     }
 
-    @Test func `that the program that fetches is stopped is said, and it may go on`() throws {
-        let program = try program(
+    @Test func `that the process that fetches is stopped is said, and it may go on`() throws {
+        let kiosk = try kiosk(
             fetchingBy: """
                 [ -e went ] || { touch went; kill -STOP $$; }
                 echo '{"warning":{"message":"it goes on"}}'
                 echo '{"version":null,"reasons":[]}'
                 """)
-        let kiosk = try Kiosk(place, "http://127.0.0.1:9", program: program)
-        let line = try kiosk.hear("castree-pull (process ", "is stopped")
+        let line = try kiosk.hear("castree pull (process ", "is stopped")
         let process = try require(
             line.firstRange(of: "kill -CONT ").flatMap { range in
                 Int32(line[range.upperBound...].prefix { $0.isNumber })
@@ -182,11 +193,10 @@ import ProgramTestSupport
         try expect(kiosk.served.end().status, equals: 0)
     }
 
-    @Test func `what keeps the program that fetches from running is noted, and said`() throws {
-        let program = try program(fetchingBy: "echo 'libcurl.so.4: not found'; exit 127")
-        let kiosk = try Kiosk(place, "http://127.0.0.1:9", program: program)
-        try kiosk.hear("libcurl.so.4: not found")
-        try expect(place.device("log").text.contains("libcurl.so.4: not found"))
+    @Test func `what keeps the process that fetches from running is noted, and said`() throws {
+        let kiosk = try kiosk(fetchingBy: "echo 'libc.so.6: not found'; exit 127")
+        try kiosk.hear("libc.so.6: not found")
+        try expect(place.device("log").text.contains("libc.so.6: not found"))
         try expect(kiosk.served.end().status, equals: 0)
     }
 

@@ -311,13 +311,18 @@ import ProgramTestSupport
         try expect(answer.error().message.contains("taken/file"))
     }
 
-    @Test func `pull says which program is missing where castree lies alone`() throws {
-        try place.install(.castree, in: "alone")
-        let refused = try place.run("alone/castree", "pull", "site", "--json")
+    @Test func `without libcurl a directory is pulled from, and a server is not`() throws {
+        try publish("1")
+        let environment = try place.lacking("libcurl.so.4")
+        let refused = try place.castree(
+            "pull", "http://127.0.0.1:9", "--json", environment: environment)
         expect(refused.status, equals: 1)
         let said = try refused.error()
-        expect(said.code, equals: "noFetchingProgram")
-        expect(said.message.contains("castree-pull"))
+        expect(said.code, equals: "transport")
+        expect(said.message.contains("libcurl") && said.message.contains("apt install libcurl4"))
+        let pulled = try place.castree(
+            "--store", "other", "pull", "site", environment: environment)
+        expect(pulled.status, equals: 0, "\(pulled)")
     }
 
     @Test func `report tells what pulls have asked, planned, fetched and failed`() throws {

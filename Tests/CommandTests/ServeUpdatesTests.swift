@@ -254,7 +254,7 @@ import ProgramTestSupport
     }
 
     @Test(arguments: [SIGTERM, SIGKILL])
-    func `the program that fetches ends with the server, and what has come is kept`(
+    func `the process that fetches ends with the server, and what has come is kept`(
         _ signal: Int32
     ) throws {
         try place.add("3", ["index.html": "three", "large": PullTests.large])
@@ -264,7 +264,7 @@ import ProgramTestSupport
         func children() throws -> [String] {
             let all = try place.run(.shell, ["-c", "ps -eo ppid=,pid=,args="]).text
             return all.split(separator: "\n").map(String.init).filter {
-                $0.contains("castree-pull") && $0.contains(origin.url)
+                $0.contains(" pull ") && $0.contains(origin.url)
             }
         }
         // Until the child has asked for something.
@@ -278,18 +278,14 @@ import ProgramTestSupport
         try place.done("--store", "device", "versions", "--json")
     }
 
-    @Test func `without the program that fetches it is refused at the start`() throws {
-        let alone = place.directory.appending(path: "alone")
-        try FileManager.default.createDirectory(at: alone, withIntermediateDirectories: true)
-        let program = alone.appending(path: "castree")
-        try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: program)
-        let refused = try Running(
-            program, ["serve", "--store", "device", "--updates", "http://127.0.0.1:9", "--json"],
-            in: place.directory
-        ).finished()
+    @Test func `without libcurl it is refused at the start`() throws {
+        let refused = try place.castree(
+            "serve", "--store", "device", "--updates", "http://127.0.0.1:9", "--json",
+            environment: place.lacking("libcurl.so.4"))
         expect(refused.status, equals: 1)
-        expect(refused.errors.contains("\"code\":\"noFetchingProgram\""))
-        expect(refused.errors.contains("castree-pull"))
+        expect(refused.errors.contains("\"code\":\"transport\""))
+        expect(refused.errors.contains("apt install libcurl4"))
+        expect(!place.exists("device"))
     }
 
     @Test func `a server that cannot be leaves no store behind`() throws {

@@ -139,9 +139,8 @@ import Foundation
             "Console": [
                 "CASStore", "VersionTree", "StoreCommands", "HotPush", "WebServer", "ServeFromCAS",
             ],
-            "OriginCommands": ["CurlTransport", "ServeFromCAS", "UsagePage"],
             "StoreCommands": [
-                "OriginCommands", "HotPush", "CurlTransport", "ServeFromCAS", "UsagePage",
+                "HotPush", "CurlTransport", "ServeFromCAS", "UsagePage",
             ],
         ]
         for (module, banned) in above {

@@ -2,7 +2,7 @@ package import HotPush
 
 /// What the operator has set for one system of an origin: the file `for/<system>/config.json`.
 ///
-/// A value; written by `castree origin enable`, read by publishers and by `castree-origin`.
+/// A value; written by `castree origin enable`, read by publishers and by `castree origin serve`.
 package struct ClientConfiguration: Sendable, Hashable {
     package var system: ClientSystem
     /// Where the origin's server is for clients, without a slash at the end: `https://u.example.org`.

@@ -17,7 +17,7 @@ extension Option {
     }
 
     /// How to reach an origin, wherever it is: the options of every command that only reads one.
-    static let reaching: [Option] =
+    package static let reaching: [Option] =
         patience(
             retries: 8, "; if this is not given and nobody has ever answered, two must do"
         ) + [

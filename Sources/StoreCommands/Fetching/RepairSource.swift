@@ -1,15 +1,24 @@
 import Console
 
-extension SiblingProgram {
-    private static let castree = SiblingProgram(
-        "castree", which: "has all commands", code: "noProgram")
-
-    /// How castree-fsck obeys `--from`: castree-pull makes the same repair, and castree that from a directory.
-    package static let repairSource: RepairSourceFinder = { invocation, origin in
-        let store = invocation.argument("STORE")
-        let words = ["--store=\(store)", "fsck", "--repair"] + invocation.givenWords
-        let isDirectory = origin.hasPrefix("file:") || !origin.contains("://")
-        if isDirectory, castree.installed != nil { try castree.become(words) }
-        try pull.become(words)
+/// How castree-fsck obeys `--from`: it becomes castree, which makes the same repair and reaches networks.
+///
+/// - Throws: `noProgram` if castree is installed neither beside this program nor in `libexec/castree`, or cannot be run.
+package let repairByCastree: RepairSourceFinder = { invocation, _ in
+    let own = System.programPath() ?? ""
+    let directory = String(own[..<(own.lastIndex(of: "/") ?? own.startIndex)])
+    let places = ["\(directory)/castree", "\(directory)/../libexec/castree/castree"]
+    guard let path = places.first(where: System.isProgram) else {
+        throw CommandError(
+            code: "noProgram",
+            message:
+                "the program castree, which reaches origins, is not installed: it belongs in \(directory)"
+        )
+    }
+    do throws(SystemError) {
+        try System.become(
+            path,
+            ["--store=\(invocation.argument("STORE"))", "fsck", "--repair"] + invocation.givenWords)
+    } catch {
+        throw CommandError(code: "noProgram", message: "\(path) could not be run: \(error.text)")
     }
 }

@@ -42,3 +42,12 @@ extension Command {
         }
     }
 }
+
+/// Says that a version has become current.
+func sentence(onSwitchTo version: String, from previous: String?) -> DisplayText {
+    switch previous {
+    case version?: "Version \(version) is current, as before."
+    case let previous?: "Version \(version) is current now (was \(previous))."
+    case nil: "Version \(version) is current now."
+    }
+}

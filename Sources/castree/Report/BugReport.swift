@@ -8,7 +8,7 @@ import VersionTree
 /// What was found out, or the error that prevented it.
 ///
 /// A report is needed most when something is broken.
-typealias Answer<Value> = Result<Value, StoreError>
+typealias Attempt<Value> = Result<Value, StoreError>
 
 /// One document about a store: figures and names, no content, no secrets.
 struct BugReport {
@@ -17,15 +17,15 @@ struct BugReport {
     /// The store's directory, as it was given.
     let path: String
     /// The store's format.
-    let format: Answer<Int>
+    let format: Attempt<Int>
     let system = SystemFigures.current()
-    let space: Answer<FreeSpace>
-    let usage: Answer<StoreUsage>
-    let versions: Answer<[VersionSummary]>
-    let lifecycle: Answer<Lifecycle>
+    let space: Attempt<FreeSpace>
+    let usage: Attempt<StoreUsage>
+    let versions: Attempt<[VersionSummary]>
+    let lifecycle: Attempt<Lifecycle>
     /// Public keys only: nothing in it is a secret.
-    let trust: Answer<StoreTrust>
-    let events: Answer<[JournalEntry]>
+    let trust: Attempt<StoreTrust>
+    let events: Attempt<[JournalEntry]>
 
     /// The document as JSON.
     var json: [UInt8] {
@@ -131,7 +131,7 @@ extension Result where Failure == StoreError {
 extension JSONWriter {
     /// Writes a member with what was found out, or `{"error":{"code","message"}}`.
     fileprivate mutating func member<Value>(
-        _ key: String, _ answer: Answer<Value>, _ write: (inout JSONWriter, Value) -> Void
+        _ key: String, _ answer: Attempt<Value>, _ write: (inout JSONWriter, Value) -> Void
     ) {
         switch answer {
         case .success(let value):

@@ -47,7 +47,7 @@ extension Invocation {
     fileprivate func makeReport() throws -> BugReport {
         let path = try existingStorePath()
         let options = try storeOptions()
-        let versions = Answer { () throws(StoreError) in
+        let versions = Attempt { () throws(StoreError) in
             try VersionStore.open(path, options: options)
         }
         if case .failure(let error) = versions, error.code == .noStore {

@@ -25,7 +25,7 @@ extension Command {
                 castree serve --dashboard
                 castree serve --updates https://example.org/app
 
-            With --updates the server keeps its app up to date by itself: castree-pull fetches what the \
+            With --updates the server keeps its app up to date by itself: castree pull fetches what the \
             origin offers, pages get it when --switch says, and castree.confirm() in a page says that it \
             works. If no page does within --confirm-within (30s then), the server goes back. A mandatory \
             release waits for nothing. Standard error has a line for each switch, start, confirmation \

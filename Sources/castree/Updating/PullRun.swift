@@ -39,7 +39,7 @@ struct PullRun {
         _ settings: UpdateSettings, store: String, isPlan: Bool
     ) throws(CommandError) {
         self.isPlan = isPlan
-        program = try SiblingProgram.pull.start(
+        program = try ChildProgram.castree(
             // The server has made the store: where that was moved away, nothing takes its place.
             [
                 "--store=\(store)", "--json", "pull", "--no-create", "--json-lines",
@@ -68,7 +68,7 @@ struct PullRun {
         var heard = Heard()
         let end = program.follow(silence: Self.silence, grace: Self.grace) { process in
             stopped(
-                "\(SiblingProgram.pull.name) (process \(process)) is stopped, so nothing is updated; "
+                "castree pull (process \(process)) is stopped, so nothing is updated; "
                     + "kill -CONT \(process) lets it continue")
         } heard: { line in
             heard.take(line, warned, withdrawn, offered)
@@ -76,7 +76,7 @@ struct PullRun {
         if end.wasSilent {
             let minutes = Self.silence.components.seconds / 60
             return .failed(
-                "\(SiblingProgram.pull.name) said nothing for \(minutes) minutes and was ended",
+                "castree pull said nothing for \(minutes) minutes and was ended",
                 code: nil, isNoted: false)
         }
         return heard.result(end.status)
@@ -139,9 +139,26 @@ struct PullRun {
             }
             let how = status.map { "ended with status \($0)" } ?? "was killed"
             return .failed(
-                error ?? "\(SiblingProgram.pull.name) \(how)", code: code,
+                error ?? "castree pull \(how)", code: code,
                 // What it refuses of its command line, it notes nowhere.
                 isNoted: isOwnError && status != ExitStatus.usage.rawValue)
+        }
+    }
+}
+
+extension ChildProgram {
+    /// Starts this program again.
+    ///
+    /// - Throws: `noFetchingProgram` if it cannot be run.
+    fileprivate static func castree(
+        _ words: [String], hasInput: Bool = true
+    ) throws(CommandError) -> ChildProgram {
+        let path = System.programPath() ?? "castree"
+        do throws(SystemError) {
+            return try ChildProgram(path, words, hasInput: hasInput)
+        } catch {
+            throw CommandError(
+                code: "noFetchingProgram", message: "\(path) could not be run: \(error.text)")
         }
     }
 }
@@ -150,27 +167,33 @@ extension UpdateSettings {
     /// Lets the program that fetches read its command line, and ask nobody: what it refuses now, it would refuse every
     /// time, and nobody would hear that in time.
     ///
-    /// - Throws: `noFetchingProgram`; `usage` with its sentence; `interrupted`, at once, if this program is told to end.
+    /// - Throws: `noFetchingProgram`; `usage` and `transport` with its sentence; `interrupted`, at once, if this program is
+    ///   told to end.
     func tryOut(store: String) throws(CommandError) {
-        let program = try SiblingProgram.pull.start(
+        let program = try ChildProgram.castree(
             ["--store=\(store)", "--json", "pull", "--no-create", "--until-input-ends"] + words
                 + ["--dry-run", "--", origin], hasInput: false)
-        var sentence: String?
+        var (sentence, code): (String?, String?)
         let end = program.follow(
             silence: .seconds(30), grace: .zero, isUnwanted: { Interruption.isRequested }
         ) { _ in
         } heard: { line in
             // What is no JSON comes from a loader, and its status is not that of a usage error.
-            sentence = (try? JSONValue.parse(line))?["error"]?["message"]?.asString ?? sentence
+            guard let error = (try? JSONValue.parse(line))?["error"] else { return }
+            (sentence, code) = (error["message"]?.asString, error["code"]?.asString)
         }
         if Interruption.isRequested { throw .interrupted }
         if end.wasSilent {
             throw CommandError(
                 code: "noFetchingProgram",
                 message:
-                    "\(SiblingProgram.pull.name) did not read its command line within 30 seconds")
+                    "castree pull did not read its command line within 30 seconds")
         }
-        guard end.status == ExitStatus.usage.rawValue, let sentence else { return }
-        throw .usage("--pull-option: \(sentence)")
+        guard let sentence else { return }
+        if end.status == ExitStatus.usage.rawValue { throw .usage("--pull-option: \(sentence)") }
+        // What reaches networks is not installed, or does not start.
+        if let code, code == StoreError.Code.transport.description {
+            throw CommandError(code: code, message: sentence)
+        }
     }
 }

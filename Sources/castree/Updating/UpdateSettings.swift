@@ -1,7 +1,6 @@
 import CASStore
 import Console
 import HotPush
-import OriginCommands
 import StoreCommands
 import VersionTree
 
@@ -58,7 +57,7 @@ extension Option {
             .text(
                 "channel", placeholder: "NAME", "the channel of a castree origin",
                 fallback: "stable"),
-        ] + device + [
+        ] + served + [
             .text(
                 "pull-option", placeholder: "OPTION",
                 "an option for castree pull, such as --cacert=ca.pem", repeats: true,
@@ -66,11 +65,11 @@ extension Option {
         ]
 
     /// What the server says of device and app is what a pull says; nobody is there to insist.
-    private static let device = Option.device.filter { $0.name != "force" }
+    private static let served = Option.device.filter { $0.name != "force" }
 
     /// What `--pull-option` takes; a word that ends in `=` wants a value.
     private static var pullOptionWords: [String] {
-        Command.pull { _ in .done }.options
+        Command.pull.options
             .filter { !Invocation.ownNames.contains($0.name) }
             .map { "--\($0.name)" + ($0.takesValue ? "=" : "") }
     }
@@ -130,7 +129,7 @@ extension Invocation {
         where Option.device.contains(where: { $0.name == option.name }) {
             words += values(option.name).map { "--\(option.name)=\($0)" }
         }
-        let pull = Command.pull { _ in .done }
+        let pull = Command.pull
         for word in values("pull-option") {
             let name = word.split(separator: "=", maxSplits: 1).first.map(String.init) ?? ""
             let option = pull.options.first { "--\($0.name)" == name }

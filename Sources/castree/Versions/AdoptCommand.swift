@@ -1,7 +1,6 @@
 import CASStore
 import Console
 import HotPush
-import OriginCommands
 import StoreCommands
 import StrictJSON
 import VersionTree

@@ -4,7 +4,7 @@ import Foundation
 import StorageTestSupport
 import VersionTree
 
-/// Reads archives as castree-import does, into memory.
+/// Reads archives as castree add does, into memory.
 struct ReadArchive {
     let directory = TemporaryDirectory(inMemory: true)
 

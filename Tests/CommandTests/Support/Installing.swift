@@ -24,4 +24,10 @@ extension Workplace {
         let url = directory.appending(path: program)
         return try Running(url, arguments, in: directory, environment: [:]).finished()
     }
+
+    /// The environment of a program that does not find a library.
+    func lacking(_ library: String) throws -> [String: String] {
+        try write([library: ""], to: "lacking-\(library)")
+        return ["LD_LIBRARY_PATH": directory.appending(path: "lacking-\(library)").path]
+    }
 }

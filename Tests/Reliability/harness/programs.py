@@ -78,7 +78,7 @@ class Ending:
 
 
 class Programs:
-    """The directory with castree, castree-pull and callfault."""
+    """The directory with castree and callfault."""
 
     prefix = ()  # what every program is started by: a sandbox, another user
     forks = False  # whether that stays in front of the program, which then is its child

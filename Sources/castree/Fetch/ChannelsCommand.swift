@@ -1,0 +1,252 @@
+import CASStore
+import Console
+import CurlTransport
+import HotPush
+import S3
+import Storage
+import StoreCommands
+import StrictJSON
+import VersionTree
+
+extension Command {
+    /// `channels`: lists what the channels of an origin offer.
+    static let channels = Command(
+        "channels", summary: "lists the channels of an origin and what each offers",
+        discussion: """
+            URL is an origin made by castree publish: a web server's URL, a directory, \
+            s3://BUCKET/PREFIX, or the URL of one channel's pointer. A device takes the newest \
+            release that is for it. The command needs no store. It reads the pointers, and the \
+            deliveries that they name: what packs lead to a release, and what each would cost \
+            a device: a request for the pointer, one for the delivery and one for the pack. \
+            Of a release that is rolled out to a share of the devices it says whether the device \
+            --device ID is among them, else the one whose store is here; a store draws its \
+            device's name when it first pulls such a release. Of a bucket it shows what the log says, if the log may be read, else the pointers \
+            that devices see.
+
+            Whoever can write to the origin can write there that a key has signed. Only of the keys \
+            that --trust names it says whether they have.
+
+                castree channels https://example.org/app
+                castree channels https://example.org/app --trust release.pub
+                castree channels s3://updates/app
+                castree channels ./origin --json | jq -r '.[].channel'
+            """,
+        arguments: [
+            Argument(
+                "URL", "the origin's URL or directory, or s3://BUCKET/PREFIX",
+                completion: .directories)
+        ],
+        options: [
+            .text(
+                "trust", placeholder: "FILE",
+                "say of this public key whether it has signed; repeatable", repeats: true,
+                completion: .files),
+            .text(
+                "device", placeholder: "ID",
+                "say whether roll-outs reach this device [else the one of the store here]"),
+        ] + Option.reaching
+    ) { try $0.channels() }
+}
+
+extension Invocation {
+    /// `channels`.
+    func channels() throws -> ExitStatus {
+        let origin = argument("URL")
+        let keys = try keysAskedFor()
+        // Refused before any request.
+        let reference = try self.origin(origin)
+        try refuseBucketAccess(to: reference.location)
+        if case .bucket(let bucket) = reference.location {
+            return try channels(of: bucket, reference.channel, keys)
+        }
+        let access = OriginAccess(
+            over: try transport(to: reference.location, connectionOptions()),
+            retries: try retryPolicy(), tell: retryTeller,
+            isInterrupted: { Interruption.isRequested })
+        let pointers = try askedOrigin { () throws(StoreError) in try access.pointers(of: origin) }
+        return try show(pointers, access.deliveries(of: pointers, at: origin), keys)
+    }
+
+    /// `channels` of an origin in a bucket.
+    private func channels(
+        of location: BucketLocation, _ only: ChannelName?, _ keys: TrustedKeys?
+    ) throws -> ExitStatus {
+        let channels = OriginChannels(try openBucket(location))
+        let offered = try askedOrigin { () throws(StoreError) in try channels.offered(only) }
+        if let reason = offered.reason {
+            note("these are the pointers that devices see: \(reason)")
+        }
+        return try show(
+            offered.pointers, channels.deliveries(of: offered.pointers), keys,
+            besides: offered.others)
+    }
+
+    /// The keys that `--trust` names; `nil` if it names none.
+    private func keysAskedFor() throws -> TrustedKeys? {
+        let files = values("trust")
+        if files.isEmpty { return nil }
+        var keys: [VerificationKey] = []
+        for file in files { keys.append(try VerificationKey(file: file)) }
+        return try TrustedKeys(keys)
+    }
+
+    private func show(
+        _ pointers: [ChannelPointer], _ deliveries: [ObjectID: Delivery], _ keys: TrustedKeys?,
+        besides others: [ChannelPointer] = []
+    ) throws -> ExitStatus {
+        let all = pointers + others
+        // A name that cannot be read is none here, as a store is: the origin's offers are what was asked for.
+        let device = try value("device") ?? storeIfAny().flatMap { try? $0.drawnDevice }
+        return try reportDocument { writer in
+            try writer.objects(pointers) { writer, pointer in
+                try pointer.writeMembers(
+                    to: &writer, deliveries, all, keys?.signers(of: pointer) ?? [], device)
+            }
+        } text: { output in
+            var table = TextTable([
+                .left("CHANNEL"), .left("OFFERS"), .right("SEQUENCE"), .left("SINCE"), .left(""),
+            ])
+            for pointer in pointers {
+                if pointer.releases.isEmpty {
+                    table.add(pointer.emptyCells)
+                }
+                for (index, release) in pointer.releases.enumerated() {
+                    try table.add(
+                        release.cells(index == 0 ? pointer.channel.description : "", device))
+                }
+            }
+            table.print(to: output)
+            if device == nil, pointers.contains(where: { $0.releases.contains(where: \.isPartial) })
+            {
+                output.print(
+                    "A roll-out reaches devices by their names, which stores draw when they first pull one: "
+                        + "--device ID says it of that name.")
+            }
+            for pointer in pointers {
+                let channel = pointers.count > 1 ? "\(pointer.channel): " : ""
+                let signers = keys?.signers(of: pointer) ?? []
+                if let signing = pointer.signingText(verified: signers, { timestamp($0) }) {
+                    output.print("\(channel)\(signing)")
+                }
+                for release in pointer.releases {
+                    for leg in release.legs(in: pointer, deliveries, all) {
+                        let name = release.version?.name.description ?? ""
+                        output.print("\(channel)\(leg.sentence(to: name) { sizes.text($0) })")
+                    }
+                }
+            }
+        }
+    }
+
+    /// How to connect, from the options of every command that reaches others.
+    func connectionOptions() throws -> TransportOptions {
+        var options = TransportOptions()
+        options.stallTimeout = try duration("timeout") ?? options.stallTimeout
+        options.userAgent = "castree/\(program.version)"
+        if isDeclared("cacert") { options.certificatesFile = try certificatesFile() }
+        guard isDeclared("connect-timeout") else {
+            options.connectTimeout = min(options.connectTimeout, options.stallTimeout)
+            return options
+        }
+        options.connectTimeout = try duration("connect-timeout") ?? options.connectTimeout
+        options.totalTimeout = try duration("total-timeout")
+        options.proxy = try proxy()
+        return options
+    }
+
+    /// The proxy's URL.
+    ///
+    /// Of a scheme that it does not know libcurl says that it cannot connect, which would be tried again for a minute.
+    private func proxy() throws -> String? {
+        let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
+        guard let proxy = try value("proxy") else { return nil }
+        if let end = proxy.firstRange(of: "://"),
+            !schemes.contains(proxy[..<end.lowerBound].lowercased())
+        {
+            let known = schemes.map { $0 + "://" }.joined(separator: " ")
+            throw CommandError.usage("--proxy must begin with one of " + known)
+        }
+        return proxy
+    }
+}
+
+extension ChannelPointer {
+    /// The row of a channel that offers nothing.
+    fileprivate var emptyCells: [DisplayText] {
+        [
+            "\(channel.description, .bold)", "nothing", "\(String(sequence))",
+            "\(timestamp(createdAt))", "",
+        ]
+    }
+
+    /// Writes the members of its object.
+    fileprivate func writeMembers(
+        to writer: inout JSONWriter, _ deliveries: [ObjectID: Delivery], _ all: [ChannelPointer],
+        _ signers: [String], _ device: String?
+    ) throws {
+        writer.member("channel", channel.description)
+        writer.member("sequence", Int(sequence))
+        writer.member("createdAt", timestamp(createdAt))
+        writeSigning(to: &writer, verified: signers) { timestamp($0) }
+        try writer.member("releases", releases) { writer, release in
+            try release.writeMembers(to: &writer, device)
+            writer.member("packs", release.legs(in: self, deliveries, all)) { writer, leg in
+                leg.writeMembers(to: &writer)
+            }
+        }
+    }
+}
+
+extension OfferedRelease {
+    /// Whether it is for a share of the devices only.
+    fileprivate var isPartial: Bool { rollout.map { $0.perMille < 1000 } ?? false }
+
+    /// Whether a roll-out to a share of the devices reaches a device; `nil` if it is for all, or nobody says which
+    /// device is meant.
+    private func reaches(_ device: String?) throws(StoreError) -> Bool? {
+        guard isPartial, let rollout, let device else { return nil }
+        return try rollout.includes(device)
+    }
+
+    fileprivate func writeMembers(to writer: inout JSONWriter, _ device: String?) throws {
+        writer.member("version", version?.name.description)
+        writer.member("embedded", target == .embedded)
+        writer.member("sequence", Int(sequence))
+        writer.member("createdAt", timestamp(createdAt))
+        writer.member("content", version?.content.description)
+        writer.member("manifest", version?.manifest.description)
+        writer.member("mandatory", isMandatory)
+        writer.member("perMille", rollout?.perMille ?? 1000)
+        writer.key("reachesDevice")
+        if let isReached = try reaches(device) { writer.bool(isReached) } else { writer.null() }
+        writer.member("requirements", requirements) { writer, requirement in
+            writer.member("kind", requirement.kind)
+            writer.member("value", requirement.value)
+            writer.member("platform", requirement.platform)
+        }
+    }
+
+    fileprivate func legs(
+        in pointer: ChannelPointer, _ deliveries: [ObjectID: Delivery], _ all: [ChannelPointer]
+    ) -> [DeliveryLeg] {
+        guard let document = delivery.flatMap({ deliveries[$0.address] }) else { return [] }
+        return DeliveryLeg.all(of: document, self, in: pointer, besides: all)
+    }
+
+    fileprivate func cells(_ channel: String, _ device: String?) throws -> [DisplayText] {
+        let offered = version.map { "version \($0.name)" } ?? "the embedded version"
+        var remarks: [String] = []
+        if isPartial, let rollout {
+            let isReached = try reaches(device).map { $0 ? ", this one too" : ", not this one" }
+            remarks.append("to \(rollout.perMille) of 1,000 devices\(isReached ?? "")")
+        }
+        if isMandatory { remarks.append("mandatory") }
+        for requirement in requirements {
+            remarks.append("needs \(requirement.kind) \(requirement.value)")
+        }
+        return [
+            "\(channel, .bold)", "\(offered)", "\(String(sequence))", "\(timestamp(createdAt))",
+            "\(remarks.joined(separator: ", "))",
+        ]
+    }
+}

@@ -1,0 +1,94 @@
+import CASStore
+import ClientSystems
+import Console
+import HotPush
+import StoreCommands
+
+extension Option {
+    /// Who signs for the clients of other systems.
+    static let clientSigners: [Option] = [
+        .text(
+            "client-key", placeholder: "SYSTEM=FILE",
+            "sign what that system's clients are offered by the RSA key in this file; repeatable",
+            repeats: true, completion: .files),
+        .text(
+            "client-sign-command", placeholder: "SYSTEM=COMMAND",
+            "sign it by this command: it gets the bytes on standard input and prints their signature in base64; repeatable",
+            repeats: true),
+    ]
+
+    /// Which clients of other systems are offered a version.
+    static let toldSystems = Option.text(
+        "for", placeholder: "SYSTEMS",
+        "offer it only to the clients of these systems, with commas between [else to those of all that are enabled]",
+        completion: .words { _ in ClientSystem.allCases.map(\.rawValue) })
+
+    /// What is only for origins in directories, where clients of other systems are told something.
+    static let telling =
+        clientSigners + [
+            toldSystems,
+            .flag("strict", "offer it to nobody if a system that is enabled cannot be offered it"),
+        ]
+}
+
+extension Invocation {
+    /// Who tells the clients of other systems what the origin offers, by the command line.
+    ///
+    /// - Throws: `usage`; what reading keys throws.
+    func telling() throws -> ClientTelling {
+        var telling = ClientTelling()
+        if isDeclared(Option.toldSystems.name), let text = try value(Option.toldSystems.name) {
+            telling.systems = []
+            for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+                telling.systems?.insert(try clientSystem(String(name)))
+            }
+        }
+        telling.isUrgent = command.name == "withdraw"
+        telling.isStrict = isDeclared("strict") && flag("strict")
+        telling.adoptsKeys = isDeclared("adopt") && flag("adopt")
+        telling.warn = { [diagnostics] in diagnostics.warn(code: "notExpressible", $0) }
+        guard isDeclared("client-key") else { return telling }
+        for text in values("client-key") {
+            let (system, file) = try ofSystem(text, "client-key", "FILE")
+            try add(RSASigningKey(file: file), of: system, to: &telling)
+        }
+        let limit = try duration("sign-timeout") ?? .seconds(60)
+        for text in values("client-sign-command") {
+            let (system, command) = try ofSystem(text, "client-sign-command", "COMMAND")
+            try add(
+                ClientCommandSigner(command, of: system, within: limit), of: system, to: &telling)
+        }
+        return telling
+    }
+
+    private func add(
+        _ signer: some ClientSigner, of system: ClientSystem, to telling: inout ClientTelling
+    ) throws(CommandError) {
+        guard [.codePush, .expo, .hotUpdater].contains(system) else {
+            throw .usage("the clients of \(system.rawValue) check no signatures")
+        }
+        guard telling.signers[system] == nil else {
+            throw .usage("\(system.rawValue) has two keys; its clients know one")
+        }
+        telling.signers[system] = signer
+    }
+
+    private func ofSystem(
+        _ text: String, _ option: String, _ placeholder: String
+    ) throws(CommandError) -> (ClientSystem, String) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[1].isEmpty else {
+            throw .usage("--\(option) takes SYSTEM=\(placeholder), not '\(text)'")
+        }
+        return (try clientSystem(String(parts[0])), String(parts[1]))
+    }
+
+    /// Reads the name of a system.
+    func clientSystem(_ name: String) throws(CommandError) -> ClientSystem {
+        guard let system = ClientSystem(rawValue: name) else {
+            let known = ClientSystem.allCases.sorted().map(\.rawValue).joined(separator: ", ")
+            throw .usage("'\(name)' is no system that castree knows: \(known)")
+        }
+        return system
+    }
+}

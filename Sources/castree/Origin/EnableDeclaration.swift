@@ -1,0 +1,184 @@
+import CASStore
+import ClientSystems
+import Console
+import HotPush
+import StoreCommands
+import StrictJSON
+
+extension Command {
+    /// `origin enable`: begins to tell the clients of a system what an origin offers.
+    static let originEnable = Command(
+        "origin enable",
+        summary: "lets the clients of another system update from an origin",
+        discussion: """
+            Clients of CodePush, Expo, hot-updater, Capgo, chcp and Meteor that are in the field \
+            already can update from the origin, unchanged. This says for which system, where they \
+            find the server, and which channel they get. From then on publish and withdraw write what \
+            they are told; castree origin serve answers them. What the channels offer already is \
+            told at once.
+
+                castree origin enable /srv/www/updates codepush --base-url https://u.example.org \
+            --deployment KEY=stable
+                castree origin enable /srv/www/updates expo --base-url https://u.example.org
+                castree origin enable /srv/www/updates hot-updater --base-url https://u.example.org \
+            --deployment ios/production=ios --deployment android/production=android
+
+            NAME is what clients say: CodePush, a deployment key; hot-updater, platform/channel; \
+            Capgo, app_id or app_id/channel; Expo, the value of expo-channel-name, empty for those that \
+            send none; chcp and Meteor, the name in the URL. Given again, the command changes only what \
+            is named; NAME= takes a deployment away. Where no deployment was ever named, stable is for \
+            Expo's clients that send no channel, and for the name stable of chcp and Meteor. --disable ends the system; what its clients were \
+            told is kept, for the day it is enabled again.
+
+            Each object is compressed once, for all systems (deflated/). From then on an older castree \
+            refuses to publish there. For an origin in a bucket this is done in the store, which \
+            fetches the objects that it lacks.
+            """,
+        arguments: [
+            .originDirectory,
+            Argument(
+                "SYSTEM",
+                ClientSystem.allCases.sorted().map(\.rawValue).joined(separator: ", "),
+                completion: .words { _ in ClientSystem.allCases.map(\.rawValue) }),
+        ],
+        options: [
+            .text(
+                "base-url", placeholder: "URL",
+                "where clients find the server: all URLs that they are told begin with it"),
+            .text(
+                "deployment", placeholder: "NAME=CHANNEL",
+                "clients that say NAME get this channel; repeatable", repeats: true),
+            .choice(
+                "folder", of: ClientConfiguration.folders,
+                "the folder in which CodePush's clients keep a release: CodePush (React Native), www (Cordova)"
+            ),
+            .integer(
+                "history", in: ClientConfiguration.historyCounts,
+                "remember so many offers of each channel [else 200]"),
+            .flag("disable", "tell its clients nothing more"),
+            .noWait, .withoutSync,
+        ] + Option.clientSigners + Option.signing + Option.bucket
+    ) { try $0.enableClients() }.reportingAbsence
+
+    /// `origin status`: what an origin tells the clients of other systems.
+    static let originStatus = Command(
+        "origin status",
+        summary: "shows what an origin tells the clients of other systems",
+        discussion: """
+            Shows the systems that are enabled, which channels their clients get, and by which ids \
+            they know what is offered. What is damaged is said, and then the exit status is 1: the \
+            clients of that system, or of that channel, get no answers until it is mended.
+
+                castree origin status /srv/www/updates
+            """,
+        arguments: [.originDirectory], options: Option.reachingBucket
+    ) { try $0.showClients() }.reportingAbsence
+}
+
+extension Invocation {
+    /// What is set for a system, by the command line and what was set before.
+    ///
+    /// - Throws: `usage`.
+    func clientConfiguration(
+        _ system: ClientSystem, before: ClientConfiguration?
+    ) throws -> ClientConfiguration {
+        guard let url = try value("base-url") ?? before?.baseURL else {
+            throw CommandError.usage(
+                "--base-url says where clients find the server: https://u.example.org")
+        }
+        var configuration = before ?? ClientConfiguration(system, baseURL: url)
+        configuration.baseURL = url
+        if let folder = try value("folder") {
+            guard system == .codePush else {
+                throw CommandError.usage("--folder is for codepush")
+            }
+            configuration.folder = folder
+        }
+        if let count = try integer("history") { configuration.historyCount = count }
+        var given: [String: ChannelName?] = [:]
+        for text in values("deployment") {
+            let (name, channel) = try deployment(text)
+            guard given.updateValue(channel, forKey: name).map({ $0 == channel }) ?? true else {
+                throw CommandError.usage("--deployment names '\(name)' twice")
+            }
+            configuration.deployments[name] = channel
+        }
+        if before == nil, configuration.deployments.isEmpty, let name = system.usualDeployment {
+            configuration.deployments = [name: .stable]
+        }
+        guard !configuration.deployments.isEmpty else {
+            throw CommandError.usage(
+                "--deployment NAME=CHANNEL says which channel the clients of \(system.rawValue) get"
+            )
+        }
+        if let problem = configuration.problem { throw CommandError.usage(problem) }
+        return configuration
+    }
+
+    /// Refuses what is set beside `--disable`.
+    func refuseSettings() throws(CommandError) {
+        let others = ["base-url", "deployment", "folder", "history"]
+        if let other = others.first(where: isGiven) {
+            throw .usage("--disable and --\(other) exclude each other")
+        }
+    }
+
+    /// What is said of a system that is ended.
+    func ending(_ system: ClientSystem, wasEnabled: Bool) -> String {
+        wasEnabled
+            ? "The clients of \(system.rawValue) are told nothing more."
+            : "The clients of \(system.rawValue) were told nothing."
+    }
+
+    /// A name and its channel; no channel for one that is taken away.
+    private func deployment(_ text: String) throws -> (String, ChannelName?) {
+        // A key may have the sign, too; the name of a channel has none.
+        guard let sign = text.lastIndex(of: "=") else {
+            throw CommandError.usage("--deployment takes NAME=CHANNEL, not '\(text)'")
+        }
+        let name = String(text[..<sign])
+        let channel = String(text[text.index(after: sign)...])
+        if channel.isEmpty { return (name, nil) }
+        return (name, try parsed { () throws(StoreError) in try ChannelName(channel) })
+    }
+
+    /// Says what the clients of systems are told.
+    func reportClients(
+        _ statuses: [ClientStatus], changed: Bool? = nil, _ sentence: String? = nil,
+        more: (inout JSONWriter) -> Void = { _ in }
+    ) throws -> ExitStatus {
+        let origin = argument("ORIGIN")
+        if changed != nil {
+            for channel in Set(statuses.flatMap(\.channels).filter(\.live.isEmpty).map(\.name))
+                .sorted()
+            {
+                note("channel \(channel) of \(origin) offers nothing so far")
+            }
+        }
+        return try report { writer in
+            writer.member("origin", origin)
+            writer.member("systems", statuses) { writer, status in
+                status.writeMembers(to: &writer)
+            }
+            if let changed { writer.member("changed", changed) }
+            more(&writer)
+        } text: { output in
+            if let sentence { output.print("\(sentence)") }
+            if statuses.isEmpty {
+                output.print("The clients of no other system are told anything by \(origin).")
+            }
+            for status in statuses { status.print(to: output) }
+        }
+    }
+}
+
+extension ClientSystem {
+    /// What clients say that were told nothing else; `nil` if each app has a name of its own.
+    fileprivate var usualDeployment: String? {
+        switch self {
+        case .expo: ""
+        case .chcp, .meteor: "stable"
+        case .capgo, .codePush, .hotUpdater: nil
+        }
+    }
+}

@@ -1,0 +1,266 @@
+import CASStore
+import Console
+import HotPush
+import S3
+import Storage
+import StoreCommands
+import StrictJSON
+import VersionTree
+
+// `fsck` of an origin.
+
+extension Invocation {
+    /// Checks, and repairs with `--repair` or `--from`.
+    func checkOrigin(_ text: String, _ check: CheckOptions) throws -> ExitStatus {
+        if ![text, try value("from") ?? ""].contains(where: BucketLocation.isOne) {
+            try refuse(Option.bucketAccess, "is for origins in buckets: s3://BUCKET/PREFIX")
+        }
+        let refused = ["since", "json-lines", "dry-run"]
+        if let option = refused.first(where: isGiven) {
+            throw CommandError.usage("--\(option) is not for origins")
+        }
+        if check.sample != nil, !check.isDeep {
+            throw CommandError.usage("--sample reads a share of an origin's files: add --deep")
+        }
+        if isGiven("limit-rate"), !check.isDeep, !isGiven("from") {
+            throw CommandError.usage(
+                "--limit-rate is about the bytes of an origin's files: add --deep")
+        }
+        let directory = try checkedDirectory(text)
+        let storage = try directory == nil ? openBucket(bucketOrigin(text)) : nil
+        let listing = progress("Listing", unit: .count("keys"))
+        let bar = progress("Reading")
+        defer { bar.finish() }
+        var options = OriginAuditOptions()
+        options.check = check
+        options.isProbing = flag("probe")
+        options.isInterrupted = { Interruption.isRequested }
+        options.listed = { listing.report($0) }
+        options.willRead = { count, byteCount in
+            listing.finish()
+            guard directory == nil else { return }
+            note(
+                "reading \(counted(count, "file")), \(sizes.text(byteCount)): as many requests, and what the "
+                    + "store's owner pays for traffic")
+        }
+        options.progress = { bar.report($0, of: $1) }
+        let repair = try repair()
+        let patience = try duration("wait") ?? PublisherOptions().waitLimit
+        let report =
+            if let storage {
+                try OriginAudit(storage, options, repairingFrom: repair?.mender).run()
+            } else {
+                try askedOrigin { () throws(StoreError) in
+                    try DirectoryAudit(
+                        directory ?? "", options, waiting: patience, repairingFrom: repair?.mender,
+                        notice: { note($0) }
+                    ).run()
+                }
+            }
+        listing.finish()
+        bar.finish()
+        withExtendedLifetime(repair) {}
+        let left = report.findings.count { !$0.isRepaired }
+        try show(report, of: text, leftCount: left, isRepairing: repair != nil, check)
+        return .ofCheck(problemCount: report.findings.count, leftCount: left)
+    }
+
+    /// The directory of an origin; `nil` for one in a bucket.
+    /// - Throws: `usage` for an origin on a web server, the pointer of a channel, or what is for buckets alone.
+    private func checkedDirectory(_ text: String) throws -> String? {
+        let reference = try origin(text)
+        switch reference.location {
+        case .bucket: return nil
+        case .web:
+            throw CommandError.usage(
+                "fsck takes an origin in a directory or in a bucket, s3://BUCKET/PREFIX, not '\(text)': run it where the "
+                    + "files are")
+        case .directory(let path):
+            guard reference.channel == nil else {
+                throw CommandError.usage(
+                    "'\(text)' is the pointer of a channel: name the origin itself")
+            }
+            if flag("probe") {
+                throw CommandError.usage("--probe is for origins in buckets: s3://BUCKET/PREFIX")
+            }
+            return path
+        }
+    }
+
+    /// What a repair takes lost files from: the store, and the origin that `--from` names.
+    /// - Returns: `nil` if nothing is repaired.
+    private func repair() throws -> (mender: OriginMender, aside: PlanningStore?)? {
+        let origin = try value("from")
+        guard flag("repair") || origin != nil else { return nil }
+        var stores: [VersionStore] = []
+        do {
+            stores.append(try openStore())
+        } catch {
+            // Pointers need none, and another origin may have the files; but one that was named should be there.
+            guard .noStore ~= error, !isGiven("store"), environment("CASTREE_STORE") ?? "" == ""
+            else { throw error }
+        }
+        guard let origin else { return (OriginMender(stores), nil) }
+        let location = try self.origin(origin).location
+        let transport = try repairTransport(to: location)
+        try checkSource(origin, over: transport)
+        let aside = try PlanningStore(asideFor: self)
+        var options = PullOptions()
+        options.retries = try retryPolicy()
+        let pull = Pull(into: aside.versions, over: transport, options)
+        let mender = OriginMender(stores + [aside.versions]) { (lost) throws(StoreError) in
+            try pull.fetch(lost, of: origin, at: location)
+        } reading: { (path, byteCountMax) throws(StoreError) in
+            try pull.file(path, byteCountMax: byteCountMax, at: location)
+        }
+        return (mender, aside)
+    }
+
+    /// Refuses what is no origin before it is needed, which it may not be.
+    private func checkSource(_ origin: String, over transport: any Transport) throws {
+        let access = OriginAccess(
+            over: transport, retries: try retryPolicy(),
+            isInterrupted: { Interruption.isRequested })
+        do throws(StoreError) {
+            _ = try access.pointers(of: origin, countMax: 1)
+        } catch {
+            // Its files may be good all the same.
+            guard error.code == .badPointer else { throw error }
+        }
+    }
+
+    /// How often a request is repeated, by the command line.
+    func retryPolicy() throws -> RetryPolicy {
+        var policy = RetryPolicy()
+        policy.failureCountMax = (try integer("retries") ?? 8) + 1
+        if isGiven("retries") { policy.unreachedCountMax = policy.failureCountMax }
+        if isDeclared("least-rate") {
+            policy.leastRate = try byteCount("least-rate") ?? policy.leastRate
+            if let timeout = try duration("timeout") {
+                policy.dripTime = min(timeout, .seconds(60))
+            }
+        }
+        return policy
+    }
+
+    /// What an origin answers; if there is no origin, no such channel or no such release, the error exits with
+    /// `notFound`.
+    func askedOrigin<Answer>(_ ask: () throws(StoreError) -> Answer) throws -> Answer {
+        do throws(StoreError) {
+            return try ask()
+        } catch {
+            guard [.notFound, .noOrigin, .notOffered].contains(error.code) else { throw error }
+            throw CommandError(error, .notFound)
+        }
+    }
+
+    // MARK: Results
+
+    private func show(
+        _ report: OriginAuditReport, of text: String, leftCount: Int, isRepairing: Bool,
+        _ check: CheckOptions
+    ) throws {
+        try self.report { writer in
+            writer.member("origin", text)
+            report.writeMembers(to: &writer)
+            writer.member("sample", orNull: check.sample) { writer, sample in
+                writer.key("percent")
+                writer.value(.number("\(sample.share * 100)"))
+                writer.member("seed", sample.seed)
+            }
+        } text: { output in
+            for finding in report.findings {
+                let style: DisplayText.Style = finding.isRepaired ? .yellow : .red
+                let place = finding.path.map { "\($0): " } ?? ""
+                let suffix = finding.isRepaired ? " (repaired)" : ""
+                output.print("\(finding.kind.rawValue, style): \(place)\(finding.message)\(suffix)")
+            }
+            for line in report.summary(sizes) { output.print("\(line)") }
+            guard report.absence == nil else { return }
+            let verdict = verdict(problemCount: report.findings.count, leftCount: leftCount)
+            let entries =
+                report.entryCount == 1 ? "1 entry" : "\(groupedCount(report.entryCount)) entries"
+            output.print(
+                "Checked \(report.entryCount == 0 ? "" : "\(entries) of the log, ")"
+                    + "\(counted(report.channelCount, "channel")) and "
+                    + "\(counted(report.releaseCount, "release")): \(verdict).")
+            // Each other finding says itself what is to be done.
+            let areMendable = report.findings.contains { !$0.isRepaired && $0.kind.isMendable }
+            guard areMendable else { return }
+            output.print(
+                isRepairing
+                    ? "The rest needs a person, or another --store or --from that has the files."
+                    : "'castree fsck \(text) --repair' repairs what can be repaired without guessing."
+            )
+            guard isRepairing else { return }
+            let left = report.findings.filter { !$0.isRepaired }
+            if left.contains(where: \.isOfPacks) {
+                output.print(
+                    "Packs and deliveries: 'castree pack VERSION \(text) --verify' makes them again; devices do without them."
+                )
+            }
+            guard left.contains(where: \.isForClients) else { return }
+            output.print(
+                "Facts, deflated twins and documents: 'castree publish VERSION \(text) --verify' makes them again, also those of "
+                    + "an older release than the newest, which is not offered again by that. What only releases need that "
+                    + "are offered no longer goes with a prune."
+            )
+        }
+    }
+}
+
+extension OriginAuditReport {
+    /// Lines about what was looked at.
+    fileprivate func summary(_ sizes: SizeStyle) -> [String] {
+        var lines: [String] = []
+        if entry > 0 {
+            lines.append(
+                "Entry \(entry), epoch \(epoch): releases need \(text(needed, sizes)); "
+                    + "\(text(read, sizes)) read; \(counted(requestCount, "request")).")
+        } else if absence == nil {
+            lines.append("Releases need \(text(needed, sizes)); \(text(read, sizes)) read.")
+        }
+        if let absence { lines.append("No origin: \(absence).") }
+        if raceCount > 0 { lines.append("Held \(counted(raceCount, "race")) of creators.") }
+        if let garbage, let waiting, garbage.count + waiting.count > 0 {
+            lines.append(
+                "\(text(garbage, sizes)) that no release has go with the next prune, "
+                    + "\(text(waiting, sizes)) with a later one.")
+        }
+        if let line = strays.line { lines.append(line) }
+        return lines
+    }
+
+    private func text(_ figures: FileFigures, _ sizes: SizeStyle) -> String {
+        "\(counted(figures.count, "file")), \(sizes.text(figures.byteCount))"
+    }
+
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("entry", entry)
+        writer.member("epoch", epoch)
+        writer.member("entries", entryCount)
+        writer.member("channels", channelCount)
+        writer.member("releases", releaseCount)
+        writer.member("files", needed.count)
+        writer.member("bytes", needed.byteCount)
+        writer.member("readFiles", read.count)
+        writer.member("readBytes", read.byteCount)
+        for (name, figures) in [("garbage", garbage), ("waiting", waiting)] {
+            writer.member(name, orNull: figures) { writer, figures in
+                writer.member("files", figures.count)
+                writer.member("bytes", figures.byteCount)
+            }
+        }
+        strays.writeMember(to: &writer)
+        writer.member("races", raceCount)
+        writer.member("findings", findings) { writer, finding in
+            writer.member("kind", finding.kind.rawValue)
+            writer.member("version", finding.version)
+            writer.member("path", finding.path)
+            writer.member("message", finding.message)
+            writer.member("repaired", finding.isRepaired)
+        }
+        writer.member("requests", requestCount)
+        writer.member("retries", retryCount)
+    }
+}

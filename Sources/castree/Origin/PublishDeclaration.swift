@@ -1,0 +1,204 @@
+import Console
+import HotPush
+import StoreCommands
+
+extension Command {
+    /// `publish`: writes a version to an origin.
+    static let publish = Command(
+        "publish", summary: "writes a version to an origin: a directory, or an S3 bucket",
+        discussion: """
+            Copies what the origin does not have yet, then offers the version first in a channel. \
+            Clients see the previous release or this one, never a mixture. Any web server can \
+            serve the directory, and you can copy it to any CDN (objects, packs and manifests first, \
+            then deliveries, channels last). If the command is interrupted or killed, repeat it; publishing the \
+            same version twice writes nothing. Any number may publish at once.
+
+                castree publish 42 /srv/www/updates
+                castree publish 42 /srv/www/updates --rollout 5 --channel beta
+                castree publish 42 /srv/www/updates --require minimumAppVersion=3.1
+
+            First it makes packs: one of everything, and one from each of the contents that \
+            the channel offered last, so that a device downloads only what has changed inside the \
+            files, in one request. Packs only save, and devices can do without: where there is no \
+            room for them, the version is offered all the same. Where seconds count, --packs-later \
+            offers the version first. castree pack makes packs of a version that was published \
+            without. A version that is published again keeps its packs, and gets those that lack.
+
+                castree publish 42 /srv/www/updates --pack-base 40
+                castree publish 42 /srv/www/updates --packs-later
+
+            An origin in a bucket, s3://BUCKET/PREFIX, takes any number of publishers at once, on any \
+            machines; devices read it with plain GETs. Keys and endpoint are found as AWS's \
+            tools find them. Its packs are made in the store's directory packing/, from contents \
+            that the store has; --fetch-bases fetches what lacks. --verify asks for the size of every file of the \
+            origin that the release relies on, and sends again what is missing or cut.
+
+                castree publish 42 s3://updates/app --endpoint https://s3.example.org
+
+            To move an origin from one place to another, a directory or a bucket, copy it whole, and from \
+            then on publish only there. An interrupted copy goes on when it is repeated.
+
+                castree publish --all-of /srv/www/updates s3://updates/app
+                castree publish --all-of s3://updates/app /srv/www/updates
+
+            Where pointers stand and their log is not, publish refuses to begin one. --take-over \
+            begins it with these pointers: those of a directory that another tool has copied into a \
+            bucket, or of an origin whose log is gone and cannot be restored (docs/buckets.md).
+
+            With --sign-key the channel's pointer is signed, which names all the rest: devices that \
+            trust the key (castree trust add) obey nothing else. What is signed once stays so: who \
+            publishes without a key is refused. What the pointer is built upon must be signed by \
+            the same keys, or nobody knows what else would be signed; the first time, --adopt says \
+            that you have looked at it (docs/signing.md).
+
+                castree key new release.key
+                castree publish 42 /srv/www/updates --sign-key release.key --adopt
+
+            Where castree origin enable has made the origin speak to the clients of other systems, \
+            each version is offered to them as well. What a system cannot express is said: --dry-run \
+            shows it before, with the files, ids and digests. --for names the systems that are told \
+            now; the others hear of it with the next command that does not leave them out. \
+            --strict refuses a version that one of them cannot be offered, where else a warning says so.
+
+                castree publish 42 /srv/www/updates --for codepush,expo --client-key expo=private-key.pem
+
+            To widen a roll-out, publish the same version with a larger share; without --rollout \
+            every device may have it. A smaller share is refused where other systems are told. \
+            To go back, publish an older version again, or withdraw the bad one.
+            """,
+        arguments: [.publishedVersion, .originDirectory],
+        options: Option.offering + Option.telling + Option.packing + Option.signing
+            + Option.publishing + Option.bucket
+    ) { invocation in
+        if let from = try invocation.value("all-of") { return try invocation.copyOrigin(from) }
+        return try invocation.publish()
+    }
+}
+
+extension Option {
+    /// To whom a version is offered.
+    fileprivate static let offering: [Option] = [
+        .channel,
+        .text(
+            "rollout", placeholder: "PERCENT",
+            "offer it only to this share of the devices: 5, 0.5, 100"),
+        .text(
+            "salt", placeholder: "TEXT",
+            "choose those devices by this text [else the version's name]"),
+        .text(
+            "require", placeholder: "KIND=VALUE",
+            "offer it only to apps that meet this: compatibility=KEY, minimumAppVersion=3.1; repeatable",
+            repeats: true, completion: .words { _ in Requirement.kinds.map { $0 + "=" } }),
+        .text(
+            "group", placeholder: "NAME",
+            "offer it only to devices in this group, as --require group=NAME; of several, one is enough",
+            repeats: true),
+        .flag("mandatory", "an app must have this version before it goes on"),
+    ]
+
+    /// How it is published.
+    fileprivate static let publishing: [Option] = [
+        .integer(
+            "keep-packs", in: 1...ChannelPointer.releaseCountMax,
+            "let this many releases of the channel keep their packs", fallback: 2),
+        .flag("no-packs", "make no packs; a release that has some keeps them"),
+        .flag("packs-later", "offer the version first, then make its packs"),
+        .flag(
+            "verify",
+            "read what the origin has already, also packs; replace what is wrong; in a directory, no older version is "
+                + "offered again"),
+        .flag(
+            "force", "begin an origin in a directory that has other things in it; not for buckets"),
+        .integer(
+            "max-entries", in: 1...4_000_000,
+            "publish a version of this many files and directories, for devices that have the same option",
+            fallback: DeviceLimits.entryCountDefault),
+        .flag("dry-run", "print what would be written, and write nothing"),
+        .text(
+            "all-of", placeholder: "FROM",
+            "copy this origin whole, a directory or s3://BUCKET/PREFIX, to a place that has none; without VERSION",
+            completion: .directories),
+        .flag(
+            "take-over",
+            "begin a log where pointers stand and none is: a directory was copied into a bucket, or the log is gone"
+        ),
+        .noWait, .withoutSync,
+    ]
+}
+
+extension Argument {
+    /// The version that is published; none where a whole origin is.
+    fileprivate static var publishedVersion: Argument {
+        var argument = version
+        argument.arity = .optional
+        return argument
+    }
+}
+
+extension Invocation {
+    /// The version that is published.
+    ///
+    /// - Throws: `usage` if none was given; `noVersion` for a name that no version can have.
+    func publishedVersion() throws -> String {
+        guard optionalArgument("VERSION") != nil else {
+            throw CommandError.usage("missing argument: publish takes VERSION and ORIGIN")
+        }
+        return try version()
+    }
+
+    /// What the devices take for which a version is published.
+    func deviceLimits() throws -> DeviceLimits {
+        DeviceLimits(entryCount: try integer("max-entries") ?? DeviceLimits.entryCountDefault)
+    }
+
+    /// How the version is offered, by the command line.
+    func offer(of version: String) throws -> ReleaseOffer {
+        var offer = ReleaseOffer(channel: try channel(), isMandatory: flag("mandatory"))
+        if let text = try value("rollout") {
+            guard let perMille = perMille(ofPercent: text) else {
+                throw CommandError.usage(
+                    "--rollout takes a percentage from 0 to 100 with at most one decimal,"
+                        + " not '\(text)'")
+            }
+            offer.rollout = Rollout(perMille: perMille, salt: try value("salt") ?? version)
+        } else if try value("salt") != nil {
+            throw CommandError.usage("--salt needs --rollout")
+        }
+        for text in values("require") {
+            let parts = text.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, !parts[0].isEmpty else {
+                throw CommandError.usage("--require takes KIND=VALUE, not '\(text)'")
+            }
+            offer.requirements.append(
+                Requirement(kind: String(parts[0]), value: String(parts[1])))
+        }
+        let groups = values("group")
+        if !groups.isEmpty {
+            guard !groups.contains("") else { throw CommandError.usage("--group takes a name") }
+            offer.requirements.append(
+                Requirement(kind: Requirement.group, value: groups.joined(separator: ",")))
+        }
+        for requirement in offer.requirements {
+            guard let objection = requirement.objection else { continue }
+            throw CommandError.usage("--require: \(objection)")
+        }
+        return offer
+    }
+}
+
+/// Thousandths from a percentage as people write it: `5`, `5%`, `0.5`; nil for anything else.
+private func perMille(ofPercent text: String) -> Int? {
+    let number = text.hasSuffix("%") ? text.dropLast() : text[...]
+    let parts = number.split(separator: ".", omittingEmptySubsequences: false)
+    guard let first = parts.first, parts.count <= 2, (1...3).contains(first.utf8.count),
+        let whole = UInt16(first)
+    else { return nil }
+    var tenth: UInt16 = 0
+    if parts.count == 2 {
+        guard parts[1].utf8.count == 1, let digit = UInt16(parts[1]) else { return nil }
+        tenth = digit
+    }
+    let perMille = Int(whole) * 10 + Int(tenth)
+    return perMille <= 1000 ? perMille : nil
+}

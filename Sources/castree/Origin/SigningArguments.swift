@@ -1,0 +1,160 @@
+import CASStore
+import Console
+import HotPush
+import StoreCommands
+import StrictJSON
+
+extension Option {
+    /// Who signs what an origin offers, and what may be built upon.
+    static let signing: [Option] =
+        signers + [
+            .flag(
+                "unsigned",
+                "let fewer keys sign than before, or none: devices that trust them refuse it"),
+            .flag(
+                "adopt",
+                "take what the channel offers already, whoever has put it there, and put it above what devices have seen: look at it first"
+            ),
+            trustedKey,
+            .text(
+                "origin-id", placeholder: "HEX",
+                "the id of the origin, where its pointers are lost"),
+        ]
+
+    /// Who signs, and for how long.
+    static let signers: [Option] = [
+        .text(
+            "sign-key", placeholder: "FILE", "sign by the private key in this file; repeatable",
+            repeats: true, environment: "CASTREE_SIGN_KEY", completion: .files),
+        .text(
+            "sign-command", placeholder: "COMMAND",
+            "sign by this command: it gets the bytes on standard input and prints their signature in base64; repeatable",
+            repeats: true),
+        .text(
+            "sign-command-key", placeholder: "FILE",
+            "the public key of the command's signatures; one for each --sign-command",
+            repeats: true, completion: .files),
+        .text(
+            "sign-timeout", placeholder: "TIME", "give up on a --sign-command after this long",
+            fallback: "60s"),
+        .text(
+            "valid-for", placeholder: "TIME",
+            "devices obey what is signed for this long: 24h, 30d, or never, for no end [else what it was]"
+        ),
+    ]
+
+    /// Whose signatures count of what is built upon.
+    static let trustedKey = Option.text(
+        "trust", placeholder: "FILE",
+        "what is built upon must be signed by this public key [else by the keys that sign]; repeatable",
+        repeats: true, completion: .files)
+}
+
+extension Invocation {
+    /// How the command line says that pointers are signed.
+    ///
+    /// - Throws: `usage`; what reading keys throws.
+    func sealing() throws -> PointerSealing {
+        var sealing = PointerSealing()
+        sealing.signers = try signers()
+        sealing.expiry = try expiry()
+        for file in values("trust") { sealing.trusted.append(try VerificationKey(file: file)) }
+        sealing.adopts = isDeclared("adopt") && flag("adopt")
+        sealing.allowsFewer = isDeclared("unsigned") && flag("unsigned")
+        if isDeclared("origin-id"), let id = try value("origin-id") {
+            guard ChannelPointer.isOriginID(id) else {
+                throw CommandError.usage(
+                    "--origin-id takes 32 lower-case hexadecimal digits, not '\(id)'")
+            }
+            sealing.origin = id
+        }
+        let needsSigner = ["trust", "origin-id", "valid-for"]
+        if sealing.signers.isEmpty,
+            let option = needsSigner.first(where: { isDeclared($0) && isGiven($0) })
+        {
+            throw CommandError.usage("--\(option) needs --sign-key or --sign-command")
+        }
+        try parsed { () throws(StoreError) in try sealing.validate() }
+        return sealing
+    }
+
+    private func signers() throws -> [any PointerSigner] {
+        var files = values("sign-key")
+        let commands = values("sign-command")
+        let keys = values("sign-command-key")
+        let isUnsigned = isDeclared("unsigned") && flag("unsigned")
+        // The variable is for every command; who says --unsigned means to do without it.
+        if files.isEmpty, commands.isEmpty, !isUnsigned, let file = try value("sign-key") {
+            files = [file]
+        }
+        guard commands.count == keys.count else {
+            throw CommandError.usage(
+                "each --sign-command needs a --sign-command-key, the public key of its signatures")
+        }
+        var signers: [any PointerSigner] = []
+        for file in files { signers.append(try KeyFileSigner(file: file)) }
+        let limit = try duration("sign-timeout") ?? .seconds(60)
+        for (command, key) in zip(commands, keys) {
+            signers.append(try CommandSigner(command, keyFile: key, within: limit))
+        }
+        return signers
+    }
+
+    private func expiry() throws -> PointerSealing.Expiry {
+        guard let text = try value("valid-for") else { return .kept }
+        if text == "never" { return .never }
+        guard let seconds = Self.seconds(text), 1...Self.validityMax ~= seconds else {
+            throw CommandError.usage(
+                "--valid-for takes a number and s, m, h, d or w, up to a hundred years, or never, not '\(text)'"
+            )
+        }
+        return .after(seconds)
+    }
+
+    private static let validityMax: Int64 = 100 * 365 * 86_400
+}
+
+extension ChannelPointer {
+    /// Who has signed it, and until when it is to be obeyed: the end of a sentence; `nil` if nobody has.
+    func signingText(_ time: (Int64) -> String) -> String? {
+        guard isSigned else { return nil }
+        let end = expiresAt.map { ", until \(time($0))" } ?? ""
+        return "signed by \(Self.keyList(signatures.map(\.key)))\(end)"
+    }
+
+    private static func keyList(_ keys: [String]) -> String {
+        "\(keys.count == 1 ? "key" : "keys") \(keys.joined(separator: ", "))"
+    }
+
+    /// The same of a pointer that somebody else may have written: only some signers are verified.
+    /// - Parameter signers: the keys whose signatures verify.
+    func signingText(verified signers: [String], _ time: (Int64) -> String) -> String? {
+        guard isSigned else { return nil }
+        let claimed = signatures.map(\.key).filter { !signers.contains($0) }
+        let end = expiresAt.map { ", until \(time($0))" } ?? ""
+        var parts: [String] = []
+        if !signers.isEmpty { parts.append("signed by \(Self.keyList(signers)) (verified)") }
+        if !claimed.isEmpty {
+            parts.append("says it is signed by \(Self.keyList(claimed)) (not verified)")
+        }
+        return parts.joined(separator: "; ") + end
+    }
+
+    /// Writes who has signed it: the same members where nobody has.
+    /// - Parameter signers: the keys whose signatures verify, for a pointer that somebody else may have written; whose
+    ///   signatures it says to have stands beside.
+    func writeSigning(
+        to writer: inout JSONWriter, verified signers: [String]? = nil, _ time: (Int64) -> String
+    ) {
+        let claimed = signatures.map(\.key)
+        writer.member("signedBy", signers ?? claimed)
+        if signers != nil { writer.member("saysSignedBy", claimed) }
+        writer.member("expiresAt", expiresAt.map(time))
+        writer.key("trustVersion")
+        if isSigned {
+            writer.integer(trustVersion ?? TrustFile.firstVersion)
+        } else {
+            writer.null()
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import Console
+import HotPush
+import StoreCommands
+import StrictJSON
+import VersionTree
+
+extension Command {
+    /// `withdraw`: takes a version out of a channel.
+    static let withdraw = Command(
+        "withdraw", summary: "takes a published version out of a channel",
+        discussion: """
+            Devices that have the version move to the release that the channel then offers first, \
+            even if it is older. If none is left, they keep what they have; --embedded sends every \
+            device back to the version shipped with the app. Nothing is deleted: castree prune \
+            does that later. You can publish the version again.
+
+                castree withdraw 42 /srv/www/updates
+                castree withdraw 42 /srv/www/updates --embedded
+            """,
+        arguments: [
+            Argument("VERSION", "the version's name"), .originDirectory,
+        ],
+        options: [
+            .channel,
+            .flag("embedded", "send every device back to the version shipped with the app"),
+            .noWait, .withoutSync,
+        ] + Option.clientSigners + Option.signing + Option.bucket
+    ) { try $0.withdraw() }.reportingAbsence
+}
+
+extension Invocation {
+    /// Says what a channel offers after a version was withdrawn from it.
+    func reportWithdrawal(
+        of name: VersionName, _ pointer: ChannelPointer,
+        more: (inout JSONWriter) -> Void = { _ in }
+    ) throws -> ExitStatus {
+        let origin = argument("ORIGIN")
+        let next =
+            switch pointer.releases.first?.target {
+            case .version(let version)?: "version \(version.name) is offered first"
+            case .embedded?: "devices go back to the version shipped with the app"
+            case nil: "nothing is offered, and devices keep what they have"
+            }
+        return try report(
+            "Withdrew version \(name) from channel \(pointer.channel) of \(origin); \(next)."
+        ) { writer in
+            writer.member("version", name.description)
+            writer.member("origin", origin)
+            writer.member("channel", pointer.channel.description)
+            writer.member("sequence", pointer.sequence)
+            writer.member("offered", pointer.releases.first?.version?.name.description)
+            writer.member("embedded", pointer.releases.first?.target == .embedded)
+            pointer.writeSigning(to: &writer) { timestamp($0) }
+            more(&writer)
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import Console
+import Platform
+import VersionTree
+
+extension Invocation {
+    /// The patterns of `--exclude`.
+    /// - Throws: `usage` for one that can match nothing.
+    func excluded() throws(CommandError) -> [String] {
+        let patterns = values("exclude")
+        do throws(StoreError) {
+            _ = try SourceRules(excluding: patterns)
+        } catch {
+            throw .usage("--exclude: \(error.message)")
+        }
+        return patterns
+    }
+
+    /// Says what of a source was left out unasked, and what was taken and looks as if it were not for users.
+    func note(leftOut: [String], unwanted: [String]) {
+        let own = leftOut.filter(UnwantedName.isVersionControl)
+        if !own.isEmpty {
+            note(
+                "\(list(own)) left out, as version control's; --exclude '!NAME' takes what it names"
+            )
+        }
+        if !unwanted.isEmpty {
+            note(
+                "\(list(unwanted)) in the version, and probably not for users; leave such files out by --exclude PATTERN or a "
+                    + ".castreeignore (--skip-junk: what systems leave behind), or name them by --exclude '!PATTERN'"
+            )
+        }
+    }
+
+    /// A few of the paths, and how many more there are.
+    private func list(_ paths: [String]) -> String {
+        let shownCount = 4
+        var parts = paths.prefix(shownCount).map { printable($0) }
+        if paths.count > shownCount { parts.append("\(paths.count - shownCount) more") }
+        let isOne = parts.count == 1
+        return parts.joined(separator: ", ") + (isOne ? " is" : " are")
+    }
+}
