@@ -23,9 +23,7 @@ extension StoreError.Code {
     public static let versionExists = Self("versionExists")
     /// There is no such version.
     public static let noVersion = Self("noVersion")
-}
 
-extension StoreError.Code {
     /// Ends a transaction whose basis has changed; never leaves the package.
     package static let lost = Self("lost")
 }
@@ -64,5 +62,18 @@ extension StoreError {
         StoreError(
             .versionExists,
             "version \(name) exists with other content; choose another name, or retire it first")
+    }
+}
+
+/// What an expression gives; `nil` if it throws an error that is allowed.
+@discardableResult
+package func allowing<R: ~Copyable>(
+    _ isAllowed: (StoreError) -> Bool, _ value: @autoclosure () throws(StoreError) -> R?
+) throws(StoreError) -> R? {
+    do throws(StoreError) {
+        return try value()
+    } catch {
+        guard isAllowed(error) else { throw error }
+        return nil
     }
 }

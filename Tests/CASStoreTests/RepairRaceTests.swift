@@ -285,7 +285,7 @@ private final class Staged: Sendable {
 
     init(_ text: String, in temporary: TemporaryStore, _ store: Store) throws {
         let lease = try store.makeLease()
-        let batch = try store.makeBatch(lease)
+        let batch = try ObjectBatch(store, lease: lease)
         let path = temporary.directory.appending("to-stage")
         try Data(text.utf8).write(to: URL(filePath: path))
         let file = try store.fileSystem.open(

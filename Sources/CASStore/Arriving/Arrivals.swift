@@ -65,7 +65,7 @@ public final class Arrivals {
     public init(_ store: Store) throws(StoreError) {
         let hasher = try ObjectHasher()
         let lease = try store.makeLease()
-        let batch = try store.makeBatch(lease)
+        let batch = try ObjectBatch(store, lease: lease)
         self.hasher = hasher
         self.lease = lease
         self.batch = batch
@@ -363,7 +363,12 @@ public final class Arrivals {
         }
         try batch.publish(count: objects.count, mending: isMending) { objects[$0].address }
         // Makes their names durable together with the record.
-        let completed = try store.recordPublished(objects)
+        let completed = try store.writing { (index) throws(StoreError) in
+            for object in objects { try index.setPresent(object) }
+            return try index.completeVersions()
+        } syncing: { (index) throws(StoreError) in
+            try self.store.syncAll(with: index)
+        }
         if wasBehind {
             behind.dropStagedNames(objects.map(\.address))
         } else {

@@ -2,8 +2,8 @@ import Synchronization
 
 // The bytes of objects against the index: parallel over the shards.
 
-/// What is wrong with one object; suspected by a worker, confirmed under the write lock.
-struct Suspicion: Sendable, Hashable {
+/// What is wrong with one object, and what its repair needs; suspected by a worker, confirmed under the write lock.
+package struct Suspicion: Sendable, Hashable {
     var kind: Finding.Kind
     var address: ObjectID?
     var path: String?
@@ -11,6 +11,31 @@ struct Suspicion: Sendable, Hashable {
     var byteCount: Int64 = 0
     /// Why its bytes could not be read.
     var unread: String?
+
+    /// The same, for people.
+    package var finding: Finding {
+        let name = address.map(\.description) ?? ""
+        let message =
+            switch kind {
+            case .damagedObject:
+                unread.map { "object \(name) cannot be read: \($0)" }
+                    ?? "the bytes of object \(name) do not match its address"
+            case .damagedExecutableCopy: "the executable copy of object \(name) does not match it"
+            case .missingObject: "object \(name) is missing, though the index lists it"
+            case .notAFile: "something that is not a regular file stands in place of \(name)"
+            case .wrongMode: "object \(name) has the wrong mode: it is writable or unreadable"
+            case .unindexedObject: "object \(name) is sound but unknown to the index"
+            case .wrongFingerprint:
+                "object \(name) is sound; the index holds another size or fingerprint"
+            case .strayFile: "\(printable(path ?? "")) is not castree's"
+            default: "object \(name): \(kind.rawValue)"
+            }
+        let place =
+            path ?? address.map { "\(StoreLayout.objects)/\(StoreLayout.objectPath($0))" }
+        return Finding(
+            kind, object: address,
+            path: place == StoreLayout.executableCopySuffix ? nil : place, message)
+    }
 }
 
 /// One pass over all objects: what its threads share.
@@ -34,7 +59,7 @@ final class ObjectPass: Sendable {
     private let keeping = Mutex<Void>(())
 
     private struct State {
-        var confirmed: [ConfirmedFinding] = []
+        var confirmed: [Suspicion] = []
         var progress = CheckProgress()
         var computed: [(address: ObjectID, fingerprint: Fingerprint)] = []
         /// In the order in which they ended; until their times are kept.
@@ -106,10 +131,10 @@ final class ObjectPass: Sendable {
     }
 
     /// What was found, sorted by address and path.
-    var confirmed: [ConfirmedFinding] {
+    var confirmed: [Suspicion] {
         state.withLock { $0.confirmed }.sorted {
-            ($0.suspicion.path ?? $0.suspicion.address?.description ?? "")
-                < ($1.suspicion.path ?? $1.suspicion.address?.description ?? "")
+            ($0.path ?? $0.address?.description ?? "")
+                < ($1.path ?? $1.address?.description ?? "")
         }
     }
 
@@ -187,7 +212,7 @@ final class ObjectPass: Sendable {
 
     // Other bytes in the place of garbage may be the last copy of something: the next collection reads them, as it reads
     // all whose fingerprint it does not know.
-    private func distrust(_ confirmed: [ConfirmedFinding]) throws(StoreError) {
+    private func distrust(_ confirmed: [Suspicion]) throws(StoreError) {
         let damaged = confirmed.map(\.finding).filter {
             [.damagedObject, .damagedExecutableCopy].contains($0.kind)
         }

@@ -57,7 +57,13 @@ struct ShardCheck: ~Copyable {
     mutating func check(_ number: Int, _ rows: [ObjectRow]) throws(StoreError) {
         try store.checkInterruption()
         let shard = StoreLayout.shards[number]
-        guard pass.shardsThere[number], let directory = try open(shard) else {
+        // Something else in place of a shard is reported as a stray; its objects are missing.
+        guard pass.shardsThere[number],
+            let directory = try allowing(
+                \.isNotDirectory,
+                try store.fileSystem.openIfPresent(
+                    store.directories.objects.raw, shard, .directory))
+        else {
             for row in rows { suspectMissing(row) }
             return
         }
@@ -119,17 +125,6 @@ struct ShardCheck: ~Copyable {
         objects.sort()
         executableCopies.sort()
         return (objects, executableCopies)
-    }
-
-    // Something else in place of a shard is reported as a stray; its objects are missing.
-    private func open(_ shard: String) throws(StoreError) -> Descriptor? {
-        do throws(StoreError) {
-            return try store.fileSystem.openIfPresent(
-                store.directories.objects.raw, shard, .directory)
-        } catch {
-            guard error.isNotDirectory else { throw error }
-            return nil
-        }
     }
 
     private mutating func suspectMissing(_ row: ObjectRow) {

@@ -34,10 +34,10 @@ package struct SoundInodes: Sendable {
     /// Whether an inode is that of a sound object.
     package func contains(_ address: ObjectID, executable: Bool, inode: UInt64) -> Bool {
         // The last part that does not begin after the address.
-        let place = (0..<parts.count).firstPosition { parts[$0].begin > address.w0 }
+        let place = parts.firstPosition { $0.begin <= address.w0 }
         guard place > 0 else { return false }
         let entries = executable ? parts[place - 1].executableCopies : parts[place - 1].objects
-        let low = (0..<entries.count).firstPosition { entries[$0].prefix >= address.w0 }
+        let low = entries.firstPosition { $0.prefix < address.w0 }
         return low < entries.count && entries[low].prefix == address.w0
             && entries[low].inode == inode
     }

@@ -1,11 +1,5 @@
 // Checking objects and the index: report, then repair without guessing.
 
-/// An object finding that holds under the write lock, with what its repair needs.
-package struct ConfirmedFinding: Sendable {
-    package var finding: Finding
-    var suspicion: Suspicion
-}
-
 extension Store {
     /// Reads every object and compares bytes, sizes, modes and the index.
     ///
@@ -16,7 +10,7 @@ extension Store {
     package func checkObjects(
         _ options: CheckOptions, _ report: inout CheckReport, _ sound: inout SoundInodes,
         beside: () throws(StoreError) -> Void = { () throws(StoreError) in }
-    ) throws(StoreError) -> [ConfirmedFinding] {
+    ) throws(StoreError) -> [Suspicion] {
         let pass = try ObjectPass(self, options, keepsInodes: canTreesLinkObjects())
         try pass.run(beside: beside)
         let progress = pass.progress
@@ -40,14 +34,13 @@ extension Store {
     /// Those of the suspicions that hold while neither writers nor collectors can act.
     func confirmed(
         _ suspicions: [Suspicion], _ checker: inout ObjectChecker
-    ) throws(StoreError) -> [ConfirmedFinding] {
-        var confirmed: [ConfirmedFinding] = []
+    ) throws(StoreError) -> [Suspicion] {
+        var confirmed: [Suspicion] = []
         try excludingWriters { (index) throws(StoreError) in
             confirmed = []
             for suspicion in suspicions {
                 guard try self.holds(suspicion, index, &checker) else { continue }
-                confirmed.append(
-                    ConfirmedFinding(finding: Self.describe(suspicion), suspicion: suspicion))
+                confirmed.append(suspicion)
             }
         }
         return confirmed
@@ -119,32 +112,6 @@ extension Store {
         return false
     }
 
-    private static func describe(_ suspicion: Suspicion) -> Finding {
-        let address = suspicion.address
-        let name = address.map(\.description) ?? ""
-        let path =
-            suspicion.path == StoreLayout.executableCopySuffix
-            ? nil
-            : suspicion.path
-                ?? address.map { "\(StoreLayout.objects)/\(StoreLayout.objectPath($0))" }
-        let message =
-            switch suspicion.kind {
-            case .damagedObject:
-                suspicion.unread.map { "object \(name) cannot be read: \($0)" }
-                    ?? "the bytes of object \(name) do not match its address"
-            case .damagedExecutableCopy: "the executable copy of object \(name) does not match it"
-            case .missingObject: "object \(name) is missing, though the index lists it"
-            case .notAFile: "something that is not a regular file stands in place of \(name)"
-            case .wrongMode: "object \(name) has the wrong mode: it is writable or unreadable"
-            case .unindexedObject: "object \(name) is sound but unknown to the index"
-            case .wrongFingerprint:
-                "object \(name) is sound; the index holds another size or fingerprint"
-            case .strayFile: "\(printable(suspicion.path ?? "")) is not castree's"
-            default: "object \(name): \(suspicion.kind.rawValue)"
-            }
-        return Finding(suspicion.kind, object: address, path: path, message)
-    }
-
     /// Repairs findings about objects.
     ///
     /// Damaged objects go to quarantine; every version that names one is incomplete from here on.
@@ -152,7 +119,7 @@ extension Store {
     /// writer brought it or a collector removed it, is left as it is.
     /// - Returns: the findings, each with whether it is repaired.
     package func repairObjects(
-        _ confirmed: [ConfirmedFinding]
+        _ confirmed: [Suspicion]
     ) throws(StoreError) -> [Finding] {
         guard !confirmed.isEmpty else { return [] }
         try checkWritable()
@@ -160,19 +127,17 @@ extension Store {
         var checker = try ObjectChecker()
         try writing { (index) throws(StoreError) in
             findings = []
-            for item in confirmed {
-                var finding = item.finding
+            for suspicion in confirmed {
+                let finding = suspicion.finding
                 // Confirmed in another transaction: others may have been at work since.
-                if try self.holds(item.suspicion, index, &checker) {
-                    finding = try finding.repaired { () throws(StoreError) in
-                        try self.repair(item.suspicion, index, &checker)
-                            ? item.finding.done : item.finding
-                    }
-                } else {
-                    finding.isRepaired = true
-                    finding.message += "; it is right by now"
+                guard try self.holds(suspicion, index, &checker) else {
+                    findings.append(finding.adding("; it is right by now").done)
+                    continue
                 }
-                findings.append(finding)
+                findings.append(
+                    try finding.repaired { () throws(StoreError) in
+                        try self.repair(suspicion, index, &checker) ? finding.done : finding
+                    })
             }
             try self.syncAll()
             _ = try index.completeVersions()

@@ -9,17 +9,15 @@ extension Store {
     /// - Parameters:
     ///   - isDeep: look every row up in every index; the check of the objects finds most of what is
     ///     wrong there, too.
-    ///   - facts: what each readable manifest says, by version.
+    ///   - sum: what each readable manifest says, by version.
     /// - Returns: findings of kind `.damagedIndex` and `.wrongCount`; and `.editedManifest` for a
     ///   manifest that is not the one that was registered, which is compared no further.
     package func checkIndex(
-        isDeep: Bool, _ facts: (String) throws(StoreError) -> ManifestFacts?
+        isDeep: Bool, _ sum: (String) throws(StoreError) -> ManifestSum?
     ) throws(StoreError) -> [Finding] {
         let names = try reading { (index) throws(StoreError) in try index.versions().map(\.name) }
         var expected: [String: ManifestSum] = [:]
-        for name in names {
-            if let found = try facts(name) { expected[name] = ManifestSum(found) }
-        }
+        for name in names { expected[name] = try sum(name) }
         let suspects = try reading { (index) throws(StoreError) in
             try index.disagreeing(isDeep: isDeep) { (name) throws(StoreError) in
                 expected[name]
@@ -28,7 +26,7 @@ extension Store {
         guard !suspects.isEmpty else { return [] }
         let (found, isCertain) = try reading {
             (transaction) throws(StoreError) -> ([Finding], Bool) in
-            let found = try transaction.disagreeingNow(isDeep: isDeep, facts)
+            let found = try transaction.disagreeing(isDeep: isDeep, sum)
             // A writer that has published a manifest but not committed is still at work: while this
             // transaction reads, nobody commits.
             return (found, try !transaction.index.locks.isSomebodyWriting())
@@ -38,16 +36,9 @@ extension Store {
         }
         var last: [Finding] = []
         try excludingWriters { (index) throws(StoreError) in
-            last = try index.disagreeingNow(isDeep: isDeep, facts)
+            last = try index.disagreeing(isDeep: isDeep, sum)
         }
         return last
-    }
-
-    static func edited(_ version: String) -> Finding {
-        Finding(
-            .editedManifest, version: version,
-            path: StoreLayout.manifestPath(version),
-            StoreError.editedManifest(version))
     }
 
     static func wrongCount(_ version: String?) -> Finding {
@@ -81,47 +72,28 @@ extension Store {
     }
 }
 
-/// What a manifest says that the index repeats.
-package struct ManifestFacts: Sendable {
-    /// The address of the file's bytes.
-    package var address: ObjectID
-    package var references: References
-    package var fileCount: Int64
-    package var byteCount: Int64
-    package var createdAt: Int64
-    package var ordinal: Int64
+/// What a manifest says that the index repeats, in short: from a manifest or from a row of the index.
+package struct ManifestSum: Equatable {
+    private var manifest: ObjectID
+    private var addresses: AddressSum
+    private var numbers: [Int64]
 
-    package init(
-        address: ObjectID, references: References, fileCount: Int64, byteCount: Int64,
-        createdAt: Int64,
-        ordinal: Int64
-    ) {
-        self.address = address
-        self.references = references
-        self.fileCount = fileCount
-        self.byteCount = byteCount
-        self.createdAt = createdAt
-        self.ordinal = ordinal
-    }
-}
-
-/// The same in short, from a manifest or from a row of the index.
-private struct ManifestSum: Equatable {
-    var manifest: ObjectID
-    var addresses: AddressSum
-    var numbers: [Int64]
-
-    init(_ facts: ManifestFacts) {
-        manifest = facts.address
-        addresses = AddressSum(facts.references)
-        numbers = [facts.fileCount, facts.byteCount, facts.createdAt, facts.ordinal]
+    /// - Parameters:
+    ///   - manifest: the address of the file's bytes.
+    ///   - numbers: how many files and bytes it has, when it was registered, and its ordinal.
+    package init(_ manifest: ObjectID, _ references: References, numbers: [Int64]) {
+        self.manifest = manifest
+        addresses = AddressSum(references)
+        self.numbers = numbers
     }
 
-    init(_ row: VersionRow, _ addresses: AddressSum) {
+    fileprivate init(_ row: VersionRow, _ addresses: AddressSum) {
         manifest = row.manifest
         self.addresses = addresses
         numbers = [row.fileCount, row.byteCount, row.createdAt, row.ordinal]
     }
+
+    fileprivate func isOf(_ row: VersionRow) -> Bool { manifest == row.manifest }
 }
 
 /// Sums a set of addresses, in any order: equal sets have equal sums, and an accident will not make
@@ -150,16 +122,6 @@ struct AddressSum: Equatable {
 }
 
 extension IndexTransaction {
-    /// As below, with what the manifests say now.
-    fileprivate func disagreeingNow(
-        isDeep: Bool,
-        _ facts: (String) throws(StoreError) -> ManifestFacts?
-    ) throws(StoreError) -> [Finding] {
-        try disagreeing(isDeep: isDeep) { (name) throws(StoreError) in
-            try facts(name).map { ManifestSum($0) }
-        }
-    }
-
     /// Findings where the index disagrees with itself or with the sums of the manifests.
     fileprivate func disagreeing(
         isDeep: Bool,
@@ -177,8 +139,12 @@ extension IndexTransaction {
         var findings: [Finding] = []
         for row in try versions() {
             guard let expected = try expected(row.name) else { continue }
-            if row.manifest != expected.manifest {
-                findings.append(Store.edited(row.name))
+            if !expected.isOf(row) {
+                findings.append(
+                    Finding(
+                        .editedManifest, version: row.name,
+                        path: StoreLayout.manifestPath(row.name),
+                        StoreError.editedManifest(row.name)))
             } else if ManifestSum(row, recount.sum(of: row.id)) != expected {
                 findings.append(Store.wrongCount(row.name))
             }

@@ -34,7 +34,7 @@ struct VerifiedTimes: Sendable {
 
     /// When an object was last found sound; `nil` for never, or for never deeply if `isDeep`.
     func time(of address: ObjectID, isDeep: Bool) -> UInt32? {
-        var place = (0..<entries.count).firstPosition { entries[$0].prefix >= address.w0 }
+        var place = entries.firstPosition { $0.prefix < address.w0 }
         var time: UInt32?
         while place < entries.count, entries[place].prefix == address.w0 {
             time = min(time ?? .max, entries[place].time)

@@ -17,7 +17,6 @@ public struct CollectionPlan: Sendable {
 
     /// A file to delete.
     package struct Garbage: Sendable, Hashable {
-        /// The object.
         package let address: ObjectID
         /// Its size in bytes.
         package let byteCount: Int64

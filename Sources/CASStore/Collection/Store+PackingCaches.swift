@@ -36,9 +36,12 @@ extension Store {
         let bound = secondsNow() - Self.packingAgeMax
         for name in try fileSystem.names(in: packing.raw) where StoreLayout.isPackingPlace(name) {
             // Each work makes a directory here, and removes it.
+            var measure = TreeMeasure()
             guard let place = try fileSystem.openIfPresent(packing.raw, name, .directory),
                 try fileSystem.status(place.raw).modifiedAt < bound * 1_000_000_000,
-                let measure = try measureIfReadable(packing.raw, name)
+                // What cannot be read belongs to another user, who alone can delete it.
+                try allowing(
+                    { $0.code == .permission }, try measure.add(packing.raw, name, in: self)) != nil
             else { continue }
             guard
                 let lock = try fileSystem.openIfPresent(place.raw, StoreLayout.packingLock, access)
@@ -50,20 +53,6 @@ extension Store {
             defer { fileSystem.unlock(lock.raw) }
             try body(packing.raw, name, measure)
         }
-    }
-
-    /// `nil` if some of it cannot be read: it belongs to another user, who alone can delete it.
-    private func measureIfReadable(
-        _ parent: Int32, _ name: String
-    ) throws(StoreError) -> TreeMeasure? {
-        var measure = TreeMeasure()
-        do throws(StoreError) {
-            try measure.add(parent, name, in: self)
-        } catch {
-            guard error.code == .permission else { throw error }
-            return nil
-        }
-        return measure
     }
 }
 

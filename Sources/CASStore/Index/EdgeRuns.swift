@@ -96,7 +96,7 @@ struct EdgeRuns: Sendable, Equatable {
 
     /// Whether an id is among them.
     func contains(_ id: Int64) -> Bool {
-        let place = (0..<runs.count).firstPosition { runs[$0].upperBound >= id }
+        let place = runs.firstPosition { $0.upperBound < id }
         return place < runs.count && runs[place].contains(id)
     }
 

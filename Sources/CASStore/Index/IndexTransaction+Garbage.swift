@@ -2,7 +2,6 @@
 
 /// A version that was retired, as its garbage remembers it.
 package struct RetiredVersion: Sendable, Hashable {
-    /// Its name.
     package let name: String
     /// When it was retired, in seconds since 1970; for people.
     package let retiredAt: Int64

@@ -10,10 +10,8 @@ enum Tally {
     /// How many ids share a sum: few rows to read for a check, and few sums to store.
     static let blockSize: Int64 = 64
 
-    /// The block of an id.
     static func block(of id: Int64) -> Int64 { id / blockSize }
 
-    /// The ids of a block.
     static func ids(of block: Int64) -> ClosedRange<Int64> {
         (block * blockSize)...(block * blockSize + blockSize - 1)
     }

@@ -45,21 +45,14 @@ extension IndexTransaction {
     }
 
     /// What a version names and the store lacks, in the order of the index.
-    func missing(from id: Int64) throws(StoreError) -> [MissingObject] {
-        var result: [MissingObject] = []
-        try statement(
-            "SELECT address, bytes FROM object WHERE id BETWEEN ? AND ? AND state <> 1"
-        ).forEachRow(in: edges(of: id)) { row in
-            guard let address = row.address(0) else { return }
-            result.append(MissingObject(address: address, byteCount: row.integer(1)))
-        }
-        return result
+    func missing(from id: Int64) throws(StoreError) -> [Reference] {
+        try references(of: id, where: "AND state <> 1")
     }
 
     /// What a version names, in the order of the index.
-    func references(of id: Int64) throws(StoreError) -> [Reference] {
+    func references(of id: Int64, where condition: String = "") throws(StoreError) -> [Reference] {
         var result: [Reference] = []
-        try statement("SELECT address, bytes FROM object WHERE id BETWEEN ? AND ?")
+        try statement("SELECT address, bytes FROM object WHERE id BETWEEN ? AND ? \(condition)")
             .forEachRow(in: edges(of: id)) { row in
                 guard let address = row.address(0) else { return }
                 result.append(Reference(address: address, byteCount: row.integer(1)))

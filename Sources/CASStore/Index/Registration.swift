@@ -4,7 +4,6 @@ public struct Reference: Hashable, Sendable, Comparable {
     public let address: ObjectID
     /// Its size in bytes, as the manifest promises it.
     public let byteCount: Int64
-    /// Makes a reference.
     package init(address: ObjectID, byteCount: Int64) {
         self.address = address
         self.byteCount = byteCount
@@ -111,19 +110,6 @@ package struct VersionRow: Sendable, Hashable {
     package var recovery: Recovery
     package var createdAt: Int64
     package var ordinal: Int64
-}
-
-/// An object that a version names and the store lacks.
-public struct MissingObject: Sendable, Hashable {
-    /// The object.
-    public let address: ObjectID
-    /// Its size as promised.
-    public let byteCount: Int64
-
-    package init(address: ObjectID, byteCount: Int64) {
-        self.address = address
-        self.byteCount = byteCount
-    }
 }
 
 /// Whether a manifest was made again from what was left of its version: one that says more replaces it.

@@ -190,10 +190,9 @@ extension StoreLayout {
         let rest = name.dropFirst(pinPrefix.utf8.count + pinTokenLength)
         return rest.hasPrefix("-") ? String(rest.dropFirst()) : nil
     }
-}
 
-// Inside `staging/`, beside the directories of leases and the files named by an address.
-extension StoreLayout {
+    // Inside `staging/`, beside the directories of leases and the files named by an address.
+
     /// The beginning of the name of a copy that a repair has staged.
     static let copyPrefix = ".restored-"
     /// The end of the name of the second link that a staged file has while it takes the place of something unsound.

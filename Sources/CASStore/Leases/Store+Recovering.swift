@@ -97,48 +97,45 @@ extension Store {
         let staging = directories.staging.raw
         var left: [String] = []
         let published = try publishedNames(in: staging) { left.append($0) }
-        try removeSpares(left.filter { $0.hasSuffix(StoreLayout.spareSuffix) }, in: staging)
+        // Second links of files whose writers died before using them to replace something unsound.
+        for name in left where name.hasSuffix(StoreLayout.spareSuffix) {
+            try removeUnlessWritten(name) { () throws(StoreError) in }
+        }
         if left.contains(where: { $0.hasPrefix(StoreLayout.copyPrefix) }) { try settleCopies() }
         for address in published {
-            let name = address.description
-            try passingOver("\(StoreLayout.staging)/\(name)") { () throws(StoreError) in
-                guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
-                    try self.fileSystem.lock(file.raw, exclusive: true)
-                else { return }
+            try removeUnlessWritten(address.description) { () throws(StoreError) in
                 var checker = try ObjectChecker()
-                if let object = try self.objects.verified(address, checker: &checker) {
-                    try self.syncEntries(of: address)
-                    try self.recordFound([object])
+                guard let object = try self.objects.verified(address, checker: &checker) else {
+                    return
                 }
-                try self.fileSystem.removeIfPresent(staging, name)
+                try self.syncEntries(of: address)
+                try self.writing { (index) throws(StoreError) in
+                    try self.record([object], index)
+                    _ = try index.completeVersions()
+                }
             }
+        }
+    }
+
+    /// Removes a staged file that nobody writes, once `body` has made use of it.
+    private func removeUnlessWritten(
+        _ name: String, after body: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let staging = directories.staging.raw
+        try passingOver("\(StoreLayout.staging)/\(name)") { () throws(StoreError) in
+            guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
+                try self.fileSystem.lock(file.raw, exclusive: true)
+            else { return }
+            try body()
+            try self.fileSystem.removeIfPresent(staging, name)
         }
     }
 
     /// Records those of the objects found sound that are still there: what nobody relies on may have been collected
     /// since it was read.
-    private func recordFound(_ found: [StoredObject]) throws(StoreError) {
-        try writing { (index) throws(StoreError) in
-            try self.record(found, index)
-            _ = try index.completeVersions()
-        }
-    }
-
     private func record(_ found: [StoredObject], _ index: IndexTransaction) throws(StoreError) {
         for object in found where try objects.contains(object.address) {
             try index.setPresent(object)
-        }
-    }
-
-    /// Removes the second links of files whose writers died before using them to replace something unsound.
-    private func removeSpares(_ names: [String], in staging: Int32) throws(StoreError) {
-        for name in names {
-            try passingOver("\(StoreLayout.staging)/\(name)") { () throws(StoreError) in
-                guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
-                    try self.fileSystem.lock(file.raw, exclusive: true)
-                else { return }
-                try self.fileSystem.removeIfPresent(staging, name)
-            }
         }
     }
 

@@ -29,13 +29,7 @@ package struct ObjectDirectory: Sendable {
     ) throws(StoreError) -> FileStatus? {
         try StoreLayout.withObjectPath(address, executable: executable) {
             (path) throws(StoreError) in
-            do throws(StoreError) {
-                return try fileSystem.status(objects, path)
-            } catch {
-                // The shard is a link that leads to itself (ELOOP).
-                guard error.isNotDirectory else { throw error }
-                return nil
-            }
+            return try allowing(\.isNotDirectory, try fileSystem.status(objects, path))
         }
     }
 
@@ -83,13 +77,14 @@ package struct ObjectDirectory: Sendable {
     ///
     /// EEXIST means that someone else was first: those bytes are checked, and replaced by ours if
     /// they are wrong. Either way the caller makes the directory durable before it promises.
+    /// - Returns: whether what stood there had other bytes, and is replaced.
     package func publish(
         _ staged: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID,
         checker: inout ObjectChecker
-    ) throws(StoreError) -> Publication {
+    ) throws(StoreError) -> Bool {
         seal(staged, name, as: address, at: nanosecondsNow())
-        if try link(staged, name, as: address) { return .new }
-        if try isSound(address, checker: &checker) { return .known }
+        if try link(staged, name, as: address) { return false }
+        if try isSound(address, checker: &checker) { return false }
         try makeShard(of: address)
         // What stands there now may be the last copy of something else.
         try keepUnlessObject(
@@ -113,17 +108,7 @@ package struct ObjectDirectory: Sendable {
             // rename(2) does nothing when both names are already one file.
             try fileSystem.removeIfPresent(staged, spare)
         }
-        return .healed
-    }
-
-    /// What giving a file an object's name has come to.
-    package enum Publication: Sendable {
-        /// There was none.
-        case new
-        /// What was there is right, and stays.
-        case known
-        /// What was there had other bytes, and is replaced.
-        case healed
+        return true
     }
 
     /// - Returns: `false` if a file of that name is there.
@@ -157,12 +142,9 @@ package struct ObjectDirectory: Sendable {
     package func verified(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> StoredObject? {
-        do throws(StoreError) {
-            return try matching(address, checker: &checker)
-        } catch {
-            guard error.code == .damagedObject || error.isUnreadable else { throw error }
-            return nil
-        }
+        return try allowing(
+            { $0.code == .damagedObject || $0.isUnreadable },
+            try matching(address, checker: &checker))
     }
 
     private func matching(
@@ -283,20 +265,15 @@ package struct ObjectDirectory: Sendable {
         _ address: ObjectID, to target: Int32, _ name: String, checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
         try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
-            do throws(StoreError) {
+            let moved: Void? = try fileSystem.ifPresent { () throws(StoreError) in
                 try fileSystem.move(objects, String(cString: path), to: target, name)
-            } catch {
-                guard error.code == .notFound else { throw error }
-                return false
             }
+            if moved == nil { return false }
             guard try isSound(address, target, name, checker: &checker) else { return false }
-            do throws(StoreError) {
-                try fileSystem.renameNew(target, name, to: objects, path)
-            } catch {
-                // Meanwhile another writer put its own file there, and knows its bytes.
-                guard error.isExisting else { throw error }
-                try fileSystem.removeIfPresent(target, name)
-            }
+            // Meanwhile another writer may have put its own file there, and knows its bytes.
+            let renamed: Void? = try allowing(
+                \.isExisting, try fileSystem.renameNew(target, name, to: objects, path))
+            if renamed == nil { try fileSystem.removeIfPresent(target, name) }
             return true
         }
     }

@@ -161,12 +161,9 @@ struct CopySearch: ~Copyable {
     private func opened(
         _ directory: Int32, _ name: [CChar], _ access: Access
     ) throws(StoreError) -> Descriptor? {
-        do throws(StoreError) {
-            return try fileSystem.openIfPresent(directory, name, access)
-        } catch {
-            guard error.code == .permission || error.isNotDirectory else { throw error }
-            return nil
-        }
+        return try allowing(
+            { $0.code == .permission || $0.isNotDirectory },
+            try fileSystem.openIfPresent(directory, name, access))
     }
 }
 

@@ -1,26 +1,20 @@
-/// How bytes got into a new file.
-package enum CopyMethod: Sendable { case reflinked, copied }
-
 extension Store {
     /// Copies an object's bytes into a new file, sharing them on disk where the file system can.
     ///
     /// Hashes the bytes on the way, unless they are shared; a wrong byte throws `.damagedObject`.
     /// - Parameter place: the file system of the directory, if the directory is outside the store.
+    /// - Returns: whether they are shared.
     package func copyObject(
         _ address: ObjectID, to directory: Int32, _ name: UnsafePointer<CChar>, mode: UInt32,
         allowingReflink: Bool, on place: (any FileSystem)? = nil
-    ) throws(StoreError) -> CopyMethod {
+    ) throws(StoreError) -> Bool {
         guard let source = try objects.open(address) else { throw missingObject(address) }
         // A clone is not read: what was touched is copied instead, and hashed.
-        let isSealed = allowingReflink ? try isSealed(source.raw, address) : false
+        let status = allowingReflink ? try fileSystem.status(source.raw) : nil
+        let isSealed = status.map { ObjectDirectory.isSealed($0, address, $0.byteCount) } ?? false
         return try copy(
             source.raw, of: address, to: directory, name, mode: mode, allowingReflink: isSealed,
             on: place)
-    }
-
-    private func isSealed(_ file: Int32, _ address: ObjectID) throws(StoreError) -> Bool {
-        let status = try fileSystem.status(file)
-        return ObjectDirectory.isSealed(status, address, status.byteCount)
     }
 
     /// Copies the bytes of an object from an open file.
@@ -28,13 +22,11 @@ extension Store {
         _ source: Int32, of address: ObjectID, to directory: Int32,
         _ name: UnsafePointer<CChar>, mode: UInt32, allowingReflink: Bool,
         on place: (any FileSystem)? = nil
-    ) throws(StoreError) -> CopyMethod {
+    ) throws(StoreError) -> Bool {
         let place = place ?? fileSystem
         let target = try place.open(directory, name, .creating, mode: mode)
-        var method = CopyMethod.reflinked
         let isCloned = allowingReflink ? try fileSystem.clone(source, to: target.raw) : false
         if !isCloned {
-            method = .copied
             var checker = try ObjectChecker()
             try fileSystem.forEachPiece(of: source, buffer: checker.buffer) {
                 (piece) throws(StoreError) in
@@ -48,7 +40,7 @@ extension Store {
         }
         // The umask cut the mode that open(2) was given.
         try place.setMode(target.raw, mode)
-        return method
+        return isCloned
     }
 
     package func missingObject(_ address: ObjectID) -> StoreError {

@@ -64,10 +64,8 @@ package struct DiskUsage: Sendable, Hashable {
     /// What the smallest directory takes, in bytes: nothing on some file systems.
     package internal(set) var leastDirectory: Int64 = 0
 
-    /// Nothing.
     package init() {}
 
-    /// The figures of a part.
     package internal(set) subscript(part: Part) -> Figures {
         get { figures[Self.place(of: part)] }
         set { figures[Self.place(of: part)] = newValue }
@@ -88,8 +86,7 @@ extension Store {
     ///
     /// A link in a tree costs its directory entry and no look of its own, because its inode is known.
     package func diskUsage() throws(StoreError) -> DiskUsage {
-        var walk = DiskWalk(self, noting: nil)
-        return try walk.usage(of: directories.root.raw)
+        try diskUsage(noting: []).0
     }
 
     /// The same, and what each object takes.
@@ -98,7 +95,6 @@ extension Store {
         noting words: [UInt64]
     ) throws(StoreError) -> (DiskUsage, ObjectBlocks) {
         var walk = DiskWalk(self, noting: ObjectBlocks(words))
-        let usage = try walk.usage(of: directories.root.raw)
-        return (usage, walk.blocks ?? ObjectBlocks([]))
+        return (try walk.usage(of: directories.root.raw), walk.blocks)
     }
 }

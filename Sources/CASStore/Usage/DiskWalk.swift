@@ -2,7 +2,7 @@
 struct DiskWalk {
     private let store: Store
     /// Where it notes what each object takes.
-    private(set) var blocks: ObjectBlocks?
+    private(set) var blocks: ObjectBlocks
     private var usage = DiskUsage()
     /// The part that is being walked through, and the tree.
     private var figures = DiskUsage.Figures()
@@ -18,7 +18,7 @@ struct DiskWalk {
 
     private var fileSystem: any FileSystem { store.fileSystem }
 
-    init(_ store: Store, noting blocks: ObjectBlocks?) {
+    init(_ store: Store, noting blocks: ObjectBlocks) {
         self.store = store
         self.blocks = blocks
     }
@@ -26,8 +26,10 @@ struct DiskWalk {
     mutating func usage(of root: Int32) throws(StoreError) -> DiskUsage {
         // First, so that links to objects elsewhere are recognized.
         try walkObjects(root)
-        try walkManifests(root)
-        try walkTrees(root)
+        try walkEntries(of: root, StoreLayout.manifests) { $0.manifests[$1] = $2.copyBytes }
+        close(.manifests)
+        try walkEntries(of: root, StoreLayout.versions) { $0.trees[$1] = $2 }
+        close(.trees)
         for (name, part) in [
             (StoreLayout.staging, DiskUsage.Part.staging), (StoreLayout.quarantine, .quarantine),
         ] {
@@ -59,27 +61,15 @@ struct DiskWalk {
         try countDirectory(objects.raw)
         var executableCopies = DiskUsage.Figures()
         for shard in shards {
+            // What is no shard is walked through all the same.
             try walk(
-                objects.raw, shard, shard: Self.shard(shard), executableCopies: &executableCopies)
+                objects.raw, shard,
+                shard: StoreLayout.isShardName(shard) ? UInt8(shard, radix: 16) : nil,
+                executableCopies: &executableCopies)
         }
         close(.objects)
         figures = executableCopies
         close(.executableCopies)
-    }
-
-    /// The first byte of the addresses in a shard; `nil` for a directory that is none.
-    private static func shard(_ name: String) -> UInt8? {
-        StoreLayout.isShardName(name) ? UInt8(name, radix: 16) : nil
-    }
-
-    private mutating func walkManifests(_ root: Int32) throws(StoreError) {
-        try walkEntries(of: root, StoreLayout.manifests) { $0.manifests[$1] = $2.copyBytes }
-        close(.manifests)
-    }
-
-    private mutating func walkTrees(_ root: Int32) throws(StoreError) {
-        try walkEntries(of: root, StoreLayout.versions) { $0.trees[$1] = $2 }
-        close(.trees)
     }
 
     /// Walks through a directory, and notes what each entry took.
@@ -171,7 +161,7 @@ struct DiskWalk {
             let file = self.count(status)
             if let shard {
                 let isCopy = StoreLayout.isExecutableCopyName(entry)
-                self.blocks?.add(file.diskBytes, of: entry, in: shard, isCopy: isCopy)
+                self.blocks.add(file.diskBytes, of: entry, in: shard, isCopy: isCopy)
                 if isCopy {
                     executableCopies += file
                     return true

@@ -54,6 +54,6 @@ struct IDRanks {
             low += step
             step *= 2
         }
-        return (low..<min(low + step, ids.count)).firstPosition { ids[$0] >= id }
+        return ids[low..<min(low + step, ids.count)].firstPosition { $0 < id }
     }
 }

@@ -39,40 +39,21 @@ extension Store {
         }
     }
 
-    /// Which of a version's objects are missing, and which it shares with others; by the position of
-    /// the reference.
-    package func standings(
-        of references: References
-    ) throws(StoreError) -> [ObjectStanding] {
+    /// How many versions name each of these objects, by the position of the reference; 0 for one that is missing.
+    package func standings(of references: References) throws(StoreError) -> [UInt32] {
         try reading { (index) throws(StoreError) in
-            var result: [ObjectStanding] = []
+            var result: [UInt32] = []
             result.reserveCapacity(references.count)
-            let rows = try index.statement(
-                "SELECT address, state, refs FROM object WHERE address >= ? ORDER BY address")
-            var objects = OrderedCursor<ObjectID>(rows, bind: { $0.bind(1, $1) }) {
-                (row) throws(StoreError) in
-                try row.requiredAddress(0)
-            }
+            var objects = try ObjectCursor(index)
             defer { objects.end() }
-            for position in 0..<references.count {
-                guard let row = try objects.find(references[position].address) else {
-                    result.append(ObjectStanding(isPresent: false, references: 0))
-                    continue
-                }
-                result.append(
-                    ObjectStanding(
-                        isPresent: row.integer(1) != ObjectState.absent.rawValue,
-                        references: UInt32(clamping: row.integer(2))))
+            for reference in references {
+                let found = try objects.find(reference.address)
+                let isPresent = found.map { $0.state != .absent } ?? false
+                result.append(isPresent ? UInt32(clamping: max(found?.references ?? 1, 1)) : 0)
             }
             return result
         }
     }
-}
-
-/// Whether an object is there, and how many versions name it.
-package struct ObjectStanding: Sendable, Hashable {
-    package var isPresent: Bool
-    package var references: UInt32
 }
 
 extension IndexTransaction {
@@ -142,5 +123,32 @@ extension IndexTransaction {
                 })
         }
         return (table, words)
+    }
+}
+
+extension Store {
+    /// The versions that name any of the objects, newest first, each with those that it names.
+    package func naming(
+        _ addresses: [ObjectID]
+    ) throws(StoreError) -> [(row: VersionRow, objects: [ObjectID])] {
+        try reading { (index) throws(StoreError) in
+            var wanted: [(id: Int64, address: ObjectID)] = []
+            for address in addresses {
+                guard let object = try index.object(address) else { continue }
+                wanted.append((object.id, address))
+            }
+            wanted.sort { $0.id < $1.id }
+            let ids = IDRanks(wanted.map(\.id))
+            var result: [(row: VersionRow, objects: [ObjectID])] = []
+            for row in try index.versions() {
+                let spans = try index.withEdges(of: row.id) { ids.spans(of: EdgeRuns.Reading($0)) }
+                guard let found = spans ?? nil else { throw EdgeRuns.damage }
+                let objects = found.flatMap { span in
+                    (span.lower..<span.upper).map { wanted[Int($0)].address }
+                }
+                if !objects.isEmpty { result.append((row, objects)) }
+            }
+            return result
+        }
     }
 }

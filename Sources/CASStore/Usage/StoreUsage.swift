@@ -32,7 +32,6 @@ public struct StoreUsage: Sendable, Hashable {
 
 /// One of the largest objects.
 package struct LargeObject: Sendable, Hashable {
-    /// The object.
     package let address: ObjectID
     /// Its size in bytes.
     package let byteCount: Int64
@@ -53,31 +52,8 @@ extension Store {
 
     /// The usage figures of the store, from the index; disk blocks from the disk.
     public func usage() throws(StoreError) -> StoreUsage {
-        var usage = try reading { (index) throws(StoreError) in try index.usage() }
+        var usage = try usageTable().usage
         usage.add(try diskUsage())
-        return usage
-    }
-}
-
-extension IndexTransaction {
-    func usage() throws(StoreError) -> StoreUsage {
-        var usage = StoreUsage()
-        let objects = try statement(
-            """
-            SELECT count(*), coalesce(sum(bytes), 0),
-              coalesce(sum(CASE WHEN refs = 0 THEN bytes END), 0) FROM object WHERE state <> 0
-            """)
-        defer { objects.reset() }
-        if try objects.step() {
-            usage.objects = Int(objects.integer(0))
-            usage.objectBytes = objects.integer(1)
-            usage.unreferencedBytes = objects.integer(2)
-        }
-        // Not sum(): it fails beyond 63 bits, and manifests claim what they like.
-        let versions = try statement("SELECT bytes FROM version")
-        while try versions.step() {
-            usage.apparentBytes = usage.apparentBytes.addingClamped(versions.integer(0))
-        }
         return usage
     }
 }

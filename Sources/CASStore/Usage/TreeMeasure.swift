@@ -25,7 +25,6 @@ package struct TreeMeasure: Sendable {
     /// The sizes of the files, each as often as it has a name.
     package private(set) var apparentBytes: Int64 = 0
 
-    /// Nothing.
     package init() {}
 
     /// Adds a directory with everything in it; nothing if it is not there.

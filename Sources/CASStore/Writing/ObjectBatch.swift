@@ -18,10 +18,10 @@ package final class ObjectBatch: Sendable {
     /// 0 until the first file has been looked at, then 1 for no and 2 for yes.
     private let keepsModes = Atomic<Int>(0)
 
-    init(_ store: Store, lease: String) throws(StoreError) {
+    package init(_ store: Store, lease: borrowing Lease) throws(StoreError) {
         let staging = store.directories.staging.raw
-        try store.fileSystem.makeDirectoryIfAbsent(staging, lease)
-        directory = try store.fileSystem.open(staging, lease, .directory, mode: 0)
+        try store.fileSystem.makeDirectoryIfAbsent(staging, lease.name)
+        directory = try store.fileSystem.open(staging, lease.name, .directory, mode: 0)
         spaceBudget = SpaceBudget(store)
         self.store = store
     }
@@ -53,7 +53,10 @@ package final class ObjectBatch: Sendable {
         try spaceBudget.take(Int64(first), fileSystem)
         let isStaged = try StoreLayout.withDigits(address) { (name) throws(StoreError) in
             // Staging again finds what this worker, or another, has already staged.
-            guard let target = try create(name) else { return again }
+            let target = try allowing(
+                \.isExisting,
+                try fileSystem.open(directory.raw, name, .creating, mode: 0o444))
+            guard let target else { return again }
             try fill(target.raw, bytes)
             return true
         }
@@ -104,14 +107,12 @@ package final class ObjectBatch: Sendable {
         let isThere = again ? false : try stands(object)
         if !isThere {
             // Not rename: if another worker staged the same content first, its name stays.
-            do throws(StoreError) {
-                try fileSystem.renameNew(
-                    directory.raw, name, to: directory.raw, object.address.description)
-                isStaged = true
-            } catch {
-                guard error.isExisting else { throw error }
-                isStaged = again
-            }
+            let isRenamed =
+                try allowing(
+                    \.isExisting,
+                    try fileSystem.renameNew(
+                        directory.raw, name, to: directory.raw, object.address.description)) != nil
+            isStaged = isRenamed || again
         }
         try fileSystem.removeIfPresent(directory.raw, name)
         return (object, isStaged)
@@ -136,16 +137,6 @@ package final class ObjectBatch: Sendable {
         try fileSystem.setMode(target.raw, 0o444)
         let (address, fingerprint) = checker.finish()
         return StoredObject(address: address, byteCount: offset, fingerprint: fingerprint)
-    }
-
-    // `nil` when another worker has staged the same content.
-    private func create(_ name: UnsafePointer<CChar>) throws(StoreError) -> Descriptor? {
-        do throws(StoreError) {
-            return try store.fileSystem.open(directory.raw, name, .creating, mode: 0o444)
-        } catch {
-            guard error.isExisting else { throw error }
-            return nil
-        }
     }
 
     // A file of another size, or one that was touched and has other bytes by now, does not match, whatever its name
@@ -179,9 +170,9 @@ package final class ObjectBatch: Sendable {
                 for position in chunk {
                     let address = address(position)
                     try StoreLayout.withDigits(address) { (name) throws(StoreError) in
-                        let outcome = try batch.store.objects.publish(
+                        let isHealed = try batch.store.objects.publish(
                             batch.directory.raw, name, as: address, checker: &checker)
-                        if outcome == .healed, !isMending { batch.store.noteHealed(address) }
+                        if isHealed, !isMending { batch.store.noteHealed(address) }
                     }
                 }
             }

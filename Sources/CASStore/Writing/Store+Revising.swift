@@ -1,14 +1,4 @@
-// Replacing what a version names, while it waits for its content.
-
-/// What became of a revision.
-package enum Revision: Sendable {
-    /// The version has the new manifest.
-    case revised(isComplete: Bool)
-    /// The version has become complete in the meantime: nothing was changed.
-    case complete
-    /// The version is not registered: nothing was changed.
-    case unknown
-}
+// Replacing what a version names: while it waits for its content, or when its manifest was made again.
 
 extension Store {
     /// Protects what a version will name, whatever it names now: no collector deletes it while the
@@ -19,62 +9,28 @@ extension Store {
         try claim(count: references.count, { references[$0].address }, lease: lease)
     }
 
-    /// Replaces what an incomplete version names, in one transaction.
-    ///
-    /// - Parameter replaceManifest: puts the new manifest in place of the old one, durably. Called
-    ///   once, when the index has accepted all of it.
-    /// - Throws: `.mismatch` if the new manifest gives an object that is there another size.
-    package func revise(
-        _ registration: Registration, replaceManifest: () throws(StoreError) -> Void
-    ) throws(StoreError) -> Revision {
-        try replace(registration, replaceManifest: replaceManifest) { before in
-            guard let before else { return .unknown }
-            return before.isComplete ? .complete : nil
-        }
-    }
-
-    /// Records a manifest that was made again, and replaces whatever the index knows of the version.
+    /// Replaces the manifest of a version and what the index knows of it, in one transaction.
     ///
     /// - Parameters:
-    ///   - manifest: what the index said of the manifest when it was looked at; `nil` for nothing.
-    ///   - replaceManifest: as for ``revise(_:replaceManifest:)``; throws `.lost` if another manifest stands there by
-    ///     now.
+    ///   - mayReplace: whether what the index knows of the version may be replaced.
+    ///   - acceptsContradictions: whether the manifest may give an object that is there another size.
+    ///   - replaceManifest: puts the new manifest in place of the old one, durably. Called
+    ///     once, when the index has accepted all of it; throws `.lost` if another manifest stands there by now.
     ///   - takingBack: removes it again if the version could not be recorded: it would look like an edited one.
-    /// - Returns: `false` if somebody has added, pulled or retired the version since.
-    package func recordRecovered(
-        _ registration: Registration, inPlaceOf manifest: ObjectID?,
+    /// - Returns: whether the version is complete; `nil` if nothing was changed, because that may not be replaced.
+    /// - Throws: `.mismatch` if the new manifest gives an object that is there another size.
+    package func revise(
+        _ registration: Registration, if mayReplace: (VersionRow?) -> Bool,
+        acceptsContradictions: Bool = false,
         replaceManifest: () throws(StoreError) -> Void,
-        takingBack: () throws(StoreError) -> Void
-    ) throws(StoreError) -> Bool {
-        var isReplaced = false
-        do throws(StoreError) {
-            let revision = try replace(
-                registration, acceptsContradictions: true,
-                replaceManifest: { () throws(StoreError) in
-                    try replaceManifest()
-                    isReplaced = true
-                }, unless: { $0?.manifest == manifest ? nil : .unknown })
-            if case .unknown = revision { return false }
-            return true
-        } catch {
-            if error.code == .lost { return false }
-            // Report the first error.
-            if isReplaced { try? takingBack() }
-            throw error
-        }
-    }
-
-    /// - Parameter refuse: given the row as it is, what to return without any change.
-    private func replace(
-        _ registration: Registration, acceptsContradictions: Bool = false,
-        replaceManifest: () throws(StoreError) -> Void, unless refuse: (VersionRow?) -> Revision?
-    ) throws(StoreError) -> Revision {
+        takingBack: () throws(StoreError) -> Void = { () throws(StoreError) in }
+    ) throws(StoreError) -> Bool? {
         var isReplaced = false
         return try index { (index) throws(StoreError) in
             do throws(StoreError) {
-                return try index.write { (index) throws(StoreError) -> Revision in
+                return try index.write { (index) throws(StoreError) -> Bool? in
                     let before = try index.version(registration.name)
-                    if !isReplaced, let refusal = refuse(before) { return refusal }
+                    if !isReplaced, !mayReplace(before) { return nil }
                     if let before { try index.removeVersion(id: before.id) }
                     _ = try index.insertVersion(
                         registration, acceptsContradictions: acceptsContradictions
@@ -90,14 +46,60 @@ extension Store {
                     }
                     try index.noteManifestsDirectory()
                     _ = try index.completeVersions()
-                    let after = try index.version(registration.name)
-                    return .revised(isComplete: after?.isComplete == true)
+                    return try index.version(registration.name)?.isComplete == true
                 }
             } catch {
                 // The manifest may be the new one and the row the old: the next use compares them.
                 index.isReconciled = false
+                // Report the first error.
+                if isReplaced { try? takingBack() }
                 throw error
             }
+        }
+    }
+
+    // Taking a version out of the store, durably.
+
+    /// Deletes a version's manifest and forgets the version, durably.
+    ///
+    /// Both inside one write transaction: a writer that settles the same version sees both or none.
+    /// - Parameters:
+    ///   - references: how many objects it names.
+    ///   - beside: removes what goes with it, while nobody settles a version; may run twice, and must neither use
+    ///     the index nor wait for anybody.
+    package func forgetVersion(
+        _ name: String, references: Int, beside: () throws(StoreError) -> Void = {}
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try forgetVersion(name, references: references, notingGarbage: true, beside)
+        } catch {
+            // On a disk without any room, a note of whose the garbage was is not worth a failure.
+            guard error.code == .outOfSpace else { throw error }
+            try forgetVersion(name, references: references, notingGarbage: false, beside)
+        }
+    }
+
+    private func forgetVersion(
+        _ name: String, references: Int, notingGarbage: Bool,
+        _ beside: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try writing(rows: references) { (index) throws(StoreError) in
+            // What may fail comes first: a version without its tree can be shown again, one without its manifest
+            // cannot.
+            try beside()
+            try self.fileSystem.removeIfPresent(
+                self.directories.manifests.raw, StoreLayout.manifest(name))
+            if let row = try index.version(name) {
+                let edges = try index.edges(of: row.id)
+                try index.removeVersion(id: row.id)
+                if notingGarbage {
+                    try index.noteGarbage(of: name, edges, at: secondsNow())
+                }
+            }
+            try index.noteManifestsDirectory()
+        } syncing: { (index) throws(StoreError) in
+            try self.sync(self.directories.manifests.raw)
+            try index.sync()
         }
     }
 }

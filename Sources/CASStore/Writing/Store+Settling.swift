@@ -37,77 +37,87 @@ extension Store {
     ///
     /// The objects' bytes are durable; this is the last step before the promise, and makes
     /// everything else durable: before the names are given, and with the record.
-    package func settle(_ version: some UnrecordedVersion) throws(StoreError) -> Settlement {
+    /// - Parameters:
+    ///   - registration: what to record, as far as it is known before publishing.
+    ///   - makesRoom: whether `publish` may wait for others, because something stands in the tree's place: then the
+    ///     names are given before the transaction, after a sync of their own.
+    ///   - knowledge: what the writer knows about the object at a position of the manifest; `nil` to register a version
+    ///     of which objects may still be missing.
+    ///   - cached: source files and what they contain, for the stat cache.
+    ///   - publish: gives manifest and tree their names; called once, when their content is durable. Returns what to
+    ///     record, or `nil` if all work must be repeated. MUST NOT use the index, nor wait for a process that does,
+    ///     unless it `makesRoom`.
+    ///   - takeBack: takes back those of the names that this writer gave. Called if the version could not be recorded,
+    ///     while nobody else can record it, and only if nobody else has recorded it; MUST NOT use the index.
+    /// - Returns: the versions that this completed; `nil` if the manifest was retired, or objects are gone that the
+    ///   version relied on: look and write again.
+    package func settle(
+        _ registration: Registration, makesRoom: Bool = false,
+        knowing knowledge: ((Int) -> WriterKnowledge?)? = nil,
+        cached: some Sequence<(StatKey, ObjectID)>,
+        publish: @escaping () throws(StoreError) -> Registration?,
+        takeBack: () throws(StoreError) -> Void
+    ) throws(StoreError) -> [String]? {
         var published: Registration?
-        if version.makesRoom {
+        if makesRoom {
             try syncAll()
             do throws(StoreError) {
-                published = try version.publish()
+                published = try publish()
             } catch {
                 // Report the first error.
                 try? index { (index) throws(StoreError) in
-                    try self.takeBack(version, since: nil, index)
+                    try self.undo(registration.name, since: nil, index, takeBack)
                 }
                 throw error
             }
-            guard published != nil else { return .lost }
+            guard published != nil else { return nil }
         }
-        return try index { (index) throws(StoreError) in
-            try self.settle(version, published, index)
-        }
-    }
-
-    /// - Parameter early: what to record of a version that already has its names.
-    private func settle(
-        _ version: some UnrecordedVersion, _ early: Registration?, _ index: Index
-    ) throws(StoreError) -> Settlement {
-        var published = early
-        // Whether others could write since the manifest got its name.
-        var isLate = early != nil
-        var moment: IndexMoment?
-        let prepare = { () throws(StoreError) in
-            try self.syncAll()
-            // After a rebuild of the index the transaction may run again.
-            guard published == nil else { return }
-            published = try version.publish()
-            if published == nil { throw StoreError(.lost, "a name was taken meanwhile") }
-        }
-        do throws(StoreError) {
-            return try index.write(
-                rows: version.registration.references.count * 2,
-                preparing: early == nil ? prepare : nil
-            ) { (index) throws(StoreError) -> Settlement in
-                moment = try index.moment()
-                let registration = published ?? version.registration
-                let mayBeAnother = isLate
-                isLate = true
-                try self.record(
-                    registration, version, index, mayBeAnother: mayBeAnother)
-                try index.cache(
-                    version.sourceContents, ordinal: registration.ordinal)
-                try index.trimCache(
-                    ordinal: registration.ordinal, files: registration.fileCount)
-                try index.noteManifestsDirectory()
-                return .settled(completed: try index.completeVersions())
-            } syncing: { (index) throws(StoreError) in
-                // Committed, as the next generation; making it durable may still fail.
-                moment?.generation += 1
-                try self.syncAll(with: index)
+        return try index { (index) throws(StoreError) -> [String]? in
+            // Whether others could write since the manifest got its name.
+            var isLate = makesRoom
+            var moment: IndexMoment?
+            let prepare = { () throws(StoreError) in
+                try self.syncAll()
+                // After a rebuild of the index the transaction may run again.
+                guard published == nil else { return }
+                published = try publish()
+                if published == nil { throw StoreError(.lost, "a name was taken meanwhile") }
             }
-        } catch {
-            if error.code == .lost { return .lost }
-            if published != nil {
-                // Report the first error; if this fails too, the version is whole and merely there.
-                try? takeBack(version, since: moment, index)
+            do throws(StoreError) {
+                return try index.write(
+                    rows: registration.references.count * 2, preparing: makesRoom ? nil : prepare
+                ) { (index) throws(StoreError) -> [String] in
+                    moment = try index.moment()
+                    let registration = published ?? registration
+                    let mayBeAnother = isLate
+                    isLate = true
+                    try self.record(registration, knowledge, index, mayBeAnother: mayBeAnother)
+                    try index.cache(cached, ordinal: registration.ordinal)
+                    try index.trimCache(
+                        ordinal: registration.ordinal, files: registration.fileCount)
+                    try index.noteManifestsDirectory()
+                    return try index.completeVersions()
+                } syncing: { (index) throws(StoreError) in
+                    // Committed, as the next generation; making it durable may still fail.
+                    moment?.generation += 1
+                    try self.syncAll(with: index)
+                }
+            } catch {
+                if error.code == .lost { return nil }
+                if published != nil {
+                    // Report the first error; if this fails too, the version is whole and merely there.
+                    try? self.undo(registration.name, since: moment, index, takeBack)
+                }
+                throw error
             }
-            throw error
         }
     }
 
     /// Takes back names that were given but not recorded, unless the version is registered by now.
     /// - Parameter moment: where the transaction left the index that should have recorded it.
-    private func takeBack(
-        _ version: some UnrecordedVersion, since moment: IndexMoment?, _ index: Index
+    private func undo(
+        _ version: String, since moment: IndexMoment?, _ index: Index,
+        _ takeBack: () throws(StoreError) -> Void
     ) throws(StoreError) {
         if let moment {
             try index.locks.lock(.writing)
@@ -116,21 +126,21 @@ extension Store {
             // may be in doubt or have no room.
             let stamp = try index.readStamp()
             // No stamp: writing it, the last step of this very transaction, was cut short.
-            guard let stamp else { return try version.takeBack() }
+            guard let stamp else { return try takeBack() }
             if stamp.epoch == moment.epoch, stamp.settled <= moment.generation {
-                return try version.takeBack()
+                return try takeBack()
             }
         }
         try index.write { (index) throws(StoreError) in
-            guard try index.version(version.registration.name) == nil else { return }
-            try version.takeBack()
+            guard try index.version(version) == nil else { return }
+            try takeBack()
             try index.noteManifestsDirectory()
         }
     }
 
     private func record(
-        _ registration: Registration, _ version: some UnrecordedVersion, _ index: IndexTransaction,
-        mayBeAnother: Bool
+        _ registration: Registration, _ knowledge: ((Int) -> WriterKnowledge?)?,
+        _ index: IndexTransaction, mayBeAnother: Bool
     ) throws(StoreError) {
         let manifest = try fileSystem.status(
             directories.manifests.raw, StoreLayout.manifest(registration.name))
@@ -141,15 +151,46 @@ extension Store {
         {
             throw StoreError(.lost, "the version was retired meanwhile, and added again")
         }
-        let before = try index.version(registration.name)
         // Registered before with the same content: record it anew, because some objects may be back.
-        if let before { try index.removeVersion(id: before.id) }
+        if let before = try index.version(registration.name) {
+            try index.removeVersion(id: before.id)
+        }
         let absent = try index.insertVersion(
-            registration, stored: version.knowledge(ofObjectAt:)
+            registration, stored: knowledge ?? { _ in nil }
         ) { (address) throws(StoreError) in try self.objects.contains(address) }
-        guard absent.isEmpty || version.allowsMissing else {
+        guard absent.isEmpty || knowledge == nil else {
             throw StoreError(.lost, "objects are gone that the version relied on")
         }
         try index.noteManifest(registration.name, Index.identity(manifest))
+    }
+
+    // What a writer had staged when it was asked to stop.
+
+    /// Publishes staged objects that no version names, so that a repetition of the work need not write
+    /// them again; the next collection deletes what nobody has named by then.
+    ///
+    /// Nothing is promised: a crash anywhere leaves what a dead writer leaves.
+    /// - Parameters:
+    ///   - objects: what was staged, hashed while it was written.
+    ///   - cached: source files and what they contain, for the stat cache.
+    ///   - ordinal: that of the version which was to name them.
+    package func keepStaged(
+        _ objects: [StoredObject], of batch: ObjectBatch, lease: borrowing Lease,
+        cached: some Sequence<(StatKey, ObjectID)>, ordinal: Int64
+    ) throws(StoreError) {
+        // In the index's own order each of its pages is read and written once, whatever the cache holds.
+        let objects = objects.sorted { $0.address < $1.address }
+        // This waits for a collector that has announced the deletion of one of them.
+        try claim(count: objects.count, { objects[$0].address }, lease: lease)
+        try batch.syncStaged(objects.lazy.map(\.address))
+        try batch.publish(count: objects.count) { objects[$0].address }
+        try writing(rows: objects.count * 2) { (index) throws(StoreError) in
+            for object in objects { try index.setPresent(object) }
+            try index.cache(cached, ordinal: ordinal)
+            _ = try index.completeVersions()
+        } syncing: { (index) throws(StoreError) in
+            try self.syncAll(with: index)
+        }
+        for object in objects { try batch.dropStagedName(object.address) }
     }
 }

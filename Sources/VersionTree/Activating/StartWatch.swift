@@ -68,7 +68,7 @@ package final class StartWatch: Sendable {
 private final class StoreLedger: StartLedger {
     private let versions: VersionStore
     private let canShow: StartRequest.Showing
-    private let lock = Mutex<StartLock?>(nil)
+    private let lock = Mutex<HeldFile?>(nil)
 
     init(_ versions: VersionStore, _ canShow: @escaping StartRequest.Showing) {
         self.versions = versions
@@ -79,7 +79,7 @@ private final class StoreLedger: StartLedger {
 
     func takeLock() throws(StoreError) -> Bool {
         try lock.withLock { (lock) throws(StoreError) -> Bool in
-            if lock == nil { lock = try StartLock.take(versions) }
+            if lock == nil { lock = try versions.takeStartLock() }
             return lock != nil
         }
     }
@@ -115,5 +115,36 @@ private final class StoreLedger: StartLedger {
 
     func confirm(_ version: String, token: String) throws(StoreError) {
         try versions.confirm(version, token: token)
+    }
+}
+
+extension VersionStore {
+    /// Takes the right to watch a start, which one process has at a time; `nil` while another process has it.
+    ///
+    /// It is a kernel lock (flock(2)) on `leases/.start`, so it ends with the process, however the process
+    /// ends. Nobody else judges a start whose watcher has the lock. A process that is stopped (SIGSTOP)
+    /// keeps it; ``startWatcher()`` names it to whoever is refused because of it.
+    /// - Throws: `.readOnly`, `.permission`, `.outOfSpace` if nothing can be started either.
+    func takeStartLock() throws(StoreError) -> HeldFile? {
+        let file = try store.openLock(StoreLayout.startLock)
+        return try fileSystem.lock(file.raw, exclusive: true) ? HeldFile(file) : nil
+    }
+
+    /// The process that watches a start, as far as the kernel tells; takes no lock.
+    package func startWatcher() throws(StoreError) -> LockHolder? {
+        let file = try fileSystem.status(directories.leases.raw, StoreLayout.startLock)
+        guard let file else { return nil }
+        let holder = LockHolder.find(of: file)
+        return holder.process == nil ? nil : holder
+    }
+}
+
+extension LockHolder {
+    /// What keeps others from starting and judging versions, and what to do, in a sentence.
+    package var watching: String {
+        let advice = process.map { "; kill -CONT \($0) lets it continue, kill -KILL ends it" }
+        return
+            "\(description) watches the start of a version, so no other process starts or judges any"
+            + (isStopped ? advice ?? "" : "")
     }
 }

@@ -42,9 +42,7 @@ extension VersionStore {
                 version: name, previous: before.embedded,
                 becameCurrent: after.current == name && before.current != name))
     }
-}
 
-extension VersionStore {
     /// Makes the lifecycle durable as it is, and lets `current` follow it.
     ///
     /// For a caller that finds the work of another process done: that process may have been killed before

@@ -39,7 +39,7 @@ extension VersionStore {
     /// - Parameter strikes: how many starts of one content may fail.
     /// - Throws: `.noVersion` if there is nothing to start.
     public func boot(strikes: Int = Lifecycle.usualStrikes) throws(StoreError) -> BootReport {
-        let lock = try StartLock.take(self)
+        let lock = try takeStartLock()
         var request = try startRequest(max(strikes, 1))
         request.isLockTaken = lock == nil
         let begun = try begin(request)

@@ -34,7 +34,7 @@ package struct RepairPlan: Sendable {
         /// What to do about a finding if its version will have other content by then; `nil` for the usual steps.
         ///
         /// - Parameter losing: the versions that lack objects from then on.
-        func steps(insteadOf finding: Finding, losing: Set<String>) -> [RepairStep]? {
+        func steps(insteadOf finding: Finding, losing: some Collection<String>) -> [RepairStep]? {
             guard let version = finding.version else { return nil }
             let isCompleting = completing.contains(version) || dropping[version] != nil
             switch finding.kind {
@@ -62,13 +62,14 @@ package struct RepairPlan: Sendable {
         let fetched = Set(fetches.map(\.address))
         // An index that is made again would accept an edited manifest as the truth.
         let keepsIndex = findings.contains { $0.kind == .editedManifest }
-        // A version that will lack objects gets no tree.
-        let incomplete = Set(
-            findings.filter { finding in
-                guard VersionStore.lostKinds.contains(finding.kind), let object = finding.object
-                else { return false }
-                return means.copies[object] == nil && !fetched.contains(object)
-            }.compactMap(\.version))
+        // What is lost for good. A version that will lack objects gets no tree.
+        var losing: [String: Set<ObjectID>] = [:]
+        for finding in findings where VersionStore.lostKinds.contains(finding.kind) {
+            guard let version = finding.version, let object = finding.object,
+                means.copies[object] == nil, !fetched.contains(object)
+            else { continue }
+            losing[version, default: []].insert(object)
+        }
         var seen: Set<RepairStep> = []
         func add(_ step: RepairStep) {
             if seen.insert(step).inserted { steps.append(step) }
@@ -79,7 +80,7 @@ package struct RepairPlan: Sendable {
                 finding.kind == .incompleteVersion
                 && means.waiting.contains { $0 == finding.version }
             if isAsked { continue }
-            if let instead = means.steps(insteadOf: finding, losing: incomplete) {
+            if let instead = means.steps(insteadOf: finding, losing: losing.keys) {
                 instead.forEach(add)
                 continue
             }
@@ -100,15 +101,8 @@ package struct RepairPlan: Sendable {
             add(RepairStep(deed: .restoreObject, object: address, path: path))
         }
         // Tree by tree: what happens to those that show something that is lost for good.
-        var losing: [String: Set<ObjectID>] = [:]
-        for finding in findings where VersionStore.lostKinds.contains(finding.kind) {
-            guard let version = finding.version, let object = finding.object,
-                means.trees.contains(version), means.copies[object] == nil,
-                !fetched.contains(object)
-            else { continue }
-            losing[version, default: []].insert(object)
-        }
-        for (version, objects) in losing.sorted(by: { $0.key < $1.key }) {
+        for (version, objects) in losing.sorted(by: { $0.key < $1.key })
+        where means.trees.contains(version) {
             add(
                 RepairStep(
                     deed: version == means.current ? .keepTree : .removeIncompleteTree,

@@ -130,7 +130,7 @@ extension VersionStore {
         var kept: [String: Manifest] = [:]
         var room = Self.keptEntriesMax
         var found = try store.checkIndex(isDeep: options.isDeep) {
-            (name) throws(StoreError) -> ManifestFacts? in
+            (name) throws(StoreError) -> ManifestSum? in
             guard known.contains(name) else { return nil }
             do throws(StoreError) {
                 let (manifest, address, _) = try self.addressedManifest(of: name)
@@ -138,11 +138,12 @@ extension VersionStore {
                     room -= manifest.count
                     kept[name] = manifest
                 }
-                return ManifestFacts(
-                    address: address, references: manifest.references,
-                    fileCount: Int64(manifest.count),
-                    byteCount: manifest.byteCount, createdAt: manifest.createdAt,
-                    ordinal: manifest.ordinal)
+                return ManifestSum(
+                    address, manifest.references,
+                    numbers: [
+                        Int64(manifest.count), manifest.byteCount, manifest.createdAt,
+                        manifest.ordinal,
+                    ])
             } catch {
                 guard Self.saysManifestIsBad(error) else { throw error }
                 unreadable.insert(name)
@@ -238,12 +239,7 @@ extension VersionStore {
     /// one.
     func readable(_ name: String) throws(StoreError) -> Manifest? {
         let registered = try VersionName.isName(name) ? store.versionRow(name)?.manifest : nil
-        do throws(StoreError) {
-            let (manifest, address, _) = try addressedManifest(of: name)
-            return registered == nil || registered == address ? manifest : nil
-        } catch {
-            guard Self.saysManifestIsBad(error) else { throw error }
-            return nil
-        }
+        let found = try allowing(Self.saysManifestIsBad, try addressedManifest(of: name))
+        return registered == nil || registered == found?.address ? found?.manifest : nil
     }
 }

@@ -115,13 +115,11 @@ extension VersionStore {
             VersionName.isName(name) ? try store.versionRow(name)?.isComplete == false : false
         if try hasManifest(name), !isIncomplete {
             if hidden == name { return false }
-            do throws(StoreError) {
-                try fileSystem.renameNew(versions, hidden, to: versions, name)
-                return false
-            } catch {
-                // Its writer has put another one there.
-                guard error.isExisting || error.code == .notFound else { throw error }
-            }
+            // Its writer may have put another one there.
+            let renamed: Void? = try allowing(
+                { $0.isExisting || $0.code == .notFound },
+                try fileSystem.renameNew(versions, hidden, to: versions, name))
+            if renamed != nil { return false }
         }
         try store.removeTreeKeepingContent(in: StoreLayout.versions, hidden)
         return true

@@ -68,7 +68,7 @@ extension VersionStore {
         do throws(StoreError) {
             lifecycle = try self.lifecycle()
         } catch {
-            guard error.code == .badLifecycle || error.code == .tooLarge else { throw error }
+            guard error.saysLifecycleIsBad else { throw error }
             let finding = Finding(.damagedLifecycle, path: StoreLayout.lifecycle, error.message)
             let left = try finding.repaired { () throws(StoreError) in
                 guard repairing else { return finding }
@@ -270,12 +270,7 @@ extension VersionStore {
 
     /// Where things stand; `nil` if the file is damaged, which is a finding of its own.
     func lifecycleIfReadable() throws(StoreError) -> Lifecycle? {
-        do throws(StoreError) {
-            return try lifecycle()
-        } catch {
-            guard error.code == .badLifecycle || error.code == .tooLarge else { throw error }
-            return nil
-        }
+        return try allowing(\.saysLifecycleIsBad, try lifecycle())
     }
 
     /// Keeps the damaged file in quarantine.

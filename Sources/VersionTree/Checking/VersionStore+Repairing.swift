@@ -19,8 +19,9 @@ extension VersionStore {
         let unnamed = try versionsToRecover() + forgottenVersions(report.findings)
         let copies = try copiesOfLost(report.findings, shownBy: unnamed)
         let here = Set(copies.map(\.address))
-        let lacking = source == nil ? [:] : try missing(of: incompleteVersions())
-        let waiting = lacking.filter { !$0.value.isEmpty }.keys.sorted()
+        let lacked = try missing(of: incompleteVersions())
+        let waiting =
+            source == nil ? [] : lacked.filter { !$0.value.isEmpty }.keys.sorted()
         let manifests = source == nil ? [] : try lostManifests(report.findings)
         let lost =
             source == nil
@@ -33,8 +34,6 @@ extension VersionStore {
         }
         var fetched: Set<ObjectID> = []
         var completed: Set<String> = []
-        let incomplete = try incompleteVersions()
-        let lacked = try missing(of: incomplete)
         if let source {
             if !manifests.isEmpty { completed = try source.manifests(manifests) }
             if !lost.isEmpty { fetched = try fetch(lost, report.findings, source) }
@@ -60,7 +59,7 @@ extension VersionStore {
                     return !fetched.contains(object)
                 }
                 return finding.kind != .missingInTree
-                    || !incomplete.contains { $0 == finding.version }
+                    || !lacked.keys.contains { $0 == finding.version }
             }
         conclude(report, options, repairing: true, after: event)
         return report
@@ -286,4 +285,41 @@ extension VersionStore {
         }
         return result
     }
+}
+
+/// Where a repair gets what a store has lost; everything that it brings is verified and durable.
+package struct RepairSource {
+    /// Brings objects, of the sizes that the manifests say.
+    ///
+    /// Returns the addresses of those that are there now; omits what it cannot get.
+    package var objects: ([Reference]) throws(StoreError) -> Set<ObjectID>
+    /// Brings manifests, and what they name that is not here.
+    ///
+    /// Returns the names of the versions that are whole now; omits what it cannot get.
+    package var manifests: ([LostManifest]) throws(StoreError) -> Set<String>
+
+    /// Makes a source; without `manifests` it has only objects.
+    package init(
+        objects: @escaping ([Reference]) throws(StoreError) -> Set<ObjectID>,
+        manifests: @escaping ([LostManifest]) throws(StoreError) -> Set<String> = {
+            (_) throws(StoreError) in []
+        }
+    ) {
+        self.objects = objects
+        self.manifests = manifests
+    }
+}
+
+/// A manifest that is needed again: it is missing, damaged or false, or was made from an incomplete tree.
+package struct LostManifest: Sendable, Hashable {
+    package var version: String
+    /// The address of the version's content; `nil` if nobody knows it.
+    package var content: ObjectID?
+    /// What the version may name if nobody knows its content: it never had anything else; `nil` if nothing tells that.
+    package var named: Set<ObjectID>?
+
+    /// The findings about versions whose manifest is lost.
+    static let kinds: Set<Finding.Kind> = [
+        .missingManifest, .damagedManifest, .recoveredManifest, .falseManifest,
+    ]
 }

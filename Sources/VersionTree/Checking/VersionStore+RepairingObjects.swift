@@ -10,7 +10,7 @@ extension VersionStore {
     ///
     /// Leaves trees alone: comparing them with their manifests finds what is wrong in them, and by then everything
     /// in them that is right and needed is an object.
-    func repairObjects(_ confirmed: [ConfirmedFinding]) throws(StoreError) -> [Finding] {
+    func repairObjects(_ confirmed: [Suspicion]) throws(StoreError) -> [Finding] {
         let copies = try copiesOfLost(confirmed.map(\.finding))
         let made = try store.salvage(copies)
         let origins = Dictionary(
@@ -68,10 +68,9 @@ extension VersionStore {
         }
         var arriving: Set<ObjectID> = []
         for version in try incompleteVersions() {
-            for one in try store.missingObjects(of: version) ?? [] {
-                lost.append(Reference(address: one.address, byteCount: one.byteCount))
-                arriving.insert(one.address)
-            }
+            let missing = try store.missingObjects(of: version) ?? []
+            lost += missing
+            arriving.formUnion(missing.map(\.address))
         }
         let damaged = Set(
             findings.filter { Self.lostKinds.contains($0.kind) }.compactMap(\.object))
@@ -128,21 +127,7 @@ extension VersionStore {
 
     /// Whether a process that lives fetches a release under a name.
     package func isBeingFetched(_ name: String) throws(StoreError) -> Bool {
-        let (leases, lock) = (directories.leases.raw, StoreLayout.pullLock(name))
-        let opened: Descriptor?
-        do throws(StoreError) {
-            opened = try fileSystem.openIfPresent(leases, lock, .reading)
-        } catch {
-            // Another user's.
-            guard error.isOfOneName else { throw error }
-            return try store.isHeldUnopened(lock)
-        }
-        guard let file = opened else { return false }
-        guard try fileSystem.lock(file.raw, exclusive: true) else { return true }
-        // Whoever waits for our lock looks at the name afterwards, and begins anew when it is gone. A file that
-        // stays means nothing.
-        try? fileSystem.removeIfPresent(leases, lock)
-        return false
+        try isHeld(StoreLayout.pullLock(name), removingFree: true)
     }
 
     // MARK: Manifests

@@ -113,54 +113,24 @@ package final class FileIntake {
             version: version, ordinal: store.nextOrdinal(), createdAt: secondsNow(),
             entries: entries)
         entries = []
-        let collisions = try versions.refuseCollisions(of: manifest)
         let lease = try store.makeLease()
-        let writing = ManifestFile(versions, manifest, lease: lease.name)
-        let registration = try writing.registration()
-        let references = registration.references
-        let unknown = Set(try store.unvouched(references.lazy.map(\.address)))
-        let new = references.filter { unknown.contains($0.address) }
-        var healed: [String]
-        var completed: [String]?
-        do throws(StoreError) {
+        var new = RecordedObjects()
+        return try versions.record(manifest, lease, leavingOut: leftOut, unwanted: unwanted) {
+            (registration, isAgain) throws(StoreError) -> SourceFiles in
+            if !isAgain {
+                let references = registration.references
+                let unknown = Set(try store.unvouched(references.lazy.map(\.address)))
+                for one in references where unknown.contains(one.address) {
+                    new.count += 1
+                    new.byteCount += one.byteCount
+                }
+            }
             _ = try store.claim(registration, lease: lease)
-            healed = try arrivals.settle()
-            try makeExecutableCopies(manifest, lease)
-            completed = try versions.record(
-                manifest, writing, registration, SourceFiles(), lease)
-        } catch {
-            throw versions.explained(error, adding: manifest)
+            new.completed += try arrivals.settle()
+            try versions.makeExecutableCopies(of: manifest, lease, syncsNames: false)
+            return SourceFiles()
+        } ended: {
+            new
         }
-        // Only if the same version was retired meanwhile.
-        for _ in 0..<8 where completed == nil {
-            _ = try store.claim(registration, lease: lease)
-            completed = try versions.record(
-                manifest, writing, registration, SourceFiles(), lease)
-        }
-        guard let completed else { throw .alwaysRetired(version) }
-        healed += completed
-        let report = AddReport(
-            version: version.description, files: manifest.count, bytes: manifest.byteCount,
-            newObjects: new.count, newBytes: new.reduce(0) { $0 + $1.byteCount },
-            collisions: collisions,
-            healed: try versions.restoreTrees(of: healed, except: version.description),
-            leftOut: leftOut, unwanted: unwanted)
-        versions.note(
-            .added(
-                version: report.version, files: report.files, bytes: report.bytes,
-                newObjects: report.newObjects, newBytes: report.newBytes))
-        return report
-    }
-
-    private func makeExecutableCopies(
-        _ manifest: Manifest, _ lease: borrowing Lease
-    ) throws(StoreError) {
-        var executables = ExecutableCopyBatch(versions.store, lease: lease)
-        for record in manifest.records where record.isExecutable && record.byteCount > 0 {
-            try executables.stage(record.address)
-        }
-        guard !executables.staged.isEmpty else { return }
-        try versions.store.syncAll()
-        try executables.publish()
     }
 }

@@ -106,7 +106,6 @@ struct IgnorePattern: Sendable, Hashable {
     }
 }
 
-/// A set of bytes.
 struct ByteSet: Sendable, Hashable {
     private var words = [UInt64](repeating: 0, count: 4)
 

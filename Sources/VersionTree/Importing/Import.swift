@@ -14,12 +14,12 @@ struct Import {
     private var store: Store { versions.store }
 
     mutating func run(_ lease: borrowing Lease) throws(StoreError) -> AddReport {
-        let batch = try store.makeBatch(lease)
+        let batch = try ObjectBatch(store, lease: lease)
         let ordinal = try lookUp()
         try readKeeping(batch, lease, ordinal: ordinal)
         try found.refuseChangedDirectories(
             root, followingLinks: options.followsLinks, store.fileSystem.outside)
-        let executables = try stageExecutableCopies(lease, canWait: true)
+        var executables = try stageExecutableCopies(lease, canWait: true)
         if !executables.staged.isEmpty || found.marks.contains(where: \.isStaged) {
             try syncStaged(batch)
         }
@@ -29,34 +29,20 @@ struct Import {
             extras: options.extras)
         manifest.foreign = options.foreign
         try manifest.validateForeign()
-        let collisions = try versions.refuseCollisions(of: manifest)
-        let writing = ManifestFile(versions, manifest, lease: lease.name)
-        let registration = try writing.registration()
-
-        do throws(StoreError) {
+        return try versions.record(
+            manifest, lease, leavingOut: found.leftOut, unwanted: found.unwanted
+        ) { (registration, isAgain) throws(StoreError) -> SourceFiles in
+            if isAgain { moment = nil }
             try publish(registration, batch, lease)
-        } catch {
-            throw versions.explained(error, adding: manifest)
+            if isAgain {
+                executables = try stageExecutableCopies(lease, canWait: false)
+                try store.syncAll()
+            }
+            try executables.publish()
+            return found
+        } ended: {
+            dropStagedNames(batch)
         }
-        try executables.publish()
-        var completed = try versions.record(manifest, writing, registration, found, lease)
-        for _ in 0..<8 where completed == nil {
-            // Only if the same version was retired meanwhile, or something was collected between the
-            // look at it and the claim.
-            moment = nil
-            try publish(registration, batch, lease)
-            let again = try stageExecutableCopies(lease, canWait: false)
-            try store.syncAll()
-            try again.publish()
-            completed = try versions.record(manifest, writing, registration, found, lease)
-        }
-        guard let completed else { throw .alwaysRetired(version) }
-        let new = dropStagedNames(batch)
-        return AddReport(
-            version: version.description, files: manifest.count, bytes: manifest.byteCount,
-            newObjects: new.count, newBytes: new.bytes, collisions: collisions,
-            healed: try versions.restoreTrees(of: completed, except: version.description),
-            leftOut: found.leftOut, unwanted: found.unwanted)
     }
 
     // MARK: Steps
@@ -69,11 +55,8 @@ struct Import {
     ) throws(StoreError) -> ExecutableCopyBatch {
         var executables = ExecutableCopyBatch(store, lease: lease)
         for file in found.records where file.isExecutable && file.byteCount > 0 {
-            do throws(StoreError) {
-                try executables.stage(file.address)
-            } catch {
-                guard canWait, error.code == .missingObject else { throw error }
-            }
+            try allowing(
+                { canWait && $0.code == .missingObject }, try executables.stage(file.address))
         }
         return executables
     }
@@ -108,7 +91,42 @@ struct Import {
         }
     }
 
-    mutating func readFiles(_ batch: ObjectBatch) throws(StoreError) {
+    /// Reads the files; if the caller asks to stop meanwhile, keeps what was read for a repetition of the
+    /// add: as objects that no version names, and in the stat cache.
+    private mutating func readKeeping(
+        _ batch: ObjectBatch, _ lease: borrowing Lease, ordinal: Int64
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try readFiles(batch)
+        } catch {
+            if error.code == .interrupted {
+                // The error to report is the first. What cannot be kept will be read again.
+                try? keep(batch, lease, ordinal: ordinal)
+            }
+            throw error
+        }
+    }
+
+    private func keep(
+        _ batch: ObjectBatch, _ lease: borrowing Lease, ordinal: Int64
+    ) throws(StoreError) {
+        let found = found
+        let staged = found.stagedPositions.map { position in
+            let position = Int(position)
+            return StoredObject(
+                address: found.records[position].address,
+                byteCount: found.records[position].byteCount,
+                fingerprint: found.states[position].fingerprint)
+        }
+        // Not to be interrupted again: this is how the add stops.
+        try store.uninterrupted { () throws(StoreError) in
+            try store.keepStaged(
+                staged, of: batch, lease: lease, cached: found.cacheable, ordinal: ordinal)
+            try self.versions.rebuildHealedTrees()
+        }
+    }
+
+    private mutating func readFiles(_ batch: ObjectBatch) throws(StoreError) {
         let positions = found.positions { found.records[$0].address == .zero }
         let bytes = positions.reduce(Int64(0)) { $0 + found.records[Int($1)].byteCount }
         let progress = options.progress
@@ -213,16 +231,15 @@ struct Import {
         try batch.publish(count: positions.count) { records[Int(positions[$0])].address }
     }
 
-    private func dropStagedNames(_ batch: ObjectBatch) -> (count: Int, bytes: Int64) {
-        var count = 0
-        var bytes: Int64 = 0
+    private func dropStagedNames(_ batch: ObjectBatch) -> RecordedObjects {
+        var new = RecordedObjects()
         for position in 0..<found.count where found.marks[position].isStaged {
             // The version is recorded and the call has succeeded; a name that remains is swept with
             // the lease, or by the next writer.
             try? batch.dropStagedName(found.records[position].address)
-            count += 1
-            bytes += found.records[position].byteCount
+            new.count += 1
+            new.byteCount += found.records[position].byteCount
         }
-        return (count, bytes)
+        return new
     }
 }

@@ -24,7 +24,6 @@ package struct OwnMark: Sendable {
         self = mark
     }
 
-    /// Whether a file in a directory is this mark.
     func isMark(_ name: String, in directory: Int32, _ fileSystem: any FileSystem)
         throws(StoreError) -> Bool
     {

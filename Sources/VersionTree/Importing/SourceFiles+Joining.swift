@@ -18,7 +18,6 @@ extension SourceFiles {
         return part
     }
 
-    /// Whether a part is full.
     var isFull: Bool { count == Self.partCount }
 
     /// Joins parts and sorts the files by path, byte by byte; consumes the parts.

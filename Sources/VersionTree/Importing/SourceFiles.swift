@@ -106,6 +106,15 @@ struct SourceFiles: Sendable {
             changedAt: state.changedAt, mount: mount)
     }
 
+    /// What the import knows about the object of a file.
+    func knowledge(of position: Int) -> WriterKnowledge? {
+        // An older manifest that is kept may name one more: what its publisher sent.
+        guard position < count, marks[position].isHashed else { return nil }
+        return WriterKnowledge(
+            fingerprint: states[position].fingerprint,
+            hasMadeSure: marks[position].isStaged || marks[position].isEnsured)
+    }
+
     /// The positions of the files that are staged.
     var stagedPositions: [UInt32] {
         positions { marks[$0].isStaged }
@@ -143,5 +152,72 @@ struct SourceFiles: Sendable {
         return try Manifest(
             version: version, ordinal: ordinal, createdAt: createdAt, records: records,
             paths: paths, extras: found, foreign: [])
+    }
+}
+
+// What the times of source files prove depends on the file system that they are on.
+
+extension SourceFiles {
+    /// Looks once at each device, not at each file.
+    mutating func learnMounts(_ store: Store, root: Int32, followingLinks: Bool) {
+        // If one cannot be examined, reading it will tell what is wrong.
+        let rootDevice = try? store.fileSystem.outside.status(root).device
+        mounts = Array(repeating: nil, count: devices.count)
+        for (number, device) in devices.enumerated() {
+            if device == rootDevice {
+                mounts[number] = store.sourceMount(of: root)
+            } else if let position = marks.firstIndex(where: { $0.device == number }),
+                // As above.
+                let file = try? SourceReading.open(
+                    path(position), root, followingLinks: followingLinks, store.fileSystem.outside),
+                // As above.
+                let status = try? store.fileSystem.status(file.raw), status.device == device
+            {
+                mounts[number] = store.sourceMount(of: file.raw)
+            }
+        }
+    }
+
+    /// The files whose states can be believed next time, with their content.
+    var cacheable: some Sequence<(StatKey, ObjectID)> {
+        (0..<count).lazy.compactMap { position in
+            guard marks[position].isCacheable, let key = key(position) else { return nil }
+            return (key, records[position].address)
+        }
+    }
+}
+
+/// A directory of the source as it was before its entries were listed.
+struct SourceDirectory: Sendable {
+    var path: [UInt8]
+    var status: FileStatus
+}
+
+extension SourceFiles {
+    /// Refuses a source whose directories have changed since they were listed: files came, went or were replaced, and
+    /// what was read would mix two releases.
+    ///
+    /// One call for each directory. Does not see a write into a file that has already been read.
+    /// - Throws: `.changedWhileRead` with the path.
+    func refuseChangedDirectories(
+        _ root: Int32, followingLinks: Bool, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        for directory in directories {
+            let path =
+                directory.path.isEmpty ? "." : String(decoding: directory.path, as: UTF8.self)
+            let status: FileStatus?
+            if followingLinks {
+                let open = try fileSystem.openIfPresent(root, path, .directoryFollowingLinks)
+                status = if let open { try fileSystem.status(open.raw) } else { nil }
+            } else {
+                status = try fileSystem.status(root, path)
+            }
+            guard let status, status.isUnchanged(since: directory.status) else {
+                throw StoreError(
+                    .changedWhileRead,
+                    "unable to add \"\(printable(path))\": files came, went or were replaced in it while it was "
+                        + "read; wait until the release is written, then repeat the command")
+            }
+        }
     }
 }

@@ -124,11 +124,6 @@ extension VersionStore {
         if files.count == 0, let refusal = options.emptyRefusal { throw refusal }
         var importing = Import(
             versions: self, root: root.raw, version: version, options: options, found: files)
-        let report = try importing.run(lease)
-        note(
-            .added(
-                version: report.version, files: report.files, bytes: report.bytes,
-                newObjects: report.newObjects, newBytes: report.newBytes))
-        return report
+        return try importing.run(lease)
     }
 }

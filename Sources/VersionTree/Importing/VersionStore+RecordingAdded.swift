@@ -1,49 +1,124 @@
 import CASStore
 
+/// The objects that an add brought, and the versions that they completed before it was recorded.
+struct RecordedObjects {
+    var count = 0
+    var byteCount: Int64 = 0
+    var completed: [String] = []
+}
+
 extension VersionStore {
-    /// Writes manifest and tree of a version whose objects are there, and records it.
+    /// The end of every add: records a version and tells what came of it.
     ///
-    /// - Returns: the versions that this completes; `nil` if everything must be repeated, because the same version was
-    ///   retired meanwhile or an object was collected since it was looked at.
+    /// - Parameters:
+    ///   - leftOut: what of the source was left out, for the report.
+    ///   - unwanted: what came and is probably not meant, for the report.
+    ///   - bring: claims what the version names, and makes it objects and executable copies; `true` if that is the
+    ///     repetition. Returns the source files, as far as there are any.
+    ///   - ended: called when the version is recorded.
     func record(
-        _ manifest: Manifest, _ writing: ManifestFile, _ registration: Registration,
-        _ found: SourceFiles, _ lease: borrowing Lease
-    ) throws(StoreError) -> [String]? {
-        try recoverUnknownTree(manifest.version.description)
-        let written = try writing.write()
-        guard let tree = try builtTree(manifest, lease) else { return nil }
-        let prepared = try PreparedVersion(
-            self, manifest, registration, writing, written, tree, found)
+        _ manifest: Manifest, _ lease: borrowing Lease, leavingOut leftOut: [String],
+        unwanted: [String],
+        bringing bring: (Registration, Bool) throws(StoreError) -> SourceFiles,
+        ended: () -> RecordedObjects
+    ) throws(StoreError) -> AddReport {
+        let name = manifest.version.description
+        let collisions = try refuseCollisions(of: manifest)
+        let file = ManifestFile(self, manifest, lease: lease.name)
+        let registration = try file.registration()
+        var completed: [String]?
         do throws(StoreError) {
-            switch try store.settle(prepared) {
-            case .settled(let completed): return completed
-            case .lost: return nil
+            // Again only if the same version was retired meanwhile, or something was collected between the
+            // look at it and the claim.
+            for attempt in 0...8 where completed == nil {
+                let found = try bring(registration, attempt > 0)
+                completed = try record(manifest, file, registration, found, lease)
             }
         } catch {
-            prepared.discard()
-            throw error
+            throw explained(error, adding: manifest)
         }
+        guard let completed else {
+            throw StoreError(
+                .busy,
+                "version \(name) is retired or repaired over and over by another process; "
+                    + "repeat the command when it has ended")
+        }
+        let new = ended()
+        let report = AddReport(
+            version: name, files: manifest.count, bytes: manifest.byteCount, newObjects: new.count,
+            newBytes: new.byteCount, collisions: collisions,
+            healed: try restoreTrees(of: new.completed + completed, except: name),
+            leftOut: leftOut, unwanted: unwanted)
+        note(
+            .added(
+                version: name, files: report.files, bytes: report.bytes,
+                newObjects: report.newObjects, newBytes: report.newBytes))
+        return report
     }
 
-    /// - Returns: `nil` if an object has gone since it was looked at.
-    private func builtTree(
-        _ manifest: Manifest, _ lease: borrowing Lease
-    ) throws(StoreError) -> HiddenTree? {
-        do throws(StoreError) {
-            return try buildTree(of: manifest, lease: lease, trusting: true)
-        } catch {
-            guard error.code == .missingObject else { throw error }
-            return nil
-        }
+    /// Writes manifest and tree of a version whose objects are there, and records it.
+    ///
+    /// - Returns: as ``PreparedVersion/record(knowing:cached:)``.
+    private func record(
+        _ manifest: Manifest, _ file: ManifestFile, _ registration: Registration,
+        _ found: SourceFiles, _ lease: borrowing Lease
+    ) throws(StoreError) -> [String]? {
+        try recoverUnknownTree(registration.name)
+        let written = try file.write()
+        // An object may have gone since it was looked at.
+        let tree = try allowing(
+            { $0.code == .missingObject },
+            try buildTree(of: manifest, lease: lease, trusting: true))
+        guard let tree else { return nil }
+        let prepared = try PreparedVersion(self, registration, file, written, tree)
+        return try prepared.record(knowing: found.knowledge(of:), cached: found.cacheable)
     }
 }
 
-extension StoreError {
-    /// The error of an add that loses every race.
-    static func alwaysRetired(_ version: VersionName) -> StoreError {
-        StoreError(
-            .busy,
-            "version \(version) is retired or repaired over and over by another process; "
-                + "repeat the command when it has ended")
+/// Why a directory cannot have a name: what the version of that name shows, and what differs.
+///
+/// A store that holds wrong bytes under a name (an older castree believed times that proved nothing) refuses
+/// the right ones in the same way; so the message names the files and tells how to replace the version.
+enum TakenName {
+    /// How many paths are named, and how many characters of each are shown.
+    private static let (pathsMax, lengthMax) = (5, 160)
+
+    static func sentence(_ name: String, _ diff: VersionDiff) -> String {
+        var parts: [String] = []
+        parts += part("other bytes or another mode", diff.changed)
+        parts += part("only in the directory", diff.added)
+        parts += part("only in the version", diff.removed)
+        parts += part("under another path", diff.moved.map { "\($0.from) → \($0.to)" })
+        let differing =
+            parts.isEmpty
+            ? "its files are the same, but what it says about them differs"
+            : "what differs: " + parts.joined(separator: "; ")
+        return
+            "version \(name) exists with other content (\(differing)); choose another name, or, to "
+            + "replace it, retire it (castree retire \(name)) and repeat the command"
+    }
+
+    private static func part(_ what: String, _ paths: [String]) -> [String] {
+        guard !paths.isEmpty else { return [] }
+        var shown = paths.prefix(pathsMax).map { path in
+            let text = printable(path)
+            let isLong = text.count > lengthMax
+            return "\"" + (isLong ? text.prefix(lengthMax) + "…" : text) + "\""
+        }
+        if paths.count > pathsMax { shown.append("and \(paths.count - pathsMax) more") }
+        return ["\(what): " + shown.joined(separator: ", ")]
+    }
+}
+
+extension VersionStore {
+    /// The error of an add whose name is taken, with the differences as far as they can be told.
+    func explained(_ error: StoreError, adding manifest: Manifest) -> StoreError {
+        let name = manifest.version.description
+        // A name that differs in case, or an unreadable manifest: the error already says what there is to say.
+        guard error.code == .versionExists, let old = try? self.manifest(of: name) else {
+            return error
+        }
+        let diff = VersionDiff(from: old, to: manifest)
+        return StoreError(.versionExists, TakenName.sentence(name, diff))
     }
 }

@@ -27,9 +27,7 @@ extension Lifecycle {
             throw error.ifUnreadable(refuse)
         }
     }
-}
 
-extension Lifecycle {
     /// Reads the file.
     /// - Throws: `.badLifecycle` with what is wrong; `.unsupportedFormat` if it is newer.
     init(parsing bytes: [UInt8]) throws(StoreError) {

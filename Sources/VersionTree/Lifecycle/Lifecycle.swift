@@ -35,7 +35,7 @@ public struct Lifecycle: Sendable, Hashable {
         package var isUncounted = false
         /// Names the time since the system started, if the system tells.
         package var system: String?
-        /// Whether a process watches the start; it has the lock while it lives (``StartLock``).
+        /// Whether a process watches the start; it has the lock while it lives (``VersionStore/takeStartLock()``).
         package var isWatched = false
     }
 

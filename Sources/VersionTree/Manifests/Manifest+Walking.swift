@@ -1,4 +1,4 @@
-package import CASStore
+public import CASStore
 
 // The entries of a manifest one by one, without a value for each: for callers that read all.
 extension Manifest {
@@ -23,9 +23,7 @@ extension Manifest {
 
     /// The size of the entry at a position.
     package func byteCount(at position: Int) -> Int64 { records[position].byteCount }
-}
 
-extension Manifest {
     /// This manifest without the entries that have certain addresses.
     func without(_ addresses: Set<ObjectID>) throws(StoreError) -> Manifest {
         guard !addresses.isEmpty else { return self }
@@ -43,6 +41,123 @@ extension Manifest {
             self[entry.path].map {
                 $0.address == entry.address && $0.isExecutable == entry.isExecutable
             } ?? false
+        }
+    }
+
+    /// What two manifests say of one path, by its positions in them.
+    package enum Difference {
+        /// Only the older one has it.
+        case removed(Int)
+        /// Only the newer one has it.
+        case added(Int)
+        /// Its content or its executable bit differs.
+        case changed(from: Int, to: Int)
+    }
+
+    /// Calls `body` for each path of which an older manifest says something else, in the order of paths.
+    ///
+    /// Takes time by the number of entries, and no memory.
+    package func forEachDifference(from old: Manifest, _ body: (Difference) -> Void) {
+        var (left, right) = (0, 0)
+        while left < old.count || right < count {
+            let order = order(old, left, right)
+            if order < 0 {
+                body(.removed(left))
+                left += 1
+            } else if order > 0 {
+                body(.added(right))
+                right += 1
+            } else {
+                let (before, after) = (old.records[left], records[right])
+                if before.address != after.address || before.isExecutable != after.isExecutable {
+                    body(.changed(from: left, to: right))
+                }
+                left += 1
+                right += 1
+            }
+        }
+    }
+
+    private func order(_ old: Manifest, _ left: Int, _ right: Int) -> Int {
+        guard left < old.count else { return 1 }
+        guard right < count else { return -1 }
+        return old.withPath(left) { first in withPath(right) { first.compare($0) } }
+    }
+
+    /// Whether a path is that of a directory: files lie below it.
+    package func hasFiles(below directory: TreePath) -> Bool {
+        let prefix = Array("\(directory)/".utf8)
+        let first = (0..<count).firstPosition { position in
+            withPath(position) { $0.lexicographicallyPrecedes(prefix) }
+        }
+        return first < count && withPath(first) { $0.starts(with: prefix) }
+    }
+
+    /// The address of what the version contains, whatever its name and whenever it was made: bans
+    /// are kept by it, and content that is added again is recognized by it.
+    ///
+    /// SHA-256 over `castree-content 1\n` and for each entry, in order: the path, NUL, `x` or `-`,
+    /// the 32 bytes of the address, then each route and NUL, sorted by bytes, then NUL.
+    public func contentAddress() throws(StoreError) -> ObjectID {
+        var digester = try Digester(.sha256)
+        var buffer = Array("castree-content 1\n".utf8)
+        func flush() {
+            buffer.withUnsafeBytes { digester.update($0) }
+            buffer.removeAll(keepingCapacity: true)
+        }
+        for position in 0..<count {
+            withPath(position) { buffer.append(contentsOf: $0) }
+            buffer.append(0)
+            buffer.append(records[position].isExecutable ? 120 : 45)
+            records[position].address.withBytes { buffer.append(contentsOf: $0) }
+            if let routes = extras[position]?.routes {
+                for route in routes.map({ Array($0.utf8) }).sorted(by: {
+                    $0.lexicographicallyPrecedes($1)
+                }) {
+                    buffer.append(contentsOf: route)
+                    buffer.append(0)
+                }
+            }
+            buffer.append(0)
+            if buffer.count > 32 * 1024 { flush() }
+        }
+        flush()
+        return digester.finish { ObjectID(unchecked: $0) }
+    }
+
+    /// What the index needs to know.
+    ///
+    /// - Parameter manifest: the address of the canonical bytes.
+    package func registration(manifest: ObjectID) throws(StoreError) -> Registration {
+        var registration = Registration(
+            name: version.description, manifest: manifest, content: try contentAddress(),
+            fileCount: Int64(count), byteCount: byteCount, createdAt: createdAt,
+            ordinal: ordinal, references: references)
+        registration.recovery = recovered != nil ? .partial : lacksFields ? .whole : .none
+        return registration
+    }
+
+    /// The distinct objects it names: those of its entries, the publisher's manifest, and what it named before it was
+    /// made again.
+    package var references: References {
+        // As if each were one more entry at the end; the same bytes may well be a file of the version.
+        let more = (received.map { [$0.reference] } ?? []) + (recovered ?? [])
+        let records =
+            records
+            + more.map {
+                Record(
+                    pathStart: 0, pathLength: 0, isExecutable: false, byteCount: $0.byteCount,
+                    address: $0.address)
+            }
+        return Self.references(
+            Self.distinct((0..<UInt32(records.count)).map { $0 }, records), of: records)
+    }
+
+    /// The objects that the records at the positions in `order` name.
+    static func references(_ order: [UInt32], of records: [Record]) -> References {
+        References(count: order.count, position: { Int(order[$0]) }) { index in
+            let record = records[Int(order[index])]
+            return Reference(address: record.address, byteCount: record.byteCount)
         }
     }
 }

@@ -1,3 +1,5 @@
+import CASStore
+
 // Paths as bytes: compared eight at a time, which is several times faster than element by element.
 
 /// Calls `body` with the bytes of a directory's entry, without the NUL at their end.
@@ -60,13 +62,7 @@ extension Range<Int> {
     /// - Parameter order: zero at the position, negative if what is sought stands before one, positive
     ///   if it stands after.
     func bisected(_ order: (Int) -> Int) -> Int? {
-        var (low, high) = (lowerBound, upperBound)
-        while low < high {
-            let middle = (low + high) / 2
-            let order = order(middle)
-            if order == 0 { return middle }
-            if order < 0 { high = middle } else { low = middle + 1 }
-        }
-        return nil
+        let place = firstPosition { order($0) > 0 }
+        return place < upperBound && order(place) == 0 ? place : nil
     }
 }

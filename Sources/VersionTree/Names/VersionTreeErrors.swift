@@ -37,6 +37,9 @@ extension StoreError.Code {
 }
 
 extension StoreError {
+    /// Whether `lifecycle.json` cannot be read.
+    var saysLifecycleIsBad: Bool { code == .badLifecycle || code == .tooLarge }
+
     /// What is to be added has no file.
     package static func emptySource(_ source: String) -> StoreError {
         StoreError(

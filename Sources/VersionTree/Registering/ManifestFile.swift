@@ -3,7 +3,7 @@ import CASStore
 /// The file of a version's manifest, on its way into `manifests/`.
 struct ManifestFile {
     private let versions: VersionStore
-    private let manifest: Manifest
+    let manifest: Manifest
     private let lease: String
     private let aside: String
     private let name: String
@@ -97,6 +97,28 @@ struct ManifestFile {
         return registration
     }
 
+    /// Makes what was written durable, and lets `body` put it in its place: under the lock of the lifecycle, so nobody
+    /// makes the version current or retires it meanwhile.
+    ///
+    /// - Parameter written: what ``write()`` wrote; it is gone if `body` throws.
+    func replacing<R>(
+        _ registration: Registration, by written: HeldFile,
+        _ body: (Registration) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        var registration = registration
+        registration.file = written
+        do throws(StoreError) {
+            try versions.store.syncAll()
+            return try versions.withLifecycleLocked { () throws(StoreError) -> R in
+                try body(registration)
+            }
+        } catch {
+            // The error to report is the first; a leftover is hidden and swept with the lease.
+            try? discard()
+            throw error
+        }
+    }
+
     /// Replaces the existing manifest with this one, durably.
     func replace() throws(StoreError) {
         try versions.fileSystem.rename(directory, aside, to: directory, name)
@@ -130,12 +152,9 @@ struct ManifestFile {
         var registration = registration
         registration.file = written
         while true {
-            do throws(StoreError) {
-                try fileSystem.renameNew(directory, aside, to: directory, name)
-                return (true, registration)
-            } catch {
-                guard error.isExisting else { throw error }
-            }
+            let renamed: Void? = try allowing(
+                \.isExisting, try fileSystem.renameNew(directory, aside, to: directory, name))
+            if renamed != nil { return (true, registration) }
             switch try standing() {
             case .same(let there, let kept):
                 // It was registered before with the same content: it keeps its file.

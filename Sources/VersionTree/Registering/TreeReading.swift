@@ -1,13 +1,5 @@
 import CASStore
 
-/// A file that a tree shows, and the address it represents.
-struct ShownFile: Sendable {
-    var path: TreePath
-    var byteCount: Int64
-    var isExecutable: Bool
-    var address: ObjectID
-}
-
 /// Reads what a tree shows, for a version whose manifest is lost.
 ///
 /// A file that is the inode of an object represents that object, whatever has been written into it since; any other
@@ -36,7 +28,7 @@ struct TreeReading {
     /// What a tree shows.
     struct Contents {
         /// The files under paths that a manifest may hold.
-        var files: [ShownFile] = []
+        var files: [Manifest.Entry] = []
         /// What the other files contain, and what is in place of an object's bytes: there may be no better copy of it.
         var others: [Reference] = []
         /// What is there and cannot be read: directories, and files that are no object's inode.
@@ -94,9 +86,9 @@ struct TreeReading {
             }
             if let path = file.path {
                 contents.files.append(
-                    ShownFile(
-                        path: path, byteCount: shown.byteCount,
-                        isExecutable: file.status.mode & 0o111 != 0, address: shown.address))
+                    Manifest.Entry(
+                        path: path, address: shown.address, byteCount: shown.byteCount,
+                        isExecutable: file.status.mode & 0o111 != 0))
             } else if file.status.byteCount > 0 {
                 contents.others.append(shown)
             }

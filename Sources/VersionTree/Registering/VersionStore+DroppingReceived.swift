@@ -64,28 +64,24 @@ extension VersionStore {
         manifest.received = nil
         let lease = try store.makeLease()
         let file = ManifestFile(self, manifest, lease: lease.name)
-        var registration = try file.registration()
-        registration.file = try file.write()
-        let written = registration
         do throws(StoreError) {
-            try store.syncAll()
-            // Under the lock of the lifecycle: nobody revises or retires it meanwhile.
-            let revision = try withLifecycleLocked { () throws(StoreError) in
-                try self.store.revise(written) { () throws(StoreError) in
-                    guard try self.manifestStatus(name) == standing else {
-                        throw StoreError(.lost, "somebody has changed the version meanwhile")
-                    }
-                    try file.replace()
-                }
+            return try file.replacing(file.registration(), by: file.write()) {
+                (registration) throws(StoreError) -> Bool in
+                let isComplete = try self.store.revise(
+                    registration, if: { $0?.isComplete == false },
+                    replaceManifest: { () throws(StoreError) in
+                        guard try self.manifestStatus(name) == standing else { throw Self.lost }
+                        try file.replace()
+                    })
+                guard let isComplete else { throw Self.lost }
+                return isComplete
             }
-            if case .revised(let isComplete) = revision { return isComplete }
-            try file.discard()
-            return false
         } catch {
-            // The error to report is the first; a leftover is hidden and swept with the lease.
-            try? file.discard()
             guard error.code == .lost || error.code == .mismatch else { throw error }
             return false
         }
     }
+
+    /// Somebody has changed or added the version meanwhile.
+    static let lost = StoreError(.lost, "somebody has changed the version meanwhile")
 }

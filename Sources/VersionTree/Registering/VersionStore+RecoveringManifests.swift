@@ -24,34 +24,27 @@ extension VersionStore {
         let manifest = try recoveredManifest(name, shown, row)
         let lease = try store.makeLease()
         let file = ManifestFile(self, manifest, lease: lease.name)
-        var registration = try file.registration()
+        let registration = try file.registration()
         try store.claim(registration.references, lease: lease)
-        registration.file = try file.write()
+        let written = try file.write()
         do throws(StoreError) {
-            try store.syncAll()
-            // Under the lock of the lifecycle: nobody retires it meanwhile.
-            let isRecorded = try withLifecycleLocked { () throws(StoreError) -> Bool in
+            try file.replacing(registration, by: written) { (registration) throws(StoreError) in
                 guard try isMaterialized(name) else { throw StoreError.noVersion(name) }
-                return try self.store.recordRecovered(registration, inPlaceOf: row?.manifest) {
-                    () throws(StoreError) in
-                    guard try self.manifestStatus(name) == standing else {
-                        throw StoreError(.lost, "somebody has added the version meanwhile")
-                    }
+                let isComplete = try self.store.revise(
+                    registration, if: { $0?.manifest == row?.manifest },
+                    acceptsContradictions: true
+                ) { () throws(StoreError) in
+                    guard try self.manifestStatus(name) == standing else { throw Self.lost }
                     try self.setDamagedManifestAside(
                         name, unless: registration.manifest == row?.manifest)
                     try file.replace()
                 } takingBack: { () throws(StoreError) in
                     try file.unpublish()
                 }
-            }
-            guard isRecorded else {
-                try file.discard()
-                return .none
+                if isComplete == nil { throw Self.lost }
             }
         } catch {
-            // The error to report is the first; a leftover is hidden and swept with the lease.
-            try? file.discard()
-            guard error.code == .noVersion || error.isDirectory else { throw error }
+            guard [.noVersion, .lost].contains(error.code) || error.isDirectory else { throw error }
             return .none
         }
         return manifest.recovered == nil ? .whole : .partial
@@ -87,11 +80,7 @@ extension VersionStore {
         let named = row == nil ? nil : try store.references(of: name)
         let addresses = named.map { Set($0.map(\.address)) }
         // What the version never named provably does not belong to it.
-        let entries = contents.files.filter { addresses?.contains($0.address) ?? true }.map {
-            Manifest.Entry(
-                path: $0.path, address: $0.address,
-                byteCount: $0.byteCount, isExecutable: $0.isExecutable)
-        }
+        let entries = contents.files.filter { addresses?.contains($0.address) ?? true }
         let shown = Set(entries.map(\.address))
         let known =
             if let named { named } else {

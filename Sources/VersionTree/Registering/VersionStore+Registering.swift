@@ -19,53 +19,70 @@ extension VersionStore {
         let file = ManifestFile(self, manifest, lease: lease.name)
         let registration = try file.registration()
         _ = try store.claim(registration, lease: lease)
-        while try !record(registration, in: file) {}
+        var completed: [String]?
+        while completed == nil {
+            // Again only if the version was retired meanwhile.
+            completed = try PreparedVersion(self, registration, file, file.write(), nil)
+                .record(cached: EmptyCollection())
+        }
         return try row(of: manifest.version.description).isComplete
     }
 
-    /// - Returns: `false` if the version was retired meanwhile, and everything must be repeated.
-    private func record(
-        _ registration: Registration, in file: ManifestFile
-    ) throws(StoreError) -> Bool {
-        let promised = PromisedVersion(registration, file, try file.write())
-        do throws(StoreError) {
-            if case .settled = try store.settle(promised) { return true }
-            return false
-        } catch {
-            // The error to report is the first; a leftover is hidden and swept with the lease.
-            try? file.discard()
-            throw error
+    /// Replaces the manifest of a registered version that waits for its content, in one step.
+    ///
+    /// For publishers whose format does not give the addresses: the version is registered with
+    /// stand-ins for content that nobody knows yet, and revised as the content arrives. So the store
+    /// keeps what came, and ``missing(of:)`` says what must still come. The version keeps its
+    /// ordinal and its time of registration.
+    ///
+    /// After a crash at any point the manifest is the whole old one or the whole new one.
+    /// - Returns: whether the version is complete.
+    /// - Throws: `.noVersion`; `.versionInUse` for a version that is complete, has a tree, is needed by
+    ///   the lifecycle or is pinned; `.mismatch` if the manifest promises a size that an object of the
+    ///   store does not have; `.outOfSpace`.
+    @discardableResult
+    package func revise(_ manifest: Manifest) throws(StoreError) -> Bool {
+        let name = manifest.version.description
+        let before = try row(of: name)
+        let lease = try store.makeLease()
+        var manifest = manifest
+        manifest.ordinal = before.ordinal
+        manifest.createdAt = before.createdAt
+        let file = ManifestFile(self, manifest, lease: lease.name)
+        let registration = try file.registration()
+        try store.claim(registration.references, lease: lease)
+        return try file.replacing(registration, by: file.write()) {
+            (registration) throws(StoreError) -> Bool in
+            try self.refuseNeeded(name)
+            var row: VersionRow?
+            let isComplete = try self.store.revise(
+                registration,
+                if: {
+                    row = $0
+                    return $0?.isComplete == false
+                }, replaceManifest: { () throws(StoreError) in try file.replace() })
+            guard let isComplete else {
+                throw row == nil
+                    ? StoreError.noVersion(name) : Self.notRevisable(name, "it is complete")
+            }
+            return isComplete
         }
     }
-}
 
-/// A version whose content may still be missing, on its way into the index.
-private final class PromisedVersion: UnrecordedVersion {
-    let registration: Registration
-    private let file: ManifestFile
-    private let written: HeldFile
-    private var isNew = false
-
-    init(_ registration: Registration, _ file: ManifestFile, _ written: HeldFile) {
-        self.registration = registration
-        self.file = file
-        self.written = written
+    private func refuseNeeded(_ name: String) throws(StoreError) {
+        let lifecycle = try lifecycle()
+        if lifecycle.needed.contains(name) {
+            throw Self.notRevisable(
+                name, lifecycle.need(of: name)?.rawValue ?? "it is known good")
+        }
+        if try isMaterialized(name) { throw Self.notRevisable(name, "its tree is there") }
+        if try pinRefusal(name) != nil { throw Self.notRevisable(name, "a process has pinned it") }
     }
 
-    var allowsMissing: Bool { true }
-    var makesRoom: Bool { false }
-    var sourceContents: EmptyCollection<(StatKey, ObjectID)> { EmptyCollection() }
-
-    func knowledge(ofObjectAt position: Int) -> WriterKnowledge? { nil }
-
-    func publish() throws(StoreError) -> Registration? {
-        let published = try file.publish(registration, written)
-        isNew = published.isNew
-        return published.registration
-    }
-
-    func takeBack() throws(StoreError) {
-        // Not recorded, so not acknowledged.
-        if isNew { try file.unpublish() }
+    private static func notRevisable(_ name: String, _ reason: String) -> StoreError {
+        StoreError(
+            .versionInUse,
+            "the manifest of version \(name) cannot be replaced: \(reason); register the content "
+                + "under another name")
     }
 }

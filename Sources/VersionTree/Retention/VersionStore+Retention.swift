@@ -4,7 +4,6 @@ public import CASStore
 package struct RetentionOutcome: Sendable {
     /// A version that could not be retired.
     package struct Stuck: Sendable {
-        /// The version.
         package var version: String
         /// The reason.
         package var error: StoreError

@@ -37,7 +37,6 @@ package enum VersionEvent: Sendable, Hashable {
 /// The thread that called the verb calls it, outside every lock. It cannot object: what it learns has
 /// happened and is durable.
 package protocol VersionObserver: Sendable {
-    /// Notes an event.
     func note(_ event: VersionEvent)
 }
 

@@ -15,12 +15,7 @@ extension VersionStore {
 
     /// The manifest of a version; `nil` if it is lost: the version was retired, or the file is missing or damaged.
     package func readableManifest(of name: String) throws(StoreError) -> Manifest? {
-        do throws(StoreError) {
-            return try manifest(of: name)
-        } catch {
-            guard Self.saysManifestIsBad(error) else { throw error }
-            return nil
-        }
+        return try allowing(Self.saysManifestIsBad, try manifest(of: name))
     }
 
     /// What is in the place of a manifest; `nil` if nothing is.

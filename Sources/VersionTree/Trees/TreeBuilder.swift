@@ -173,13 +173,10 @@ struct TreeBuilder: Sendable {
         let isWritable = mode != .link
         let permissions: UInt32 =
             record.isExecutable ? (isWritable ? 0o755 : 0o555) : (isWritable ? 0o644 : 0o444)
-        let method = try store.copyObject(
+        let isReflinked = try store.copyObject(
             record.address, to: directory, name, mode: permissions,
             allowingReflink: mode != .copy, on: fileSystem)
-        switch method {
-        case .reflinked: report.reflinked += 1
-        case .copied: report.copied += 1
-        }
+        if isReflinked { report.reflinked += 1 } else { report.copied += 1 }
     }
 
     /// The file system allows no more links to the object (65,000 on ext4): a second physical copy
@@ -215,4 +212,33 @@ private final class SpareCopies: Sendable {
 
     func path(for key: Key) -> String? { paths.withLock { $0[key] } }
     func set(_ path: String, for key: Key) { paths.withLock { $0[key] = path } }
+}
+
+/// How the files of a tree are made.
+public enum LinkMode: String, Sendable, CaseIterable {
+    /// Hard links to the objects: no bytes, read-only. If a link is impossible, a reflink or copy.
+    case link
+    /// Copy-on-write clones if the file system has them, otherwise copies. Writable.
+    case reflink
+    /// Copies. Writable.
+    case copy
+}
+
+/// What a materialization did, file by file.
+public struct TreeReport: Sendable, Hashable {
+    /// Files in the tree.
+    package var files = 0
+    /// Hard links.
+    package var linked = 0
+    /// Copies, and empty files, which are made and not linked.
+    package var copied = 0
+    /// Copy-on-write clones.
+    package var reflinked = 0
+
+    mutating func add(_ other: TreeReport) {
+        files += other.files
+        linked += other.linked
+        copied += other.copied
+        reflinked += other.reflinked
+    }
 }

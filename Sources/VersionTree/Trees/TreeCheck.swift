@@ -63,7 +63,10 @@ struct TreeCheck: Sendable {
         let plan = expected.plan
         let path = plan.path(of: index)
         let prefix = path.isEmpty ? "" : path + "/"
-        guard let opened = try openDirectory(root, path) else {
+        let opened = try allowing(
+            { $0.isNotDirectory || $0.code == .notFound },
+            try fileSystem.openDirectory(path, below: root))
+        guard let opened else {
             return [finding(.missingInTree, path, "the directory is not there")]
         }
         var findings: [Finding] = []
@@ -104,17 +107,6 @@ struct TreeCheck: Sendable {
             findings.append(finding(.missingInTree, path, "the file is not there"))
         }
         return findings
-    }
-
-    private func openDirectory(
-        _ root: Int32, _ path: String
-    ) throws(StoreError) -> Descriptor? {
-        do throws(StoreError) {
-            return try fileSystem.openDirectory(path, below: root)
-        } catch {
-            guard error.isNotDirectory || error.code == .notFound else { throw error }
-            return nil
-        }
     }
 
     private func compareFile(

@@ -1,11 +1,5 @@
 package import CASStore
 
-/// A built tree that nobody sees yet.
-struct HiddenTree {
-    var name: String
-    var report: TreeReport
-}
-
 /// A hidden tree that is not yet deleted; locked as long as this lives.
 final class TreeInRemoval {
     let name: String
@@ -65,7 +59,7 @@ extension VersionStore {
 
     /// Removes a new tree again if its version was retired, damaged, or replaced under its name while
     /// it was built.
-    private func refuseChanged(_ row: VersionRow, _ tree: HiddenTree) throws(StoreError) {
+    private func refuseChanged(_ row: VersionRow, _ tree: String) throws(StoreError) {
         do throws(StoreError) {
             let now = try self.row(of: row.name)
             guard now.isComplete else { throw try incomplete(row.name) }
@@ -77,7 +71,7 @@ extension VersionStore {
             }
         } catch {
             // The error to report is the first; what remains is hidden and swept with the lease.
-            try? fileSystem.removeTree(directories.versions.raw, tree.name)
+            try? fileSystem.removeTree(directories.versions.raw, tree)
             throw error
         }
     }
@@ -113,7 +107,7 @@ extension VersionStore {
     /// - Parameter isTrusting: the caller has just looked at each object, or written it.
     func buildTree(
         of manifest: Manifest, lease: borrowing Lease, trusting isTrusting: Bool = false
-    ) throws(StoreError) -> HiddenTree {
+    ) throws(StoreError) -> String {
         let name = StoreLayout.hiddenTree(manifest.version.description, lease.name)
         let parent = directories.versions.raw
         try fileSystem.removeTree(parent, name)
@@ -123,7 +117,8 @@ extension VersionStore {
             let builder = TreeBuilder(
                 store: store, fileSystem: fileSystem, manifest: manifest, mode: .link,
                 directoryMode: 0o555, trustsObjects: isTrusting)
-            return HiddenTree(name: name, report: try builder.build(root.raw))
+            _ = try builder.build(root.raw)
+            return name
         } catch {
             // The error to report is the first; what remains is hidden and swept with the lease.
             if !error.isExisting { try? fileSystem.removeTree(parent, name) }
@@ -137,14 +132,14 @@ extension VersionStore {
     }
 
     /// Puts a built tree in its place if that is free; otherwise deletes the tree and returns `false`.
-    func publishNew(_ tree: HiddenTree, as name: String) throws(StoreError) -> Bool {
+    func publishNew(_ tree: String, as name: String) throws(StoreError) -> Bool {
         let parent = directories.versions.raw
         do throws(StoreError) {
-            try fileSystem.renameNew(parent, tree.name, to: parent, name)
+            try fileSystem.renameNew(parent, tree, to: parent, name)
             return true
         } catch {
             // The error to report is the first; a check finds what cannot be removed.
-            try? fileSystem.removeTree(parent, tree.name)
+            try? fileSystem.removeTree(parent, tree)
             guard error.isExisting else { throw error }
             return false
         }
@@ -154,22 +149,22 @@ extension VersionStore {
     ///
     /// Keeps an existing tree that shows what the manifest says; anything else makes room. The
     /// caller makes its name durable.
-    func publishTree(_ tree: HiddenTree, of manifest: Manifest) throws(StoreError) {
+    func publishTree(_ tree: String, of manifest: Manifest) throws(StoreError) {
         let parent = directories.versions.raw
         let name = manifest.version.description
         while true {
             do throws(StoreError) {
-                try fileSystem.renameNew(parent, tree.name, to: parent, name)
+                try fileSystem.renameNew(parent, tree, to: parent, name)
                 break
             } catch {
                 guard error.isExisting else {
                     // The error to report is the first; a check finds what cannot be removed.
-                    try? fileSystem.removeTree(parent, tree.name)
+                    try? fileSystem.removeTree(parent, tree)
                     throw error
                 }
             }
             if try shows(manifest) {
-                try fileSystem.removeTree(parent, tree.name)
+                try fileSystem.removeTree(parent, tree)
                 break
             }
             try removeTree(of: name)
@@ -256,21 +251,19 @@ extension VersionStore {
             guard try store.versionRow(name) != nil, try isMaterialized(name) else { return false }
             do throws(StoreError) {
                 try fileSystem.exchange(
-                    parent, tree.name, name,
+                    parent, tree, name,
                     spare: StoreLayout.hiddenTree(name + ".before", lease.name))
             } catch {
                 guard error.isOtherLayer else { throw error }
                 // It can only be deleted in place.
                 try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
-                try fileSystem.renameNew(parent, tree.name, to: parent, name)
+                try fileSystem.renameNew(parent, tree, to: parent, name)
             }
             return true
         }
         // Otherwise a power cut might show the old tree without some of its files.
         if isShown { try store.sync(parent) }
-        try store.passingOver(StoreLayout.treePath(tree.name)) { () throws(StoreError) in
-            try self.store.removeTreeKeepingContent(in: StoreLayout.versions, tree.name)
-        }
+        try removeHidden(tree)
     }
 
     /// Deletes a hidden tree.
@@ -278,10 +271,15 @@ extension VersionStore {
     /// If it has last copies of objects that versions name, they stay, as objects. What cannot be removed is nobody's tree
     /// any longer, and stays as a leftover.
     func remove(_ tree: TreeInRemoval) throws(StoreError) {
-        try store.passingOver(StoreLayout.treePath(tree.name)) { () throws(StoreError) in
-            try self.store.removeTreeKeepingContent(in: StoreLayout.versions, tree.name)
-        }
+        try removeHidden(tree.name)
         fileSystem.unlock(tree.directory.raw)
+    }
+
+    /// Removes a hidden tree, but for the last copies of content that somebody needs; it stays if it cannot be removed.
+    func removeHidden(_ tree: String) throws(StoreError) {
+        try store.passingOver(StoreLayout.treePath(tree)) { () throws(StoreError) in
+            try self.store.removeTreeKeepingContent(in: StoreLayout.versions, tree)
+        }
     }
 
     /// Builds the trees of versions that have become complete again, and those that show what an object was before it was
@@ -318,11 +316,11 @@ extension VersionStore {
     /// again if a retirement in another process has deleted such a copy as unused in between.
     private func buildTreeAndCopies(
         of manifest: Manifest, _ lease: borrowing Lease
-    ) throws(StoreError) -> HiddenTree {
+    ) throws(StoreError) -> String {
         var tries = 0
         while true {
             try makeExecutableCopies(of: manifest, lease)
-            let tree: HiddenTree
+            let tree: String
             do throws(StoreError) {
                 tree = try buildTree(of: manifest, lease: lease)
             } catch {
@@ -350,14 +348,15 @@ extension VersionStore {
     }
 
     /// Makes the executable copies that a tree will link to, durably.
+    /// - Parameter syncsNames: `false` if the caller makes their names durable.
     func makeExecutableCopies(
-        of manifest: Manifest, _ lease: borrowing Lease
+        of manifest: Manifest, _ lease: borrowing Lease, syncsNames: Bool = true
     ) throws(StoreError) {
         var executables = ExecutableCopyBatch(store, lease: lease)
         for address in manifest.executables { try executables.stage(address) }
         guard !executables.staged.isEmpty else { return }
         try store.syncAll()
         try executables.publish()
-        try store.syncAll()
+        if syncsNames { try store.syncAll() }
     }
 }

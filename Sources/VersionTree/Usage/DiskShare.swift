@@ -13,7 +13,6 @@ package struct DiskShare: Sendable, Hashable {
     /// Whether the plain copy is computed from sizes, because its tree is not there to be measured.
     package var isEstimated = false
 
-    /// Nothing.
     package init() {}
 }
 
@@ -138,23 +137,10 @@ struct PlainCopies {
         guard Int(row.fileCount) <= entriesLeft, let manifest = try versions.readable(row.name)
         else { return max(distinctBytes, row.byteCount) }
         entriesLeft -= manifest.count
-        return bytes(of: manifest)
-    }
-
-    private func bytes(of manifest: Manifest) -> Int64 {
-        var sum: Int64 = 0
         // The root is one.
-        var directories: Int64 = 1
-        var last: [UInt8] = []
-        for position in 0..<manifest.count {
-            sum = sum.addingClamped(unit.diskBytes(manifest.records[position].byteCount))
-            // Sorted by path, so what is in a directory stands together.
-            manifest.withPath(position) { path in
-                let common = zip(path, last).prefix { $0 == $1 }.count
-                directories += Int64(path[common...].count { $0 == UInt8(ascii: "/") })
-                last = Array(path)
-            }
+        let directories = (Int64(manifest.directoryCount) + 1) * directoryBytes
+        return manifest.records.reduce(directories) {
+            $0.addingClamped(unit.diskBytes($1.byteCount))
         }
-        return sum.addingClamped(directories * directoryBytes)
     }
 }

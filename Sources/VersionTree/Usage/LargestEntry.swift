@@ -2,7 +2,6 @@ package import CASStore
 
 /// A large object and where it is shown.
 package struct LargestEntry: Sendable, Hashable {
-    /// The object.
     package var object: LargeObject
     /// Where versions show it, as `version:path`, newest version first.
     package var paths: [String]

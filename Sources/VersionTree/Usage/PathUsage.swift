@@ -79,16 +79,16 @@ private struct PathGroups {
     }
 
     /// Counts a file, and its object unless that is already counted.
-    mutating func add(_ file: Int, _ bytes: Int64, _ standing: ObjectStanding, object: Int) {
+    mutating func add(_ file: Int, _ bytes: Int64, _ references: UInt32, object: Int) {
         var next: Int? = groups[file]
         while let group = next {
             usages[group].files += 1
             usages[group].apparentBytes += bytes
             if counted[group] != object {
                 counted[group] = object
-                if !standing.isPresent {
+                if references == 0 {
                     usages[group].missingBytes += bytes
-                } else if standing.references > 1 {
+                } else if references > 1 {
                     usages[group].sharedBytes += bytes
                 } else {
                     usages[group].uniqueBytes += bytes

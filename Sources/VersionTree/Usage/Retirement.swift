@@ -4,7 +4,6 @@ package import CASStore
 package struct Retirement: Sendable, Hashable {
     /// A version that cannot be retired now, and why.
     package struct Refusal: Sendable, Hashable {
-        /// The version.
         package var version: String
         /// Why not: "it is the current version".
         package var reason: String

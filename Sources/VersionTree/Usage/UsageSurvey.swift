@@ -135,3 +135,88 @@ extension VersionStore {
         return result.sorted()
     }
 }
+
+/// What pairs of versions have in common, in bytes, each object once.
+package struct SharingMatrix: Sendable, Hashable {
+    /// The versions, newest first.
+    package private(set) var versions: [String] = []
+    /// How many older versions were left out.
+    package private(set) var omittedCount = 0
+    // Row by row.
+    private var bytes: [Int64] = []
+
+    init() {}
+
+    init(_ table: UsageTable, of chosen: [Int], limit: Int) {
+        let shown = Array(chosen.prefix(limit))
+        omittedCount = chosen.count - shown.count
+        versions = shown.map { table.versions[$0].name }
+        bytes = Array(repeating: 0, count: shown.count * shown.count)
+        for (row, first) in shown.enumerated() {
+            for column in row..<shown.count {
+                let common = table.commonBytes(of: first, shown[column])
+                bytes[row * shown.count + column] = common
+                bytes[column * shown.count + row] = common
+            }
+        }
+    }
+
+    /// What two versions have in common; for one version and itself, everything that it has.
+    package subscript(row: Int, column: Int) -> Int64 { bytes[row * versions.count + column] }
+}
+
+/// How much there was after a version came.
+///
+/// Counts the versions that are registered now: retired ones are not remembered.
+package struct GrowthPoint: Sendable, Hashable {
+    /// The version that came.
+    package var version = ""
+    /// When, in seconds since 1970; the order is that of the versions, whatever their clocks said.
+    package var createdAt: Int64 = 0
+    /// What it brought that no older version has.
+    package var newBytes: Int64 = 0
+    /// What retiring it would free.
+    package var uniqueBytes: Int64 = 0
+    /// What it and all older versions show: the size of plain copies.
+    package var apparentBytes: Int64 = 0
+    /// What it and all older versions take in the store.
+    package var objectBytes: Int64 = 0
+    /// What it brought that no older version has, on disk, with its directories and its manifest; 0 like the
+    /// next three if nobody looked at the disk.
+    package var newDiskBytes: Int64 = 0
+    /// What it and all older versions take on disk.
+    package var diskBytes: Int64 = 0
+    /// What comes back on disk when it is retired and collected.
+    package var uniqueDiskBytes: Int64 = 0
+    /// What plain copies of it and all older versions would take on disk.
+    package var plainDiskBytes: Int64 = 0
+}
+
+extension UsageSurvey {
+    /// - Parameters:
+    ///   - usages: what the versions of the table use, in the same order.
+    ///   - sums: what their objects come to.
+    static func growth(
+        _ table: UsageTable, _ usages: [VersionUsage], _ sums: [UsageTable.Sums]
+    ) -> [GrowthPoint] {
+        let newBytes = table.newBytes()
+        var point = GrowthPoint()
+        return table.versions.indices.reversed().map { place in
+            let row = table.versions[place]
+            let disk = usages[place].disk
+            point.version = row.name
+            point.createdAt = row.createdAt
+            point.newBytes = newBytes[place].bytes
+            point.uniqueBytes = row.uniqueByteCount
+            point.apparentBytes = point.apparentBytes.addingClamped(row.byteCount)
+            point.objectBytes += newBytes[place].bytes
+            // What no other version can have: its directories, its manifest, files that are no links.
+            let own = (disk?.uniqueBytes ?? 0) - sums[place].uniqueDiskBytes
+            point.newDiskBytes = newBytes[place].diskBytes + own
+            point.diskBytes += point.newDiskBytes
+            point.uniqueDiskBytes = disk?.uniqueBytes ?? 0
+            point.plainDiskBytes = point.plainDiskBytes.addingClamped(disk?.plainBytes ?? 0)
+            return point
+        }
+    }
+}

@@ -2,11 +2,9 @@ package import CASStore
 
 /// Who uses how much: one version.
 package struct VersionUsage: Sendable, Hashable {
-    /// The version.
     package var version: String
     /// When it was registered, in seconds since 1970.
     package var createdAt: Int64
-    /// Its files.
     package var files: Int
     /// What its tree shows: the sum of the sizes of its files.
     package var apparentBytes: Int64

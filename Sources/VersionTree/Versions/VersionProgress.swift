@@ -4,11 +4,9 @@ package import CASStore
 ///
 /// Derived from what the store holds, so it is the same whoever downloads, if anybody does.
 package struct VersionProgress: Sendable, Hashable {
-    /// The version.
     package var version: String
     /// Objects it lacks.
     package var missingObjects: Int
-    /// Their bytes.
     package var missingBytes: Int64
     /// How many of these bytes are staged: parts of objects, and whole ones that are not recorded yet.
     package var stagedBytes: Int64
@@ -36,7 +34,7 @@ extension VersionStore {
         return result
     }
 
-    private func stagedBytes(of missing: [MissingObject]) throws(StoreError) -> Int64 {
+    private func stagedBytes(of missing: [Reference]) throws(StoreError) -> Int64 {
         var sizes: [String: Int64] = [:]
         for object in missing { sizes[object.address.description] = object.byteCount }
         var staged: [String: Int64] = [:]

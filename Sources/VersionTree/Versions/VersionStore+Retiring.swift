@@ -92,9 +92,7 @@ extension VersionStore {
                 }
             }
             if try self.fileSystem.status(parent, late) != nil {
-                try self.store.passingOver(StoreLayout.treePath(late)) { () throws(StoreError) in
-                    try self.store.removeTreeKeepingContent(in: StoreLayout.versions, late)
-                }
+                try self.removeHidden(late)
             }
         }
     }

@@ -124,21 +124,15 @@ extension VersionStore {
     /// Existing objects of a version whose size differs from the one its manifest promises.
     ///
     /// None if the version's manifest cannot be read.
-    private func wrongSizes(of name: String) throws(StoreError) -> [MissingObject] {
-        let manifest: Manifest
-        do throws(StoreError) {
-            manifest = try self.manifest(of: name)
-        } catch {
-            guard error.code == .badManifest || error.code == .noVersion else { throw error }
-            return []
-        }
+    private func wrongSizes(of name: String) throws(StoreError) -> [Reference] {
+        guard let manifest = try readableManifest(of: name) else { return [] }
         var promised: [ObjectID: Int64] = [:]
         for entry in manifest.entries { promised[entry.address] = entry.byteCount }
-        var result: [MissingObject] = []
+        var result: [Reference] = []
         for (address, byteCount) in promised {
             guard let status = try store.objects.status(address), status.byteCount != byteCount
             else { continue }
-            result.append(MissingObject(address: address, byteCount: byteCount))
+            result.append(Reference(address: address, byteCount: byteCount))
         }
         return result
     }

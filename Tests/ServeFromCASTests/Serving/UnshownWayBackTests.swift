@@ -70,7 +70,7 @@ struct UnshownWayBackTests {
                 _ = try dead.pageBegins(store.versions.lifecycle(), now: .zero)
             }
             // A process that another test starts has the lock, too, for the moment between fork and exec.
-            while try StartLock.take(store.versions) == nil { sched_yield() }
+            while try store.versions.takeStartLock() == nil { sched_yield() }
         case .stopped:
             for _ in 1...3 {
                 let app = try app(store)

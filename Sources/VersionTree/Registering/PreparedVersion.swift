@@ -1,70 +1,77 @@
 import CASStore
 
-/// A version that an add has prepared: its manifest and tree are written under hidden names.
+/// A version whose manifest is written under a hidden name, and its tree, if it is whole.
 ///
-/// ``Store/settle(_:)`` gives them their names and records the version.
-final class PreparedVersion: UnrecordedVersion {
-    let registration: Registration
-    let makesRoom: Bool
+/// ``Store/settle(_:makesRoom:knowing:cached:publish:takeBack:)`` gives them their names and records the version.
+final class PreparedVersion {
     private let versions: VersionStore
-    private let manifest: Manifest
     private let file: ManifestFile
+    private let registration: Registration
     private let written: HeldFile
-    private let tree: HiddenTree
-    private let found: SourceFiles
+    private let tree: String?
+    private let makesRoom: Bool
     private let isRegistered: Bool
     /// Whether the manifest with its name was not there before, so that this writer may take it back.
     private var isNew = false
     private var isShown = false
 
+    /// - Parameter tree: `nil` for a version whose content may still be missing.
     init(
-        _ versions: VersionStore, _ manifest: Manifest, _ registration: Registration,
-        _ file: ManifestFile, _ written: HeldFile, _ tree: HiddenTree, _ found: SourceFiles
+        _ versions: VersionStore, _ registration: Registration, _ file: ManifestFile,
+        _ written: HeldFile, _ tree: String?
     ) throws(StoreError) {
         // Somebody's tree makes room, which may wait for others: do not do that while nobody can write.
-        let makesRoom = try versions.hasSomething(inPlaceOf: registration.name)
+        let makesRoom =
+            tree == nil ? false : try versions.hasSomething(inPlaceOf: registration.name)
         isRegistered =
             makesRoom ? try versions.store.versionRow(registration.name) != nil : false
         self.makesRoom = makesRoom
         self.registration = registration
         self.versions = versions
-        self.manifest = manifest
         self.file = file
         self.written = written
         self.tree = tree
-        self.found = found
     }
 
-    var allowsMissing: Bool { false }
-
-    var sourceContents: some Sequence<(StatKey, ObjectID)> { found.cacheable }
-
-    func knowledge(ofObjectAt position: Int) -> WriterKnowledge? {
-        // An older manifest that is kept may name one more: what its publisher sent.
-        guard position < found.count, found.marks[position].isHashed else { return nil }
-        let mark = found.marks[position]
-        return WriterKnowledge(
-            fingerprint: found.states[position].fingerprint,
-            hasMadeSure: mark.isStaged || mark.isEnsured)
+    /// Gives the version its names and records it; what is still hidden after an error is removed.
+    ///
+    /// - Parameters:
+    ///   - knowledge: as for ``Store/settle(_:makesRoom:knowing:cached:publish:takeBack:)``.
+    ///   - cached: source files and what they contain, for the stat cache.
+    /// - Returns: the versions that this completes; `nil` if everything must be repeated, because the same version was
+    ///   retired meanwhile or an object was collected since it was looked at.
+    func record(
+        knowing knowledge: ((Int) -> WriterKnowledge?)? = nil,
+        cached: some Sequence<(StatKey, ObjectID)>
+    ) throws(StoreError) -> [String]? {
+        do throws(StoreError) {
+            return try versions.store.settle(
+                registration, makesRoom: makesRoom, knowing: knowledge, cached: cached,
+                publish: publish, takeBack: takeBack)
+        } catch {
+            discard()
+            throw error
+        }
     }
 
     // Links, tree and manifest are durable, and from here on only renamed; their names become durable
     // together with the record.
-    func publish() throws(StoreError) -> Registration? {
+    private func publish() throws(StoreError) -> Registration? {
         let published = try file.publish(registration, written)
         // A version that has lost its manifest is not new, so this writer must not take back its tree.
         isNew = published.isNew && !isRegistered
+        guard let tree else { return published.registration }
         if makesRoom {
-            try versions.publishTree(tree, of: manifest)
+            try versions.publishTree(tree, of: file.manifest)
         } else {
-            guard try publishNew() else { return nil }
+            guard try publishNew(tree) else { return nil }
         }
         isShown = true
         return published.registration
     }
 
     /// Shows the tree while nobody else can record the version, or takes back what it has shown.
-    private func publishNew() throws(StoreError) -> Bool {
+    private func publishNew(_ tree: String) throws(StoreError) -> Bool {
         do throws(StoreError) {
             if try versions.publishNew(tree, as: registration.name) { return true }
         } catch {
@@ -76,18 +83,21 @@ final class PreparedVersion: UnrecordedVersion {
         return false
     }
 
-    func takeBack() throws(StoreError) {
+    private func takeBack() throws(StoreError) {
+        // Not recorded, so not acknowledged.
         guard isNew else { return }
         isNew = false
         // The error to report is the one that led here; what remains is whole and does no harm.
-        try? versions.takeBackTree(of: registration.name)
+        if tree != nil { try? versions.takeBackTree(of: registration.name) }
         try file.unpublish()
     }
 
     /// Removes what is still hidden: it is neither recorded nor acknowledged, and must not appear later.
-    func discard() {
+    private func discard() {
         // The error to report is the one that led here, so `try?` for both.
-        try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree.name)
+        if let tree {
+            try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree)
+        }
         try? file.discard()
         if !isNew, isShown, (try? isStanding()) == false {
             // The manifest was replaced meanwhile, and the tree does not show what the new one
