@@ -97,7 +97,10 @@ import VersionTree
         let seen = try Damage.contents(path)
         expect(seen, equals: bytes(Self.text))
         // It records what it has published.
-        _ = try second.recordPublished([staged.object])
+        _ = try second.writing { (index) throws(StoreError) in
+            try index.setPresent(staged.object)
+            return try index.completeVersions()
+        }
         for version in try temporary.reopened().versions() {
             try temporary.reopened().materialize(version.version)
         }

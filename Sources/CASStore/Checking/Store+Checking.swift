@@ -242,9 +242,8 @@ extension Store {
             kind != .directory && memories.contains { name.hasPrefix(".\($0).") }
         }
         for name in asides {
-            try passingOver(name) { () throws(StoreError) in
-                try self.fileSystem.removeIfPresent(self.directories.root.raw, name)
-            }
+            try passingOver(
+                name, try self.fileSystem.removeIfPresent(self.directories.root.raw, name))
         }
     }
 }

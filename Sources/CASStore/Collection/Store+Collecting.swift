@@ -141,10 +141,9 @@ extension Store {
             guard try objects.hasShard(of: row.address) else { continue }
             for isCopy in [false, true] {
                 let path = StoreLayout.objectPath(row.address, executable: isCopy)
-                let isKept = try passingOver("\(StoreLayout.objects)/\(path)") {
-                    () throws(StoreError) in
-                    try objects.keepUnlessObject(at: path, of: row.address, checker: &checker)
-                }
+                let isKept = try passingOver(
+                    "\(StoreLayout.objects)/\(path)",
+                    try objects.keepUnlessObject(at: path, of: row.address, checker: &checker))
                 if !isKept { stuck.insert(row.address) }
             }
         }
@@ -187,9 +186,8 @@ extension Store {
         let staging = directories.staging.raw
         let others: (String) throws(StoreError) -> Void = { (name) throws(StoreError) in
             guard removing else { return }
-            try self.passingOver("\(StoreLayout.staging)/\(name)") { () throws(StoreError) in
-                try PartSource.removeOrphan(name, self)
-            }
+            try self.passingOver(
+                "\(StoreLayout.staging)/\(name)", try PartSource.removeOrphan(name, self))
         }
         return try leftovers(
             in: staging, .partial, addressOf: { PartName($0)?.name }, besides: others

@@ -52,6 +52,14 @@ extension Store {
         }
     }
 
+    /// As above, for one call.
+    @discardableResult
+    package func passingOver(
+        _ path: String, _ call: @autoclosure () throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        try passingOver(path) { () throws(StoreError) in try call() }
+    }
+
     /// What this store could not open or remove since it was opened.
     package var stuckLeftovers: [StuckLeftover] {
         passedOver.withLock { known in

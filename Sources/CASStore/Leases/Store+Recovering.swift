@@ -197,9 +197,9 @@ extension Store {
             }
         }
         for name in try hidden(of: lease, in: directories.manifests.raw) {
-            try passingOver("\(StoreLayout.manifests)/\(name)") { () throws(StoreError) in
-                try self.fileSystem.removeIfPresent(self.directories.manifests.raw, name)
-            }
+            try passingOver(
+                "\(StoreLayout.manifests)/\(name)",
+                try self.fileSystem.removeIfPresent(self.directories.manifests.raw, name))
         }
         for name in try hidden(of: lease, in: directories.versions.raw)
         where try !isLastOfItsVersion(name, lease) {

@@ -29,7 +29,7 @@ package struct ObjectDirectory: Sendable {
     ) throws(StoreError) -> FileStatus? {
         try StoreLayout.withObjectPath(address, executable: executable) {
             (path) throws(StoreError) in
-            return try allowing(\.isNotDirectory, try fileSystem.status(objects, path))
+            try allowing(\.isNotDirectory, try fileSystem.status(objects, path))
         }
     }
 
@@ -142,17 +142,14 @@ package struct ObjectDirectory: Sendable {
     package func verified(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> StoredObject? {
-        return try allowing(
-            { $0.code == .damagedObject || $0.isUnreadable },
-            try matching(address, checker: &checker))
-    }
-
-    private func matching(
-        _ address: ObjectID, checker: inout ObjectChecker
-    ) throws(StoreError) -> StoredObject? {
-        guard let file = try open(address) else { return nil }
-        let found = try checker.hash(file.raw, fileSystem)
-        return found.address == address ? found : nil
+        do throws(StoreError) {
+            guard let file = try open(address) else { return nil }
+            let found = try checker.hash(file.raw, fileSystem)
+            return found.address == address ? found : nil
+        } catch {
+            guard error.code == .damagedObject || error.isUnreadable else { throw error }
+            return nil
+        }
     }
 
     /// Makes the directory of an address's first two digits; anything else in its place, like a link that somebody

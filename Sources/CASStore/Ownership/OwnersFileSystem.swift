@@ -53,10 +53,10 @@ package struct OwnersFileSystem: FileSystemWrapper {
     /// Changes something as the owner.
     /// - Throws: why root cannot be the owner: `.notOwner`, or what failed when it looked whose the directory is.
     private func acting<R: ~Copyable>(
-        _ body: () throws(StoreError) -> R
+        _ call: @autoclosure () throws(StoreError) -> R
     ) throws(StoreError) -> R {
         if case .failure(let error) = owner { throw error }
-        return try asOwner(body)
+        return try asOwner(call)
     }
 
     /// Does something as the owner, if this process may be somebody else.
@@ -71,9 +71,9 @@ package struct OwnersFileSystem: FileSystemWrapper {
 
     /// Looks at a path: as the owner, but for one that a person typed.
     private func looking<R: ~Copyable>(
-        _ directory: Int32, _ body: () throws(StoreError) -> R
+        _ directory: Int32, _ call: @autoclosure () throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        directory == POSIXFileSystem.workingDirectory ? try body() : try asOwner(body)
+        directory == POSIXFileSystem.workingDirectory ? try call() : try asOwner(call)
     }
 }
 
@@ -86,13 +86,9 @@ extension OwnersFileSystem {
         case (.updating, .failure):
             try opened(directory, path)
         case (.creating, _), (.updating, _), (.writingFollowingLinks, _):
-            try acting { () throws(StoreError) in
-                try base.open(directory, path, access, mode: mode)
-            }
+            try acting(try base.open(directory, path, access, mode: mode))
         default:
-            try looking(directory) { () throws(StoreError) in
-                try base.open(directory, path, access, mode: mode)
-            }
+            try looking(directory, try base.open(directory, path, access, mode: mode))
         }
     }
 
@@ -104,9 +100,7 @@ extension OwnersFileSystem {
             return try base.open(directory, path, .changing, mode: 0)
         } catch {
             guard error.code == .notFound else { throw error }
-            return try acting { () throws(StoreError) in
-                try base.open(directory, path, .updating, mode: 0)
-            }
+            return try acting(try base.open(directory, path, .updating, mode: 0))
         }
     }
 
@@ -117,94 +111,76 @@ extension OwnersFileSystem {
     }
 
     package func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
-        try acting { () throws(StoreError) in try base.setMode(file, mode) }
+        try acting(try base.setMode(file, mode))
     }
 
     package func setMode(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
     ) throws(StoreError) {
-        try acting { () throws(StoreError) in try base.setMode(directory, path, mode) }
+        try acting(try base.setMode(directory, path, mode))
     }
 
     package func setModified(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ nanoseconds: Int64
     ) throws(StoreError) {
-        try acting { () throws(StoreError) in
-            try base.setModified(directory, path, nanoseconds)
-        }
+        try acting(try base.setModified(directory, path, nanoseconds))
     }
 
     package func status(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> FileStatus? {
-        try looking(directory) { () throws(StoreError) in try base.status(directory, path) }
+        try looking(directory, try base.status(directory, path))
     }
 
     package func link(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        try acting { () throws(StoreError) in
-            try base.link(source, sourcePath, to: target, targetPath)
-        }
+        try acting(try base.link(source, sourcePath, to: target, targetPath))
     }
 
     package func rename(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        try acting { () throws(StoreError) in
-            try base.rename(source, sourcePath, to: target, targetPath)
-        }
+        try acting(try base.rename(source, sourcePath, to: target, targetPath))
     }
 
     package func renameNew(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        try acting { () throws(StoreError) in
-            try base.renameNew(source, sourcePath, to: target, targetPath)
-        }
+        try acting(try base.renameNew(source, sourcePath, to: target, targetPath))
     }
 
     package func exchange(
         _ directory: Int32, _ first: String, _ second: String, spare: String
     ) throws(StoreError) {
-        try acting { () throws(StoreError) in
-            try base.exchange(directory, first, second, spare: spare)
-        }
+        try acting(try base.exchange(directory, first, second, spare: spare))
     }
 
     package func remove(
         _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
     ) throws(StoreError) {
-        try acting { () throws(StoreError) in
-            try base.remove(directory, path, directory: isDirectory)
-        }
+        try acting(try base.remove(directory, path, directory: isDirectory))
     }
 
     package func makeDirectory(
         _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
     ) throws(StoreError) {
-        try acting { () throws(StoreError) in
-            try base.makeDirectory(directory, path, mode: mode)
-        }
+        try acting(try base.makeDirectory(directory, path, mode: mode))
     }
 
     package func makeSymbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String
     ) throws(StoreError) {
-        try acting { () throws(StoreError) in
-            try base.makeSymbolicLink(directory, path, to: target)
-        }
+        try acting(try base.makeSymbolicLink(directory, path, to: target))
     }
 
     package func symbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> String? {
-        try looking(directory) { () throws(StoreError) in
-            try base.symbolicLink(directory, path)
-        }
+        try looking(directory, try base.symbolicLink(directory, path))
     }
 }
 

@@ -161,7 +161,7 @@ struct CopySearch: ~Copyable {
     private func opened(
         _ directory: Int32, _ name: [CChar], _ access: Access
     ) throws(StoreError) -> Descriptor? {
-        return try allowing(
+        try allowing(
             { $0.code == .permission || $0.isNotDirectory },
             try fileSystem.openIfPresent(directory, name, access))
     }

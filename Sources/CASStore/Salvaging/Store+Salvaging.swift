@@ -65,9 +65,8 @@ extension Store {
                 try index.setPresent(object)
                 made.insert(object.address)
             } else {
-                try passingOver(path) { () throws(StoreError) in
-                    try self.fileSystem.removeIfPresent(self.directories.staging.raw, name)
-                }
+                try passingOver(
+                    path, try self.fileSystem.removeIfPresent(self.directories.staging.raw, name))
             }
         }
         return made

@@ -98,7 +98,7 @@ extension Store {
     }
 
     private func removeIfEmpty(_ directory: Int32, _ name: String) throws(StoreError) -> Bool {
-        return try allowing(\.isExisting, try fileSystem.remove(directory, name, directory: true))
+        try allowing(\.isExisting, try fileSystem.remove(directory, name, directory: true))
             != nil
     }
 }

@@ -138,9 +138,8 @@ extension VersionStore {
                 .wrongInTree, version: name, path: nil,
                 "the tree of version \(name) cannot be looked at: \(error.message)")
             if repairing, let manifest = try shownManifest(of: name) {
-                finding.isRepaired = try store.passingOver(StoreLayout.treePath(name)) {
-                    () throws(StoreError) in try self.rebuildTree(of: manifest)
-                }
+                finding.isRepaired = try store.passingOver(
+                    StoreLayout.treePath(name), try self.rebuildTree(of: manifest))
             }
             report.findings.append(finding)
         }

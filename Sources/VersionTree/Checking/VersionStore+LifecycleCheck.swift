@@ -270,7 +270,7 @@ extension VersionStore {
 
     /// Where things stand; `nil` if the file is damaged, which is a finding of its own.
     func lifecycleIfReadable() throws(StoreError) -> Lifecycle? {
-        return try allowing(\.saysLifecycleIsBad, try lifecycle())
+        try allowing(\.saysLifecycleIsBad, try lifecycle())
     }
 
     /// Keeps the damaged file in quarantine.

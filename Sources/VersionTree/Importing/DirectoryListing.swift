@@ -23,12 +23,11 @@ package struct DirectoryListing: ~Copyable, Sendable {
         let fileSystem = POSIXFileSystem()
         let root = try Self.open(path, fileSystem)
         var walk = DirectoryWalk(
-            .init(
-                fileSystem: fileSystem,
-                checkInterruption: { () throws(StoreError) in
-                    if isInterrupted() { throw StoreError.interruption }
-                }, storeRoot: nil, followsLinks: followsLinks, rules: rules,
-                countMax: Manifest.countMax))
+            fileSystem: fileSystem,
+            checkInterruption: { () throws(StoreError) in
+                if isInterrupted() { throw StoreError.interruption }
+            }, storeRoot: nil, followsLinks: followsLinks, rules: rules,
+            countMax: Manifest.countMax)
         let files = try walk.walk(root.raw)
         self.root = root
         self.files = files

@@ -8,7 +8,7 @@ extension DirectoryWalk {
     mutating func list(
         _ directory: Int32, _ rules: inout SourceRules
     ) throws(StoreError) -> [[UInt8]] {
-        try surroundings.checkInterruption()
+        try checkInterruption()
         // All names first: one of them may say what becomes of the others.
         var entries = EntryNames()
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
@@ -22,7 +22,7 @@ extension DirectoryWalk {
         let length = path.count
         for position in 0..<entries.count {
             // Thousands of patterns may be held against each name.
-            try surroundings.checkInterruption()
+            try checkInterruption()
             let (name, kind) = entries[position]
             append(name)
             if try isDirectory(name, kind, directory, rules) { names.append(name) }

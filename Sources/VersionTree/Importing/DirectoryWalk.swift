@@ -3,18 +3,15 @@ import Synchronization
 
 /// Lists the regular files below a directory, and refuses what a version cannot hold.
 struct DirectoryWalk {
-    /// Where to look, and what to watch for.
-    struct Surroundings {
-        let fileSystem: any FileSystem
-        /// Called before every directory, and every entry of it.
-        let checkInterruption: @Sendable () throws(StoreError) -> Void
-        /// The directory of the store, which the walk must not enter; nil if it does not exist yet.
-        let storeRoot: FileStatus?
-        let followsLinks: Bool
-        /// What is left out; each `.castreeignore` that is met adds to it.
-        let rules: SourceRules
-        let countMax: Int
-    }
+    let fileSystem: any FileSystem
+    /// Called before every directory, and every entry of it.
+    let checkInterruption: @Sendable () throws(StoreError) -> Void
+    /// The directory of the store, which the walk must not enter; nil if it does not exist yet.
+    let storeRoot: FileStatus?
+    let followsLinks: Bool
+    /// What is left out; each `.castreeignore` that is met adds to it.
+    let rules: SourceRules
+    let countMax: Int
 
     /// A directory that is still to be listed, and the rules that count in it.
     private struct Pending {
@@ -22,29 +19,22 @@ struct DirectoryWalk {
         var rules: SourceRules
     }
 
-    let surroundings: Surroundings
     /// Files in the order in which they are met; the last part is still being filled.
     var parts: [SourceFiles] = []
     var count = 0
-    private var directories: [SourceDirectory] = []
+    private(set) var directories: [SourceDirectory] = []
     /// What was left out, and what was taken although it is probably not meant; a directory ends with a slash.
     var leftOut: [String] = []
     var unwanted: [String] = []
     var path: [UInt8] = []
     /// The directories on the way down, to detect loops of symbolic links.
-    private var ancestors: [FileStatus] = []
-
-    init(_ surroundings: Surroundings) { self.surroundings = surroundings }
-
-    var fileSystem: any FileSystem { surroundings.fileSystem }
-    var followsLinks: Bool { surroundings.followsLinks }
-    var countMax: Int { surroundings.countMax }
+    private(set) var ancestors: [FileStatus] = []
 
     /// Walks everything below an open directory, and returns the files that it has found.
     mutating func walk(_ root: Int32) throws(StoreError) -> SourceFiles {
         try refuseInsideStore(root)
         if followsLinks {
-            try enter(root, surroundings.rules)
+            try enter(root, rules)
         } else {
             try walkLevels(root)
         }
@@ -62,12 +52,12 @@ struct DirectoryWalk {
 
     private mutating func walkLevels(_ root: Int32) throws(StoreError) {
         // A walker for each thread, kept from level to level so that its parts fill up.
-        let walkers = Mutex([self])
-        var level = [Pending(path: [], rules: surroundings.rules)]
+        let empty = self
+        let walkers = Mutex([empty])
+        var level = [Pending(path: [], rules: rules)]
         while !level.isEmpty {
             let pending = level
             let below = Mutex<[Pending]>([])
-            let empty = DirectoryWalk(surroundings)
             try Parallel.run(
                 workers: Parallel.workerCount, count: pending.count, chunk: Self.chunk
             ) { (work) throws(StoreError) in
@@ -144,14 +134,14 @@ struct DirectoryWalk {
     // MARK: What is refused
 
     private func refuseStore(_ status: FileStatus) throws(StoreError) {
-        guard let storeRoot = surroundings.storeRoot, status.isSameFile(as: storeRoot) else {
+        guard let storeRoot, status.isSameFile(as: storeRoot) else {
             return
         }
         throw refuse("the directory holds the store itself; add another, or move the store")
     }
 
     private func refuseInsideStore(_ root: Int32) throws(StoreError) {
-        guard let storeRoot = surroundings.storeRoot else { return }
+        guard let storeRoot else { return }
         let isInside = try fileSystem.anyAncestor(of: root) { (_, here) throws(StoreError) in
             here.isSameFile(as: storeRoot)
         }

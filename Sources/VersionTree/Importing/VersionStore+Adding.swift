@@ -89,14 +89,13 @@ extension VersionStore {
         let lease = try store.makeLease()
         let store = store
         var walk = DirectoryWalk(
-            .init(
-                fileSystem: fileSystem.outside,
-                checkInterruption: { () throws(StoreError) in try store.checkInterruption() },
-                storeRoot: try fileSystem.status(directories.root.raw),
-                followsLinks: options.followsLinks,
-                rules: try SourceRules(
-                    excluding: options.excluded, skippingJunk: options.skipsJunk),
-                countMax: limits.count))
+            fileSystem: fileSystem.outside,
+            checkInterruption: { () throws(StoreError) in try store.checkInterruption() },
+            storeRoot: try fileSystem.status(directories.root.raw),
+            followsLinks: options.followsLinks,
+            rules: try SourceRules(
+                excluding: options.excluded, skippingJunk: options.skipsJunk),
+            countMax: limits.count)
         return try add(try walk.walk(root.raw), root, version, options, lease)
     }
 

@@ -104,9 +104,9 @@ extension VersionStore {
                 }
                     ?? "a server still shows it to a page; close the page, or stop the server, and repeat the command"
             }
-            try store.passingOver(StoreLayout.leasePath(fileName)) { () throws(StoreError) in
-                try self.fileSystem.removeIfPresent(self.directories.leases.raw, fileName)
-            }
+            try store.passingOver(
+                StoreLayout.leasePath(fileName),
+                try self.fileSystem.removeIfPresent(self.directories.leases.raw, fileName))
         }
         return nil
     }
@@ -121,10 +121,9 @@ extension VersionStore {
         // Under the lock nobody makes a pin, so none is taken for a dead process's before it is locked.
         try withLifecycleLocked { () throws(StoreError) in
             for (fileName, _) in try self.pinFiles() where try !self.isHeld(fileName) {
-                try self.store.passingOver(StoreLayout.leasePath(fileName)) {
-                    () throws(StoreError) in
-                    try self.fileSystem.removeIfPresent(self.directories.leases.raw, fileName)
-                }
+                try self.store.passingOver(
+                    StoreLayout.leasePath(fileName),
+                    try self.fileSystem.removeIfPresent(self.directories.leases.raw, fileName))
             }
         }
     }

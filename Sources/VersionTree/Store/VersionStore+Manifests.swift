@@ -15,7 +15,7 @@ extension VersionStore {
 
     /// The manifest of a version; `nil` if it is lost: the version was retired, or the file is missing or damaged.
     package func readableManifest(of name: String) throws(StoreError) -> Manifest? {
-        return try allowing(Self.saysManifestIsBad, try manifest(of: name))
+        try allowing(Self.saysManifestIsBad, try manifest(of: name))
     }
 
     /// What is in the place of a manifest; `nil` if nothing is.

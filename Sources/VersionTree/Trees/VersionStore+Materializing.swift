@@ -277,9 +277,9 @@ extension VersionStore {
 
     /// Removes a hidden tree, but for the last copies of content that somebody needs; it stays if it cannot be removed.
     func removeHidden(_ tree: String) throws(StoreError) {
-        try store.passingOver(StoreLayout.treePath(tree)) { () throws(StoreError) in
-            try self.store.removeTreeKeepingContent(in: StoreLayout.versions, tree)
-        }
+        try store.passingOver(
+            StoreLayout.treePath(tree),
+            try self.store.removeTreeKeepingContent(in: StoreLayout.versions, tree))
     }
 
     /// Builds the trees of versions that have become complete again, and those that show what an object was before it was

@@ -75,20 +75,23 @@ extension StoreTrust {
         origin.floor = try member("floor", in: value) { number($0) } ?? 0
         origin.appKeys = try member("appKeys", in: value) { $0.asString }
         origin.latest = try member("latest", in: value) { number($0) } ?? 0
-        for member in try Self.member("sequences", in: value, { $0.asObject }) ?? [] {
-            guard let sequence = number(member.value) else {
-                throw refuse("a sequence is no number")
-            }
-            origin.sequences[member.key] = sequence
-        }
-        for member in try Self.member("ends", in: value, { $0.asObject }) ?? [] {
-            guard let end = number(member.value) else { throw refuse("an end is no number") }
-            origin.ends[member.key] = end
-        }
+        origin.sequences = try numbers("sequences", in: value, "a sequence")
+        origin.ends = try numbers("ends", in: value, "an end")
         origin.foreign =
             members.filter { !TrustedOrigin.knownKeys.contains($0.key) }
             .withSortedKeys
         return origin
+    }
+
+    private static func numbers(
+        _ key: String, in object: JSONValue, _ what: String
+    ) throws(StoreError) -> [String: Int64] {
+        var numbers: [String: Int64] = [:]
+        for member in try member(key, in: object, { $0.asObject }) ?? [] {
+            guard let found = number(member.value) else { throw refuse("\(what) is no number") }
+            numbers[member.key] = found
+        }
+        return numbers
     }
 
     private static func keys(_ value: JSONValue?) throws(StoreError) -> [VerificationKey] {
