@@ -107,11 +107,7 @@ import StorageTestSupport
     @Test func `nobody there: nothing was sent`() throws {
         let server = try OneAnswerServer([])
         server.stop()
-        guard case .failed(let failure) = try carry(request(server, "PUT")).end else {
-            Issue.record("no failure")
-            return
-        }
-        expect(failure.kind, equals: .notSent)
+        try expect(carry(request(server, "PUT")).end.failure, equals: .notSent)
     }
 
     @Test(arguments: [
@@ -121,22 +117,14 @@ import StorageTestSupport
     func `a connection that ends too early is no answer`(_ text: String) throws {
         let server = try OneAnswerServer([text])
         defer { server.stop() }
-        guard case .failed(let failure) = try carry(request(server)).end else {
-            Issue.record("no failure")
-            return
-        }
-        expect(failure.kind, equals: .noAnswer)
+        try expect(carry(request(server)).end.failure, equals: .noAnswer)
     }
 
     @Test(arguments: ["hello\r\n\r\n", "SSH-2.0-OpenSSH\r\n", "HTTP/1.1 2x0 OK\r\n\r\n"])
     func `what is not HTTP is malformed`(_ text: String) throws {
         let server = try OneAnswerServer([text])
         defer { server.stop() }
-        guard case .failed(let failure) = try carry(request(server)).end else {
-            Issue.record("no failure")
-            return
-        }
-        expect(failure.kind, equals: .malformed)
+        try expect(carry(request(server)).end.failure, equals: .malformed)
     }
 
     @Test func `a server that keeps silent is given up`() throws {
@@ -144,11 +132,7 @@ import StorageTestSupport
         defer { server.stop() }
         var request = request(server, "PUT")
         request.totalMilliseconds = 200
-        guard case .failed(let failure) = try carry(request).end else {
-            Issue.record("no failure")
-            return
-        }
-        expect(failure.kind, equals: .noAnswer)
+        try expect(carry(request).end.failure, equals: .noAnswer)
     }
 
     @Test func `twenty days are not too long`() throws {
@@ -172,11 +156,7 @@ import StorageTestSupport
         defer { server.stop() }
         var request = request(server)
         request.isStopped = { true }
-        guard case .failed(let failure) = try carry(request).end else {
-            Issue.record("no failure")
-            return
-        }
-        expect(failure.kind, equals: .stopped)
+        try expect(carry(request).end.failure, equals: .stopped)
     }
 
     @Test func `a file that has become shorter ends its request`() throws {
@@ -186,11 +166,7 @@ import StorageTestSupport
         let file = try directory.file(Array("short".utf8))
         var request = request(server, "PUT")
         request.body = CarriedBody(StorageBody(file: file.raw, byteCount: 500, address: .zero))
-        guard case .failed(let failure) = try carry(request).end else {
-            Issue.record("no failure")
-            return
-        }
-        expect(failure.kind, equals: .body)
+        try expect(carry(request).end.failure, equals: .body)
     }
 
     @Test(arguments: ["a\r\nb: c", "a\0"])
@@ -199,11 +175,7 @@ import StorageTestSupport
         defer { server.stop() }
         var request = request(server)
         request.fields.append((name: "x", value: value))
-        guard case .failed(let failure) = try carry(request).end else {
-            Issue.record("no failure")
-            return
-        }
-        expect(failure.kind == .useless && server.requests.isEmpty)
+        try expect(carry(request).end.failure == .useless && server.requests.isEmpty)
     }
 
     @Test func `a redirect is an answer, and is not followed`() throws {

@@ -228,60 +228,18 @@ import Synchronization
         }
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: Drip.allCases)
-    func `that drips its answer is given up at the least rate, wherever it drips`(
-        _ drip: Drip
-    ) throws {
-        let server = try FloodServer(drip.flood)
+    /// Carries a request to a server that sends pieces of an answer.
+    /// - Returns: how that has ended, and how much of a body has come.
+    private func carry(
+        _ flood: FloodServer.Flood, _ change: (inout CarriedRequest) -> Void
+    ) throws -> (end: CarryEnd, byteCount: Int) {
+        let server = try FloodServer(flood)
         defer { server.stop() }
         var request = CarriedRequest(
             method: "GET", url: "http://127.0.0.1:\(server.port)/a", fields: [])
         request.usesProxy = false
-        request.stallSeconds = 1
-        request.paceMilliseconds = 1_000
-        let end = try CurlBucketCarrier().carry(request) { _ in
-            true
-        } onBytes: { _ in
-            true
-        }
-        guard case .failed(let failure) = end else {
-            Issue.record("it has ended as \(end)")
-            return
-        }
-        expect(failure.kind, equals: .noAnswer, "\(failure.message)")
-    }
-
-    @Test func `that brings as much as the least rate asks for is waited for`() throws {
-        let server = try FloodServer(
-            FloodServer.Flood(
-                beginning: "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n", piece: [97],
-                count: 40, pauseMilliseconds: 50))
-        defer { server.stop() }
-        var request = CarriedRequest(
-            method: "GET", url: "http://127.0.0.1:\(server.port)/a", fields: [])
-        request.usesProxy = false
-        request.stallSeconds = 1
-        request.paceMilliseconds = 1_000
-        request.leastByteCount = 5
-        let end = try CurlBucketCarrier().carry(request) { _ in
-            true
-        } onBytes: { _ in
-            true
-        }
-        expect(end, equals: .finished)
-    }
-
-    @Test func `that sends a byte now and then is given up when its time is over`() throws {
-        let server = try FloodServer(
-            FloodServer.Flood(
-                beginning: "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", piece: [97],
-                count: 1_000_000, pauseMilliseconds: 20))
-        defer { server.stop() }
-        var request = CarriedRequest(
-            method: "GET", url: "http://127.0.0.1:\(server.port)/a", fields: [])
-        request.usesProxy = false
-        request.stallSeconds = 60
-        request.totalMilliseconds = 300
+        (request.stallSeconds, request.paceMilliseconds) = (1, 1_000)
+        change(&request)
         var count = 0
         let end = try CurlBucketCarrier().carry(request) { _ in
             true
@@ -289,10 +247,32 @@ import Synchronization
             count += $0.count
             return true
         }
-        guard case .failed(let failure) = end else {
-            Issue.record("it has ended as \(end)")
-            return
+        return (end, count)
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: Drip.allCases)
+    func `that drips its answer is given up at the least rate, wherever it drips`(
+        _ drip: Drip
+    ) throws {
+        let end = try carry(drip.flood) { _ in }.end
+        expect(end.failure, equals: .noAnswer, "\(end)")
+    }
+
+    private func bytes(_ count: Int, each milliseconds: Int32) -> FloodServer.Flood {
+        FloodServer.Flood(
+            beginning: "HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n", piece: [97],
+            count: count, pauseMilliseconds: milliseconds)
+    }
+
+    @Test func `that brings as much as the least rate asks for is waited for`() throws {
+        let end = try carry(bytes(40, each: 50)) { $0.leastByteCount = 5 }.end
+        expect(end, equals: .finished)
+    }
+
+    @Test func `that sends a byte now and then is given up when its time is over`() throws {
+        let (end, count) = try carry(bytes(1_000_000, each: 20)) {
+            ($0.stallSeconds, $0.totalMilliseconds, $0.paceMilliseconds) = (60, 300, 60_000)
         }
-        expect(failure.kind == .noAnswer && count < 1_000)
+        expect(end.failure == .noAnswer && count < 1_000)
     }
 }

@@ -127,3 +127,10 @@ final class Notes: Sendable {
     var all: [String] { texts.withLock { $0 } }
     func add(_ text: String) { texts.withLock { $0.append(text) } }
 }
+
+extension CarryEnd {
+    /// How it has failed; `nil` if it has not.
+    var failure: CarryFailure.Kind? {
+        if case .failed(let failure) = self { failure.kind } else { nil }
+    }
+}

@@ -104,10 +104,7 @@ import VersionTree
     @Test func `says what it would cost without asking for anything else`() throws {
         let (fixture, _) = try moved()
         let pull = try fixture.pull()
-        guard case .release(let offer) = try pull.ask(fixture.origin.url) else {
-            Issue.record("no release")
-            return
-        }
+        let offer = try pull.release(at: fixture.origin.url)
         try expect(pull.plan(offer).contents.count, equals: 4)
         expect(!fixture.origin.requests.contains { $0.path.contains("objects/") })
     }

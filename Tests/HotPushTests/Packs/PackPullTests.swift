@@ -156,10 +156,7 @@ import VersionTree
         try fixture.base.publish("2")
         try fixture.serve([fixture.whole("2"), fixture.update()])
         let pull = try fixture.base.pull()
-        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
-            Issue.record("no release")
-            return
-        }
+        let found = try pull.release(at: fixture.origin.url)
         let ways = try require(found.choice?.ways)
         expect(ways.map(\.name) == ["from", "whole", "objects"] || ways[0].name == "from")
         expect(ways.count, equals: 3)

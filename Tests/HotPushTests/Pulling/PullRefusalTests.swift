@@ -45,10 +45,7 @@ import VersionTree
         var options = PullingFixture.options
         options.isDryRun = true
         let pull = try fixture.pull(options)
-        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
-            Issue.record("nothing is offered")
-            return
-        }
+        let found = try pull.release(at: fixture.origin.url)
         try expect(pull.plan(found).contents.count, equals: PublishingPlace.first.count)
         expect(Damage.names(fixture.device.path).filter { !before.contains($0) }, equals: [])
     }

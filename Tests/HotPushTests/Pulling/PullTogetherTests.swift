@@ -110,10 +110,7 @@ import VersionTree
         try fixture.run(Self.kept)
         try fixture.publish("2")
         let pull = try fixture.pull(Self.kept)
-        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
-            Issue.record("nothing is offered")
-            return
-        }
+        let found = try pull.release(at: fixture.origin.url)
         let plan = try pull.plan(found)
         expect(plan.reusedObjects, equals: 2)
         let other = try fixture.device.reopened()

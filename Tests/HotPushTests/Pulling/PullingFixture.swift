@@ -121,3 +121,12 @@ struct PullingFixture {
         #expect(findings == [], sourceLocation: sourceLocation)
     }
 }
+
+extension Pull {
+    /// The release that an origin offers; a test that has none ends.
+    func release(at url: String) throws -> FoundRelease {
+        let answer = try ask(url)
+        guard case .release(let found) = answer else { return try require(nil, "\(answer)") }
+        return found
+    }
+}

@@ -101,10 +101,7 @@ import VersionTree
         fixture.offer("1", ["/a": Content("run(1)")])
         let wrong = try labelled("a", address: "run(1)", label(.sha1, "run(2)"))
         let pull = try fixture.pull(options([wrong]), parallel: 1)
-        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
-            Issue.record("nothing is offered")
-            return
-        }
+        let found = try pull.release(at: fixture.origin.url)
         let plan = try pull.plan(found)
         try fixture.device.reopened().addText("other", "run(1)")
         expect(code { _ = try pull.fetch(plan, of: found) }, equals: .mismatch)
@@ -190,10 +187,7 @@ import VersionTree
         app.byteCount = 6
         app.sources = [ContentSource("good")]
         let pull = try fixture.pull(options([map, app]), parallel: 1)
-        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
-            Issue.record("nothing is offered")
-            return
-        }
+        let found = try pull.release(at: fixture.origin.url)
         let plan = try pull.plan(found)
         expect(plan.contents.isEmpty)
         let versions = try fixture.device.reopened()
@@ -222,10 +216,7 @@ import VersionTree
         fixture.offer("1", ["/a": Content("run(1)")])
         let files = try ["a", "b"].map { ReleaseFile(path: try TreePath($0)) }
         let late = try fixture.pull(options(files), parallel: 1)
-        guard case .release(let found) = try late.ask(fixture.origin.url) else {
-            Issue.record("nothing is offered")
-            return
-        }
+        let found = try late.release(at: fixture.origin.url)
         let plan = try late.plan(found)
         try expect(failure(files[0], files[1]), equals: .notFound)
         fixture.offer("1", ["/b": Content("run(2)")])

@@ -51,10 +51,7 @@ import VersionTree
             try expect(fixture.store.versions.check().findings.isEmpty)
             try expect(fixture.lifecycle.current, equals: "1")
         }
-        guard case .ready("2", _) = try await manager.update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await manager.update().expectReady("2")
     }
 
     @Test(
@@ -75,16 +72,10 @@ import VersionTree
         try await manager.rollback(reason: "by mistake")
         let ban = try require(try fixture.lifecycle.bad.first)
         expect(ban.reason == "by mistake" && ban.count == 1 && ban.at > 0)
-        guard case .refused("2", let reasons) = try await manager.update() else {
-            Issue.record("not refused")
-            return
-        }
+        let reasons = try await manager.update().expectRefused("2")
         expect(reasons.count == 1 && reasons[0].contains("by mistake"))
         try fixture.store.versions.forgive("2")
-        guard case .ready("2", _) = try await manager.update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await manager.update().expectReady("2")
     }
 
     @Test(
@@ -112,10 +103,7 @@ import VersionTree
             let manager = try fixture.process { $0.embedded = embedded }
             try await expect(manager.start()?.version, equals: "139")
             // And it is not tried again.
-            guard case .refused("140", _) = try await manager.update() else {
-                Issue.record("not refused")
-                return
-            }
+            try await manager.update().expectRefused("140")
         }
     }
 
@@ -125,10 +113,7 @@ import VersionTree
         let manager = try fixture.process()
         await #expect(throws: StoreError.self) { try await manager.update() }
         try expect(fixture.lifecycle.bad.isEmpty)
-        guard case .ready("2", _) = try await manager.update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await manager.update().expectReady("2")
     }
 
     @Test
@@ -142,10 +127,7 @@ import VersionTree
         // The app store delivers 2; the origin goes on offering 3.
         let updated = try fixture.process { $0.embedded = try? ship("2", fixture) }
         try await expect(updated.start()?.version, equals: "2")
-        guard case .ready("3", _) = try await updated.update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await updated.update().expectReady("3")
         expect(fixture.source.newBytes == bytes && fixture.source.downloads == ["3"])
     }
 
@@ -201,15 +183,9 @@ import VersionTree
         // B is published and asked for while A comes.
         let second = Task { try await manager.update() }
         fixture.source.downloadGate.open()
-        guard case .ready("A", _) = try await first.value else {
-            Issue.record("A is not ready")
-            return
-        }
+        try await first.value.expectReady("A")
         _ = try await second.value
-        guard case .ready("B", _) = try await manager.update() else {
-            Issue.record("B is not ready")
-            return
-        }
+        try await manager.update().expectReady("B")
         expect(fixture.source.downloads, equals: ["1", "A", "B"])
     }
 }
@@ -230,10 +206,7 @@ import VersionTree
             await #expect(throws: StoreError.self) { try await manager.update() }
             await expect(manager.state, equals: .idle)
         }
-        guard case .started(let boot) = try await manager.update() else {
-            Issue.record("not started")
-            return
-        }
+        let boot = try await manager.update().expectStarted()
         expect(boot.version, equals: "1")
         let entries = try Journal(fixture.store.versions).entries()
         guard case .checked(let origin, .failed, nil, let reason, _) = entries[0].event else {

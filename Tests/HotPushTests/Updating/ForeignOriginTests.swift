@@ -67,10 +67,7 @@ struct ForeignOriginTests {
         var release = ServedMeteor(2)
         release.rootURL = "http://127.0.0.1/"
         try place.serve(release)
-        guard case .started(let boot) = try await process("meteor").update() else {
-            Issue.record("not started")
-            return
-        }
+        let boot = try await process("meteor").update().expectStarted()
         expect(boot.version, equals: "version2")
     }
 
@@ -107,10 +104,7 @@ struct ForeignOriginTests {
         let third = try process("meteor") { $0.strikes = 1 }
         try await expect(third.start()?.rolledBackFrom, equals: "version2")
         for _ in 0..<2 {
-            guard case .refused("version2", let reasons) = try await third.update() else {
-                Issue.record("not refused")
-                return
-            }
+            let reasons = try await third.update().expectRefused("version2")
             expect(reasons.count == 1 && reasons[0].contains("banned"))
         }
         // A pull that somebody asked for says so in the system's words.
@@ -130,19 +124,13 @@ struct ForeignOriginTests {
             ])
         }
         serve("9f1c0de")
-        guard case .started(let boot) = try await process(format).update() else {
-            Issue.record("not started")
-            return
-        }
+        let boot = try await process(format).update().expectStarted()
         let first = try process(format)
         expect(boot.version, equals: "9f1c0de")
         try place.device.reopened().confirm(boot.version, token: boot.token)
         try await expect(first.update(), equals: .upToDate("version 9f1c0de is current already"))
         serve("a11ce55")
-        guard case .ready("a11ce55", _) = try await process(format).update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await process(format).update().expectReady("a11ce55")
         try await live(try process(format), "a11ce55")
         try expect(
             place.tree("a11ce55"),

@@ -63,10 +63,7 @@ import VersionTree
         try await live("1")
         try offer("2", ReleaseOffer(isMandatory: true))
         // What is mandatory is shown at once.
-        guard case .started(let boot) = try await process().update() else {
-            Issue.record("not started")
-            return
-        }
+        let boot = try await process().update().expectStarted()
         try fixture.device.reopened().confirm("2", token: boot.token)
         try offer("3")
         try await expect(check() == ("3", false))

@@ -55,10 +55,7 @@ import VersionTree
         expect(check.decision == .download && check.release?.version.description == "2")
         let cost = try require(try await manager.plan())
         fixture.origin.forgetRequests()
-        guard case .ready("2", _) = try await manager.update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await manager.update().expectReady("2")
         let objects = fixture.origin.requests.filter { $0.path.hasPrefix("/objects/") }
         expect(objects.count == cost.files && cost.files == 2)
         let large = try require(PublishingPlace.second["large"])
@@ -118,10 +115,7 @@ import VersionTree
         #expect { try outcome.get() } throws: { .interrupted ~= $0 }
         try expect(lifecycle.pending == nil && lifecycle.current == nil)
         fixture.origin.forgetRequests()
-        guard case .started(let boot) = try await process().update() else {
-            Issue.record("not started")
-            return
-        }
+        let boot = try await process().update().expectStarted()
         expect(boot.version, equals: "2")
         expect(fixture.origin.requests(for: path).map { $0["range"] != nil }, equals: [true])
         try fixture.expectSecond()
@@ -139,10 +133,7 @@ import VersionTree
         await #expect { try await manager.update() } throws: { .notFound ~= $0 }
         try expect(lifecycle.current == "1" && lifecycle.pending == nil)
         fixture.origin.forgetRequests()
-        guard case .ready = try await manager.update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await manager.update().expectReady()
         expect(fixture.origin.requests(for: path).map { $0["range"] }, equals: ["bytes=300000-"])
         let figures = try Journal(fixture.device.versions).entries().compactMap {
             entry -> DownloadFigures? in
@@ -176,10 +167,7 @@ import VersionTree
         let boot = try require(try await third.start())
         expect(boot.version == "1" && boot.rolledBackFrom == "2" && boot.isBanned)
         fixture.origin.forgetRequests()
-        guard case .refused("2", let reasons) = try await third.update() else {
-            Issue.record("not refused")
-            return
-        }
+        let reasons = try await third.update().expectRefused("2")
         expect(reasons.count == 1 && reasons[0].contains("banned"))
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
@@ -191,10 +179,7 @@ import VersionTree
         _ = try fixture.place.publisher().withdraw(VersionName("2"))
         try fixture.serve()
         fixture.origin.forgetRequests()
-        guard case .ready("1", _) = try await process().update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await process().update().expectReady("1")
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
         try await expect(process().start()?.version, equals: "1")
     }
@@ -218,10 +203,7 @@ import VersionTree
                 _ = try fixture.place.publisher().withdraw(VersionName("2"))
                 try fixture.serve()
             }
-            guard case .refused("3", let reasons) = try await process().update() else {
-                Issue.record("not refused")
-                return
-            }
+            let reasons = try await process().update().expectRefused("3")
             expect(reasons.contains { $0.contains("banned") })
             try expect(lifecycle.pending, equals: (isThere ? "2" : nil))
         }
@@ -233,10 +215,7 @@ import VersionTree
         try offerSecond(perMille: 818)
         fixture.origin.forgetRequests()
         let manager = try process { $0.device = "device-1" }
-        guard case .refused("2", let reasons) = try await manager.update() else {
-            Issue.record("not refused")
-            return
-        }
+        let reasons = try await manager.update().expectRefused("2")
         expect(reasons.count, equals: 1)
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
@@ -254,10 +233,7 @@ import VersionTree
         try await expect(process(set).update(), equals: stays)
         try offerSecond(perMille: 818)
         try await expect(process { $0.device = "device-1" }.update(), equals: stays)
-        guard case .ready("2", _) = try await process(set).update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await process(set).update().expectReady("2")
     }
 
     private func offerSecond(perMille: Int) throws {

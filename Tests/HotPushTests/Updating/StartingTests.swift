@@ -146,10 +146,7 @@ import VersionTree
         let fixture = try UpdatingFixture()
         try fixture.offer("1")
         let manager = try fixture.process()
-        guard case .started(let boot) = try await manager.update() else {
-            Issue.record("not started")
-            return
-        }
+        let boot = try await manager.update().expectStarted()
         let events = EventReader(manager)
         fixture.clock.advance(by: .seconds(31))
         let failure = await events.next { if case .failed = $0 { true } else { false } }
@@ -172,11 +169,8 @@ import VersionTree
         try expect(fixture.lifecycle.current, equals: "1")
         try fixture.offer("2")
         // Until then it is on trial.
-        guard case .ready("2", "the current version to be confirmed") = try await manager.update()
-        else {
-            Issue.record("not ready")
-            return
-        }
+        try await expect(
+            manager.update().expectReady("2"), equals: "the current version to be confirmed")
         try await expect(manager.navigationBegins() == nil)
         let events = EventReader(manager)
         fixture.clock.advance(by: .seconds(31))

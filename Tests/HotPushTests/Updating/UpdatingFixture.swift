@@ -63,3 +63,34 @@ struct UpdatingFixture {
     /// The names of the logged events.
     func logged() throws -> [String] { try Journal(store.versions).entries().map(\.event.name) }
 }
+
+/// What an update came to; a test that expects anything else ends.
+extension UpdateOutcome {
+    /// - Returns: what the version waits for.
+    @discardableResult
+    func expectReady(_ version: String? = nil) throws -> String {
+        guard case .ready(let found, let reason) = self, found == version ?? found else {
+            return try require(nil, "\(self)")
+        }
+        return reason
+    }
+
+    @discardableResult
+    func expectStarted() throws -> BootReport {
+        guard case .started(let boot) = self else { return try require(nil, "\(self)") }
+        return boot
+    }
+
+    /// - Returns: the reasons.
+    @discardableResult
+    func expectRefused(_ version: String? = nil) throws -> [String] {
+        guard case .refused(let found, let reasons) = self, found == version ?? found else {
+            return try require(nil, "\(self)")
+        }
+        return reasons
+    }
+
+    func expectUpToDate() throws {
+        guard case .upToDate = self else { return try require(nil, "\(self)") }
+    }
+}

@@ -12,10 +12,7 @@ import VersionTree
         let manager = try fixture.process()
         let events = EventReader(manager)
         try await expect(manager.start() == nil)
-        guard case .started(let boot) = try await manager.update() else {
-            Issue.record("not started")
-            return
-        }
+        let boot = try await manager.update().expectStarted()
         expect(boot.version, equals: "1")
         try await manager.confirm("1", token: boot.token)
         let told = await events.read { $0 == .confirmed(version: "1") }
@@ -35,10 +32,7 @@ import VersionTree
         let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let manager = try fixture.process()
         _ = try await manager.start()
-        guard case .ready("2", let reason) = try await manager.update() else {
-            Issue.record("not ready")
-            return
-        }
+        let reason = try await manager.update().expectReady("2")
         expect(reason.contains("start"))
         try await expect(manager.navigationBegins() == nil)
         try expect(fixture.lifecycle.current, equals: "1")
@@ -62,17 +56,11 @@ import VersionTree
         let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let manager = try fixture.process { $0.policy = .now }
         _ = try await manager.start()
-        guard case .started(let second) = try await manager.update() else {
-            Issue.record("not started")
-            return
-        }
+        let second = try await manager.update().expectStarted()
         expect(second.version, equals: "2")
         // 2 has not been confirmed: nobody could tell whether it was good.
         try fixture.offer("3")
-        guard case .ready("3", let reason) = try await manager.update() else {
-            Issue.record("not ready")
-            return
-        }
+        let reason = try await manager.update().expectReady("3")
         expect(reason.contains("confirmed"))
         try expect(fixture.lifecycle.current, equals: "2")
         let events = EventReader(manager)
@@ -93,10 +81,7 @@ import VersionTree
         let manager = try fixture.process()
         try await expect(manager.start()?.version, equals: "2")
         try fixture.offer("3") { $0.isMandatory = true }
-        guard case .started(let boot) = try await manager.update() else {
-            Issue.record("not started")
-            return
-        }
+        let boot = try await manager.update().expectStarted()
         expect(boot.version == "3" && boot.rolledBackFrom == nil)
         try expect(fixture.lifecycle.bad.isEmpty)
         try expect(fixture.lifecycle.knownGood, equals: ["1"])
@@ -111,24 +96,15 @@ import VersionTree
         fixture.source.failDownloads(StoreError(.io, "the connection broke"))
         await #expect(throws: StoreError.self) { try await manager.update() }
         try fixture.offer("3")
-        guard case .started(let boot) = try await manager.update() else {
-            Issue.record("not started")
-            return
-        }
+        let boot = try await manager.update().expectStarted()
         expect(boot.version, equals: "3")
         // Once it has been shown nothing is owed.
         try await manager.confirm("3", token: boot.token)
         try fixture.offer("4")
-        guard case .ready("4", _) = try await manager.update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await manager.update().expectReady("4")
         // What waits becomes mandatory.
         try fixture.offer("4") { $0.isMandatory = true }
-        guard case .started(let last) = try await manager.update() else {
-            Issue.record("not started")
-            return
-        }
+        let last = try await manager.update().expectStarted()
         expect(last.version == "4" && fixture.source.downloads == ["1", "2", "3", "4"])
     }
 
@@ -140,17 +116,11 @@ import VersionTree
         try fixture.offer("3")
         let next = try fixture.process()
         _ = try await next.start()
-        guard case .started(let boot) = try await next.update() else {
-            Issue.record("not started")
-            return
-        }
+        let boot = try await next.update().expectStarted()
         expect(boot.version, equals: "3")
         try await next.confirm("3", token: boot.token)
         try fixture.offer("4")
-        guard case .ready("4", _) = try await fixture.process().update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await fixture.process().update().expectReady("4")
     }
 
     @Test("takes back what waits when the content of the current version is offered, by any name")
@@ -162,10 +132,7 @@ import VersionTree
         _ = try await manager.update()
         try expect(fixture.lifecycle.pending, equals: "2")
         try fixture.offer("9", content: "1")
-        guard case .upToDate = try await manager.update() else {
-            Issue.record("not up to date")
-            return
-        }
+        try await manager.update().expectUpToDate()
         try expect(fixture.lifecycle.pending == nil)
         try expect(fixture.lifecycle.current, equals: "1")
     }
@@ -221,10 +188,7 @@ import VersionTree
         try expect(fixture.logged(), equals: ["check", "plan", "downloadBegan", "downloadEnded"])
         // Somebody who comes now is not cancelled with them.
         fixture.source.downloadGate.open()
-        guard case .started = try await manager.update() else {
-            Issue.record("not started")
-            return
-        }
+        try await manager.update().expectStarted()
     }
 
     @Test
@@ -245,10 +209,7 @@ import VersionTree
         expect(told.last, equals: .cancelled)
         await fixture.source.downloadGate.reached()
         fixture.source.downloadGate.open()
-        guard case .started = try await next.value else {
-            Issue.record("not started")
-            return
-        }
+        try await next.value.expectStarted()
         expect(fixture.source.downloads, equals: ["1", "1"])
         let ended = try Journal(fixture.store.versions).entries().compactMap {
             entry -> DownloadOutcome? in
@@ -274,20 +235,14 @@ import VersionTree
             $0.audience.rollout = Rollout(perMille: 817, salt: "v1")
         }
         let count = fixture.source.checkCount
-        guard case .refused("2", let reasons) = try await manager.update() else {
-            Issue.record("not refused")
-            return
-        }
+        let reasons = try await manager.update().expectRefused("2")
         expect(reasons.count == 2 && fixture.source.checkCount == count + 1)
         expect(fixture.source.downloads, equals: ["1"])
         let told = await events.read { if case .refused = $0 { true } else { false } }
         expect(told, equals: [.checking, .refused(version: "2", reasons: reasons)])
         // The share is raised; this device's place is 817.
         try fixture.offer("2") { $0.audience.rollout = Rollout(perMille: 818, salt: "v1") }
-        guard case .ready = try await manager.update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await manager.update().expectReady()
     }
 
     @Test func `costs what the plan says, and nothing when all of it is here`() async throws {
@@ -311,15 +266,9 @@ import VersionTree
         let fixture = try await UpdatingFixture(live: "1")
         let manager = try fixture.process()
         let count = fixture.source.checkCount
-        guard case .upToDate = try await manager.update() else {
-            Issue.record("not up to date")
-            return
-        }
+        try await manager.update().expectUpToDate()
         fixture.source.answer(.unchanged)
-        guard case .upToDate = try await manager.update() else {
-            Issue.record("not up to date")
-            return
-        }
+        try await manager.update().expectUpToDate()
         expect(fixture.source.checkCount, equals: count + 2)
         expect(fixture.source.downloads, equals: ["1"])
     }
@@ -333,17 +282,11 @@ import VersionTree
         try fixture.offer("3")
         _ = try await manager.update()
         try fixture.offer("2")
-        guard case .upToDate = try await manager.update() else {
-            Issue.record("not up to date")
-            return
-        }
+        try await manager.update().expectUpToDate()
         try expect(fixture.lifecycle.pending == nil)
         // Back to an older one: only the manifest is asked for.
         try fixture.offer("1")
-        guard case .ready("1", _) = try await manager.update() else {
-            Issue.record("not ready")
-            return
-        }
+        try await manager.update().expectReady("1")
         expect(fixture.source.downloads, equals: ["1", "2", "3"])
         try await expect(fixture.process().start()?.version, equals: "1")
     }
@@ -362,10 +305,7 @@ import VersionTree
         try fixture.offer("3", content: "2", saysAddresses: false)
         let manager = try fixture.process()
         await #expect(throws: StoreError.self) { try await manager.update() }
-        guard case .refused = try await manager.update() else {
-            Issue.record("not refused")
-            return
-        }
+        try await manager.update().expectRefused()
         expect(fixture.source.downloads, equals: ["1", "2", "3"])
         try expect(fixture.lifecycle.pending == nil)
     }
