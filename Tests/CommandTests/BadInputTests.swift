@@ -265,9 +265,10 @@ import StorageTestSupport
         expect(!place.exists("origin"))
     }
 
-    @Test(arguments: commands)
+    @Test(arguments: Set(commands + CommandLineTests.commands))
     func `where there is no store none is made`(_ command: [String]) throws {
         let refused = try place.run(.castree, command + ["--json"])
+        expect(refused.output.isEmpty)
         expect(refused.status, equals: (command[0] == "fsck" ? 8 : 3))
         let error = try refused.error()
         expect(error.code, equals: "noStore")

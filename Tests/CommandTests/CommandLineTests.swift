@@ -39,20 +39,6 @@ import ProgramTestSupport
         try expect(numbers(codes[...]), equals: helped("pull"))
     }
 
-    @Test(arguments: commands)
-    func `without a store, a command is status 3 and makes none`(_ arguments: [String]) throws {
-        let refused = try place.run(.castree, arguments + ["--json"])
-        expect(refused.status, equals: 3)
-        expect(refused.output.isEmpty)
-        let reason = try refused.error()
-        expect(reason.code, equals: "noStore")
-        expect(
-            reason.message,
-            equals: "no store at .castree; create one with castree init (it is the default; "
-                + "--store DIR names another)")
-        expect(!place.exists(".castree"))
-    }
-
     @Test(
         arguments: Set(commands.map { $0[0] }).sorted() + [
             "init", "add", "fsck", "completions", "publish", "withdraw", "prune", "pull",

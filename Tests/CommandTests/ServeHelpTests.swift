@@ -74,6 +74,8 @@ import ProgramTestSupport
         for row in page.components(separatedBy: "\n") where row.hasPrefix("| `--") {
             let cells = row.components(separatedBy: " | ")
             let name = cells[0].dropFirst(3).prefix { $0 != " " && $0 != "`" }
+            let example = try require(cells.dropFirst(2).last)
+            expect(example.contains(name) || example == "as above |", "no example: \(row)")
             var text = cells[1].replacingOccurrences(of: "`", with: "")
             let repeats = text.hasSuffix("; may be repeated")
             if repeats { text.removeLast("; may be repeated".count) }

@@ -29,8 +29,8 @@ struct ServedMeteorTests {
 
     private static func app() throws -> TestApp {
         let store = try TemporaryStore()
-        try register(MeteorTests.files, as: "1.0", at: 784_111_777, in: store)
-        try register(MeteorTests.shell, as: "shell", at: 784_111_777, in: store)
+        try register(MeteorApp.files, as: "1.0", at: 784_111_777, in: store)
+        try register(MeteorApp.shell, as: "shell", at: 784_111_777, in: store)
         try store.versions.activate("1.0")
         // Rows 7 and 8 are about files that exist: below the version's own directory, and below Cordova's
         // www, where the app lies under application/.
@@ -72,6 +72,15 @@ struct ServedMeteorTests {
     static let index = (name: "Content-Type", value: "text/html")
     static let title = "<title>mobileapp</title>"
 
+    private static let typeRows = [
+        (16, "/packages/meteor.js", "text/javascript"), (17, "/app/mobileapp.css", "text/css"),
+        (18, "/some-page.html", "text/html"), (19, "/some-script.js", "text/javascript"),
+        (20, "/some-style.css", "text/css"), (21, "/some-json.json", "application/json"),
+        (22, "/some-text.txt", "text/plain"), (23, "/some-image.png", "image/png"),
+        (24, "/some-photo.jpg", "image/jpeg"), (25, "/some-movie.mp4", "video/mp4"),
+        (26, "/some-file", "application/octet-stream"),
+    ]
+
     static let rows =
         [
             Row(
@@ -100,10 +109,10 @@ struct ServedMeteorTests {
             Row(number: 9, title: "no index for the favicon", target: "/favicon.ico", status: 404),
             Row(
                 number: 10, title: "the ETag is the hash", target: "/packages/meteor.js",
-                field: ("ETag", MeteorTests.label)),
+                field: ("ETag", "\"\(MeteorApp.label)\""), isExact: true),
             Row(
                 number: 11, title: "a year with a cache buster",
-                target: "/packages/meteor.js?\(MeteorTests.buster)",
+                target: "/packages/meteor.js?\(MeteorApp.buster)",
                 field: ("Cache-Control", "max-age=31536000")),
             Row(
                 number: 12, title: "no-cache without", target: "/packages/meteor.js",
@@ -113,15 +122,30 @@ struct ServedMeteorTests {
                 field: ("Accept-Ranges", "bytes"), isExact: true),
             Row(
                 number: 14, title: "the source map is named", target: "/app/template.mobileapp.js",
-                field: ("X-SourceMap", MeteorTests.map)),
+                field: ("X-SourceMap", MeteorApp.map)),
             Row(
-                number: 15, title: "the source map is served for a year", target: MeteorTests.map,
+                number: 15, title: "the source map is served for a year", target: MeteorApp.map,
                 field: ("Cache-Control", "max-age=31536000"), body: "sources"),
-        ]
-        + MeteorTests.typeRows.map { row in
             Row(
-                number: row.row, title: "the type of \(row.target)", target: row.target,
-                field: ("Content-Type", row.type), isExact: true)
+                number: 15, title: "the source map is JSON", target: MeteorApp.map,
+                field: ("Content-Type", "application/json"), isExact: true),
+            Row(number: 2, title: "by its name", target: "/index.html", field: index, body: title),
+            Row(
+                number: 6, title: "a file of the shell through /application",
+                target: "/application/secret", field: index, body: title),
+            Row(
+                number: 9, title: "nor for local files", target: "/local-filesystem/etc/passwd",
+                status: 404),
+        ]
+        + ["/packages/meteor.js?", "/some-file?\(MeteorApp.buster)", "/?\(MeteorApp.buster)"].map {
+            Row(
+                number: 12, title: "no-cache for \($0)", target: $0,
+                field: ("Cache-Control", "no-cache"))
+        }
+        + typeRows.map { number, target, type in
+            Row(
+                number: number, title: "the type of \(target)", target: target,
+                field: ("Content-Type", type), isExact: true)
         }
 
     @Test(arguments: rows)
@@ -135,6 +159,20 @@ struct ServedMeteorTests {
         }
         expect(row.body.isEmpty || answer.text.contains(row.body))
         expect(!answer.text.contains(Self.planted))
+    }
+
+    @Test(arguments: [
+        "meteor_dont_serve_index=true", "meteor_js_resource=true", "a=1&meteor_css_resource",
+        "meteor_dont_serve_index",
+    ])
+    func `gets 404 instead of the index when its query says so`(_ query: String) throws {
+        let browser = try Self.app().browser()
+        for (target, status) in [
+            ("/missing.js?\(query)", 404), ("/packages/meteor.js?\(query)", 200),
+            ("/missing.js?xmeteor_js_resource", 200),
+        ] {
+            try expect(browser.ask("GET", target).status, equals: status, "\(target)")
+        }
     }
 
     // What a server that looks at the disk would have for rows 7 and 8.
@@ -157,7 +195,7 @@ struct ServedMeteorTests {
         let browser = try app.visitor()
         try expect(browser.load("/some-text.txt").text, equals: "text")
         try Self.register(
-            MeteorTests.files.filter { !$0.path.hasSuffix("some-text.txt") }, as: "2.0",
+            MeteorApp.files.filter { !$0.path.hasSuffix("some-text.txt") }, as: "2.0",
             at: 784_200_000, in: app.store)
         try app.store.reopened().activate("2.0")
         try browser.navigate()
@@ -171,7 +209,7 @@ struct ServedMeteorTests {
     @Test
     func `better 9: after a rollback has the older bytes, whatever date the browser has`() throws {
         let app = try Self.app()
-        var newer = MeteorTests.files.filter { $0.path != "index.html" }
+        var newer = MeteorApp.files.filter { $0.path != "index.html" }
         newer.append(.init("index.html", "<title>version 2</title>"))
         try Self.register(newer, as: "2.0", at: 784_200_000, in: app.store)
         let other = try app.store.reopened()
@@ -209,7 +247,7 @@ struct ServedMeteorTests {
     func ranges() throws {
         let browser = try Self.app().browser()
         let path = "/packages/meteor.js"
-        let tag = "\"\(MeteorTests.label)\""
+        let tag = "\"\(MeteorApp.label)\""
         func ask(_ method: String = "GET", _ fields: (String, String)...) throws -> TestResponse {
             try browser.ask(method, path, fields)
         }
@@ -268,12 +306,7 @@ struct ServedMeteorTests {
 
     @Test func `says so when its shell is not there`() throws {
         let store = try TemporaryStore.app()
-        do {
-            _ = try TestApp(store) { $0.shell = "www" }
-            Issue.record("a server without its shell")
-        } catch let error as StoreError {
-            expect(error.code, equals: .noVersion)
-        }
+        expectRefusal(.noVersion) { try TestApp(store) { $0.shell = "www" } }
     }
 
     @Test func `keeps its shell from being retired`() throws {
