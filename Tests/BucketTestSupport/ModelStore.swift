@@ -4,7 +4,6 @@ import Synchronization
 
 /// The files of a bucket in memory, shared by the ``ModelStorage`` of each actor.
 package final class ModelStore: Sendable {
-    /// A file.
     package struct File: Sendable, Hashable {
         package var bytes: [UInt8]
         package var tag: EntityTag

@@ -59,7 +59,6 @@ package struct RealStore: Sendable {
         try BucketEndpoint(bucket: bucket, endpoint: endpoint, region: region)
     }
 
-    /// Makes a bucket.
     package func make(_ name: String) throws {
         let answer = try ask("PUT", name, key: nil)
         guard answer.status == 200 || answer.status == 409 else {

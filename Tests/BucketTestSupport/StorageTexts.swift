@@ -2,11 +2,9 @@ package import Platform
 package import Storage
 package import StorageTestSupport
 
-/// The body of a text.
 package func body(_ text: String) throws -> StorageBody { try StorageBody(Array(text.utf8)) }
 
 extension ObjectStorage {
-    /// Writes a text; its tag.
     @discardableResult
     package func write(_ key: String, _ text: String) throws -> EntityTag {
         guard case .stored(let tag?) = try put(key, body(text), .object) else {
@@ -44,7 +42,6 @@ extension SeededRandom {
 }
 
 extension TemporaryDirectory {
-    /// An open file with that content.
     package func file(_ content: [UInt8], _ name: String = "file") throws -> Descriptor {
         let files = POSIXFileSystem()
         let file = try files.open(

@@ -73,7 +73,6 @@ import StorageTestSupport
         expect(place.exists(place.object(address)))
     }
 
-    /// The kinds of what may be wrong with an object.
     @Test(arguments: ["damagedObject", "missingObject", "notAFile", "damagedTwin"])
     func `what several versions show is one problem that names each place`(_ kind: String) throws {
         try place.add("2", Release.second)

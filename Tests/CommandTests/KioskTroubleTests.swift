@@ -14,7 +14,6 @@ import ProgramTestSupport
         let kiosk = try Kiosk(showingFirst: place, origin.url, ["--switch", "next-start"])
         try place.add("3", ["index.html": "three"])
         let page = try kiosk.page()
-        /// What an update comes to.
         func update() throws -> (name: String, said: String) {
             try expect(page.post("update").status, equals: 202)
             let heard = try page.hear("ready", "up-to-date", "update-failed")

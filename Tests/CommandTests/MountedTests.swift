@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import ProgramTestSupport
 
-/// What somebody has mounted inside a store: nothing of it is castree's.
 @Suite("What is mounted inside a store") struct MountedTests {
     /// Why nothing can be mounted here; nil if that works.
     static let reason: String? = {

@@ -104,7 +104,6 @@ enum Fixture {
             name, summary: "does \(name)", arguments: [Argument("WORD", "any", .any)], run: printed)
     }
 
-    /// Prints the command, its operands and the values of its options.
     @Sendable private static func printed(_ invocation: Invocation) throws -> ExitStatus {
         var parts = [invocation.command.name] + invocation.operands
         for option in invocation.command.options + invocation.program.options {

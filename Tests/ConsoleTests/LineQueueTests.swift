@@ -19,7 +19,6 @@ struct LineQueueTests {
 
         deinit { for end in ends { close(end) } }
 
-        /// Reads until `isEnough`.
         func read(until isEnough: (String) -> Bool) -> String {
             var text = ""
             var chunk = [UInt8](repeating: 0, count: 65_536)

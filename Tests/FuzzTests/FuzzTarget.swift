@@ -27,7 +27,6 @@ struct Complaint: Error, CustomStringConvertible {
     var description: String
 }
 
-/// Throws a complaint unless the condition holds.
 func hold(_ condition: Bool, _ complaint: @autoclosure () -> String) throws {
     if !condition { throw Complaint(description: complaint()) }
 }

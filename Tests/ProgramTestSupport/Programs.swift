@@ -120,7 +120,6 @@ package final class Running {
 
     package var processIdentifier: Int32 { process.processIdentifier }
 
-    /// Sends a signal.
     package func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
     /// Waits for the end.

@@ -263,7 +263,6 @@ import Synchronization
 }
 
 extension ScriptedBucket {
-    /// The bytes of the documents that were sent.
     var documentByteCount: Int64 {
         carrier.requests.filter { $0.method == "POST" }.reduce(0) { $0 + ($1.body?.byteCount ?? 0) }
     }

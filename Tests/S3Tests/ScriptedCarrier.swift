@@ -12,7 +12,6 @@ final class ScriptedCarrier: BucketCarrier {
         case cut(Int, [(String, String)] = [], String)
         case fail(CarryFailure.Kind)
 
-        /// A refusal in the words of S3.
         static func refusal(
             _ status: Int, _ code: String, _ fields: [(String, String)] = [], _ more: String = ""
         ) -> Step {
@@ -34,10 +33,8 @@ final class ScriptedCarrier: BucketCarrier {
         self.last = last
     }
 
-    /// The requests that came.
     var requests: [CarriedRequest] { seen.withLock { $0 } }
 
-    /// How many of them have ended.
     var endedCount: Int { ended.withLock { $0 } }
 
     func carry(

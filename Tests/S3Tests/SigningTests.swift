@@ -16,7 +16,6 @@ import S3
         var testDescription: String { name }
     }
 
-    /// The signature in the fields of a request.
     private static func signature(
         _ vector: Vector, host: String, _ signer: RequestSigner, _ keys: AccessKeys, at: Int64
     ) throws -> String {

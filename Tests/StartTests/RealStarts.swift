@@ -29,7 +29,6 @@ struct StartPicture: Hashable {
     var bans: [String]
     var boot: Boot?
     var trials: [Trial]
-    /// The server that has the lock.
     var lock: Int?
     /// The content that each server has shown last, by its first name.
     var pages: [String?]
@@ -125,7 +124,6 @@ final class RealStarts {
         if !isFirstDay { try versions.confirm("1", token: versions.boot().token) }
     }
 
-    /// What is so now.
     func picture() throws -> StartPicture {
         try StartPicture(
             versions.lifecycle(), lock: lock(), pages: processes.map { $0?.page?.content },
@@ -154,7 +152,6 @@ final class RealStarts {
         }
     }
 
-    /// Does what an event says.
     func run(_ event: StartEvent) throws {
         switch event {
         case .begin(let number): processes[number] = try begin()

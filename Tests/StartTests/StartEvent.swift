@@ -9,7 +9,6 @@ import StorageTestSupport
 enum StartVisit: String, Hashable, CaseIterable {
     case navigation, head, range, notModified, notFound, preview, otherSite, linked
 
-    /// What is asked for, and how.
     var request: (line: String, fields: [String: String]) {
         let line = self == .head ? "HEAD /" : self == .notFound ? "GET /none.js" : "GET /"
         var fields = ["Accept": "text/html"]
@@ -24,7 +23,6 @@ enum StartVisit: String, Hashable, CaseIterable {
         return (line, fields)
     }
 
-    /// How it is answered.
     var status: Int {
         switch self {
         case .navigation, .head, .preview, .otherSite, .linked: 200
@@ -34,7 +32,6 @@ enum StartVisit: String, Hashable, CaseIterable {
         }
     }
 
-    /// The request as it comes.
     func head() throws -> RequestHead {
         let (line, fields) = request
         let lines = fields.map { "\($0.key): \($0.value)\r\n" }.joined()

@@ -45,7 +45,6 @@ private struct Replay {
         }
     }
 
-    /// Goes one way.
     mutating func go(_ way: [StartEvent]) throws {
         let real = try RealStarts(isFirstDay: isFirstDay)
         var world = try StartModel.start(isFirstDay: isFirstDay)

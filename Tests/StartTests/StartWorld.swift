@@ -17,9 +17,7 @@ struct StartProcess: Hashable {
 /// Everything that decides about starts, and what the invariants remember.
 struct StartWorld: Hashable {
     var lifecycle = Lifecycle()
-    /// The process that has the lock.
     var lock: Int?
-    /// Which boot of the system this is.
     var isOddBoot = false
     var processes: [StartProcess?] = [nil, nil]
     /// The start that the app has made by the command.
@@ -47,7 +45,6 @@ struct StartWorld: Hashable {
         return ([lifecycle.boot] + lifecycle.unheard).contains { $0?.token == given.token }
     }
 
-    /// A token that nobody has.
     var freshToken: String {
         var used = Set([
             lifecycle.boot?.token, lifecycle.confirmed?.token, app?.token, earlier?.token,
@@ -84,7 +81,6 @@ struct StartVersions: StartableVersions {
     /// Other names, and whose content they have.
     static let aliases = ["a": "1", "b": "2"]
 
-    /// The first name of a version's content.
     static func firstName(_ version: String) -> String { aliases[version] ?? version }
 
     func content(of version: String) throws(StoreError) -> ObjectID? {
@@ -176,7 +172,6 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
         _ = try world.lifecycle.vouch(version, token: token)
     }
 
-    /// `castree boot`.
     func boot() throws(StoreError) -> Begun {
         var request = request()
         request.isLockTaken = world.lock != nil && bug != .lockIsNotAsked
@@ -185,7 +180,6 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
         return begun
     }
 
-    /// `castree rollback`.
     func rollback() throws(StoreError) {
         _ = try world.lifecycle.leaveOrRefuse("by request", request(strikes: 0), versions)
     }

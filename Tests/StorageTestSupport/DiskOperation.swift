@@ -48,7 +48,6 @@ extension FaultyFileSystem {
         /// How a file was to be opened.
         package var access: Access?
 
-        /// Whether it changes what is on disk.
         package var changesDisk: Bool {
             switch verb {
             case .open: access == .creating || access == .updating || access == .appending

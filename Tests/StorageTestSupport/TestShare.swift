@@ -10,7 +10,6 @@ package struct TestShare: Sendable {
     package static let isWhole =
         ProcessInfo.processInfo.environment["CASTREE_TEST_WHOLE"].map { $0 != "" } ?? false
 
-    /// The seed of this run.
     package static let seed: UInt64 = {
         if let given = SeededRandom.given { return given }
         let seed = UInt64.random(in: 0...UInt64(UInt32.max))
@@ -38,7 +37,6 @@ package struct TestShare: Sendable {
         first = Int(random.next() % UInt64(self.step))
     }
 
-    /// Whether a point is taken.
     package func takes(_ point: Int) -> Bool { point % step == first }
 
     /// Those that are taken of a list.

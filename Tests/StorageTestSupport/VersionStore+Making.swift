@@ -12,7 +12,6 @@ extension VersionStore {
             ).store)
     }
 
-    /// Opens a store over another file system.
     package static func open(
         _ path: String, options: StoreOptions, fileSystem: any FileSystem
     ) throws(StoreError) -> VersionStore {

@@ -66,7 +66,6 @@ final class Clock: Sendable {
         return NamedFile(key, name: "named/\(address)", address, byteCountMax: 1 << 20)
     }
 
-    /// How often a key, or any, was asked for.
     private func askedCount(_ key: String? = nil) -> Int {
         asked.all.filter { $0 == key ?? $0 }.count
     }

@@ -24,7 +24,6 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
 
     var testDescription: String { rawValue }
 
-    /// An empty bucket.
     func bucket(_ options: BucketOptions = BucketOptions()) throws -> any ObjectStorage {
         switch self {
         case .model: return ModelStorage(ModelStore())
@@ -68,7 +67,6 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
     }
 }
 
-/// A storage in a directory that goes with it.
 private struct DirectorySubject: ForwardingStorage {
     private let directory = TemporaryDirectory()
     let base: any ObjectStorage

@@ -5,7 +5,6 @@ import Storage
 import StorageTestSupport
 import Synchronization
 
-/// What a schedule can do to the requests of a model.
 @Suite struct ModelStorageTests {
     private let store = ModelStore()
 

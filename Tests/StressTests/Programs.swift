@@ -37,7 +37,6 @@ enum Programs {
         func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
     }
 
-    /// Runs a program to its end.
     static func run(
         _ program: String, _ arguments: [String]
     ) throws -> (status: Int32, output: String) {

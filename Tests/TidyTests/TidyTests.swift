@@ -14,7 +14,6 @@ import Foundation
         let lines: [Substring]
         /// The lines that are no comments.
         let code: [Substring]
-        /// The modules that it imports.
         let imports: Set<Substring>
         var testDescription: String { path }
 

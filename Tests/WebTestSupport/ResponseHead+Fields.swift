@@ -6,7 +6,6 @@ extension ResponseHead {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
-    /// All fields, in order.
     package var fields: [(name: String, value: String)] {
         var result: [(name: String, value: String)] = []
         for line in bytes.split(separator: 10).dropFirst() {

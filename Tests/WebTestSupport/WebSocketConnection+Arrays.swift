@@ -6,7 +6,6 @@ extension WebSocketConnection {
         bytes.withUnsafeBytes { receive($0, now: now) }
     }
 
-    /// Queues a message.
     package mutating func send(_ kind: WebSocketMessage.Kind, _ payload: [UInt8]) {
         send(kind, head: payload, payload: [])
     }

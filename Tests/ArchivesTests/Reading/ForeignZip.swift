@@ -129,7 +129,6 @@ struct ForeignZip {
         return Array(ForeignZip(entry).bytes().prefix(30 + entry.name.count + held))
     }
 
-    /// A field of a header.
     static func field(_ kind: UInt64, _ content: [UInt8]) -> [UInt8] {
         Self.le(kind, 2) + Self.le(UInt64(content.count), 2) + content
     }

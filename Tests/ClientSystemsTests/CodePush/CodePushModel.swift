@@ -13,7 +13,6 @@ struct CodePushModel {
         .codePush, baseURL: "https://u.example.org", deployments: ["KEY": .stable])
     private var now: Int64 = 1_700_000_000_000
 
-    /// Publishes a tree.
     @discardableResult
     mutating func publish(
         _ name: String, _ files: [String: String]? = nil, range: String? = nil,
@@ -58,7 +57,6 @@ struct CodePushModel {
         try check(query, version: version)?.document?["update_info"]
     }
 
-    /// The archive at a URL.
     func archive(at url: String?) throws -> [String: [UInt8]]? {
         guard let url, url.hasPrefix(configuration.baseURL),
             let answer = try answer(
@@ -70,7 +68,6 @@ struct CodePushModel {
 }
 
 extension ClientRequest {
-    /// A GET.
     init(_ path: String, query: String? = nil, fields: [Field] = []) {
         self.init("GET", path, query: query, fields: fields)
     }
@@ -80,7 +77,6 @@ extension ClientAnswer {
     /// The bytes of the body, if they are in memory.
     var bytes: [UInt8] { if case .bytes(let bytes) = body { bytes } else { [] } }
 
-    /// The body as text.
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
     /// The body as JSON, if it is.

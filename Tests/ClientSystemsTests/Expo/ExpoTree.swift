@@ -52,7 +52,6 @@ enum ExpoTree {
             })
     }
 
-    /// A part of an answer in parts.
     struct Part: Equatable {
         var fields: [String: String]
         var body: [UInt8]

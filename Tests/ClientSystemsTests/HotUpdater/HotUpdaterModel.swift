@@ -14,7 +14,6 @@ struct HotUpdaterModel {
         deployments: ["ios/production": .stable, "android/production": .stable])
     private var now: Int64 = 1_700_000_000_000
 
-    /// Publishes a tree.
     @discardableResult
     mutating func publish(
         _ name: String, _ files: [String: String]? = nil, _ requirements: [Requirement] = [],
@@ -60,7 +59,6 @@ struct HotUpdaterModel {
                 + (cohort.map { "/" + $0 } ?? ""))?.document
     }
 
-    /// The answer at a URL.
     func answer(at url: String?) throws -> ClientAnswer? {
         guard let url, url.hasPrefix(configuration.baseURL) else { return nil }
         return try HotUpdater.answer(

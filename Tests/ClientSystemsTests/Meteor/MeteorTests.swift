@@ -326,7 +326,6 @@ extension String {
 }
 
 extension VersionStore {
-    /// The bytes of a file.
     fileprivate func bytes(of entry: Manifest.Entry) throws -> [UInt8] {
         try Damage.contents(
             store.path + "/" + "objects/\(entry.address.description.prefix(2))/"

@@ -37,7 +37,6 @@ extension ModelOrigin {
 }
 
 extension ClientFeed {
-    /// The answer to a request.
     static func answer(
         _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
     ) throws(StoreError) -> ClientAnswer? {
@@ -59,7 +58,6 @@ extension ClientOrigin {
 }
 
 extension ClientAnswer {
-    /// The value of its only field of that name.
     func field(_ name: String) -> String? {
         let found = fields.filter { $0.name == name }
         return found.count == 1 ? found[0].value : nil

@@ -56,7 +56,6 @@ final class CallCounter {
         ]
     }
 
-    /// The counts so far.
     func counts() throws -> Counts {
         let bytes = try Data(contentsOf: file)
         return bytes.withUnsafeBytes { raw in

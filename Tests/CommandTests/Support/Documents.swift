@@ -170,7 +170,6 @@ extension Workplace {
     func lifecycle() throws -> JSON { try castree("lifecycle", "--json").document(.lifecycle) }
     func listed() throws -> JSON { try castree("versions", "--json").document(.listed) }
 
-    /// The address of a file of a version.
     func address(of path: String, in version: String) throws -> String {
         let shown = try castree("show", version, "--json").document(.shown)
         return shown.entries.first { $0.path == path }?.address.text ?? ""

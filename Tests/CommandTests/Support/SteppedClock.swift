@@ -23,7 +23,6 @@ final class SteppedClock {
         ["LD_PRELOAD": CallCounter.library.path, "CASTREE_CLOCK_FILE": file.path]
     }
 
-    /// Sets it.
     func set(_ time: Int64) throws {
         var ahead = time - Int64(Date().timeIntervalSince1970)
         // In place: the programs have the file mapped.

@@ -17,7 +17,6 @@ final class StrangerGround {
         static let strangers = allCases.filter { ![.closed, .foreign].contains($0) }
     }
 
-    /// How a verb ends.
     struct Verb {
         let words: [String]
         var status: Int32 = 0
@@ -80,7 +79,6 @@ final class StrangerGround {
         }
     }
 
-    /// How many verbs there are.
     var verbCount: Int { verbs.count }
 
     /// What is not as it must be with a stranger at a path; `nil` if it would be none, or cannot be made here.

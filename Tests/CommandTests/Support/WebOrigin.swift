@@ -36,7 +36,6 @@ final class WebOrigin {
     /// Lets it answer nobody from now on, until it goes on.
     func pause() { server.signal(SIGSTOP) }
 
-    /// Lets it go on.
     func goOn() { server.signal(SIGCONT) }
 
     /// The requests so far: path, and `Range` where there was one.

@@ -6,7 +6,6 @@ import VersionTree
 // Archives of every format: which one it is, the bytes tell.
 
 extension FuzzTarget {
-    /// What comes out of an archive.
     private final class Intake: ArchiveIntake {
         private var paths: Set<TreePath> = []
         private var rest: Int64?

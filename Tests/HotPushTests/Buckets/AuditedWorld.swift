@@ -12,7 +12,6 @@ import VersionTree
 struct AuditedWorld {
     let world: BucketWorld
     var store: ModelStore { world.store }
-    /// Where it was copied to.
     private let copy: PublishingPlace?
 
     /// Versions 1 to 3 are gone, then 2 is back in beta, with objects of two epochs; stable offers 5 and 4.

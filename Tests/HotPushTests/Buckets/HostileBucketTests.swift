@@ -15,7 +15,6 @@ import VersionTree
     enum Verb: String, CaseIterable, Sendable {
         case publish, prune, withdraw, channels, usage, check
 
-        /// Whether it lists the bucket.
         var lists: Bool { [.prune, .usage, .check].contains(self) }
 
         /// - Returns: the findings of a check.

@@ -9,7 +9,6 @@ import VersionTree
 
 /// An origin whose log is gone, and one that was copied and never had one: docs/buckets.md, *If the log is gone*.
 @Suite struct LostLogTests {
-    /// What is left of an origin.
     enum Left: CaseIterable, Sendable {
         /// Pointers that name entries, and files of several epochs.
         case pruned

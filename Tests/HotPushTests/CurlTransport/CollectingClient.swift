@@ -88,7 +88,6 @@ extension TransportOptions {
         return options
     }
 
-    /// The same with changes.
     func with(_ change: (inout TransportOptions) -> Void) -> TransportOptions {
         var options = self
         change(&options)
@@ -97,20 +96,17 @@ extension TransportOptions {
 }
 
 extension TransferRequest {
-    /// A request with changes.
     init(_ id: Int, _ url: String, _ change: (inout TransferRequest) -> Void) {
         self.init(id: id, url: url)
         change(&self)
     }
 }
 
-/// Runs a client on a transport of its own.
 func run(_ client: CollectingClient, _ options: TransportOptions = .local) throws {
     try CurlTransport(options).run(client)
     for (_, result) in client.results { expect(result.outcomes.count, equals: 1) }
 }
 
-/// Fetches one URL.
 func fetch(
     _ url: String, _ options: TransportOptions = .local,
     _ change: (inout TransferRequest) -> Void = { _ in },

@@ -33,7 +33,6 @@ import SocketTestSupport
 
     private static let trailers: [Place] = [.trailer, .longTrailer, .trailerField]
 
-    /// What the answer is for.
     enum Use: String, CaseIterable, Sendable {
         case taken, discarded, redirect
     }

@@ -21,7 +21,6 @@ struct EpochOrigin {
         pointer.log = 9
     }
 
-    /// The position of a version's release.
     private func position(_ version: String) throws -> Int {
         try require(pointer.releases.firstIndex { $0.version?.name.description == version })
     }
@@ -98,7 +97,6 @@ struct EpochOrigin {
         origin.replaceAll(contents)
     }
 
-    /// Writes a directory with everything.
     func write(to directory: String) throws {
         for (path, bytes) in all {
             let url = URL(filePath: directory).appending(path: path)

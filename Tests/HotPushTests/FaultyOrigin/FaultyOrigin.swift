@@ -97,10 +97,8 @@ final class FaultyOrigin: Sendable {
     /// All requests, in the order in which their heads were complete.
     var requests: [OriginRequest] { state.shared.withLock { $0.requests } }
 
-    /// The requests for one path.
     func requests(for path: String) -> [OriginRequest] { requests.filter { $0.path == path } }
 
-    /// Forgets the requests so far.
     func forgetRequests() { state.shared.withLock { $0.requests = [] } }
 
     /// How many connections were accepted.
@@ -139,7 +137,6 @@ struct Content: Sendable {
     }
 }
 
-/// A request as it came.
 struct OriginRequest: Sendable {
     var method: String
     /// With its query.
@@ -155,7 +152,6 @@ struct OriginRequest: Sendable {
 
 /// What the server does wrong, or at least in an unusual way, with one request.
 enum Fault: Sendable {
-    /// How a connection ends.
     enum Ending: Sendable {
         /// As if all were well (FIN).
         case closed

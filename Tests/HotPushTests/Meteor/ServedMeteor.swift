@@ -296,7 +296,6 @@ struct MeteorPlace {
             uniquingKeysWith: +)
     }
 
-    /// The tree of a version.
     func tree(_ version: String) throws -> [String: String] {
         try readTree(device.path + "/versions/" + version)
     }

@@ -14,7 +14,6 @@ struct PackReader {
     /// Where bases are that the origin has not.
     var store: Store?
 
-    /// A pack that was read.
     struct Pack {
         var table: PackTable
         var manifest: [UInt8]

@@ -105,7 +105,6 @@ struct PackingFixture {
         return version.name.description
     }
 
-    /// What the channel offers.
     func pointer() throws -> ChannelPointer { try require(place.pointer()) }
 
     /// The names of the files in one of the publisher's own directories.

@@ -8,7 +8,6 @@ import Zstandard
 ///
 /// Made without the publisher, by the description in docs/origin-format.md.
 struct TestPack {
-    /// What goes into a frame.
     struct Frame {
         var codec: PackCodec
         /// The bytes that come out.

@@ -7,7 +7,6 @@ import VersionTree
 
 @testable import HotPush
 
-/// An origin on a disk with bad sectors: each file of it in turn.
 @Suite("A file of an origin that the disk does not give back") struct UnreadableOriginTests {
     /// A disk that cannot read some files; others in their place it can.
     private final class BadDisk: FileSystemWrapper {

@@ -7,7 +7,6 @@ import VersionTree
 
 @testable import HotPush
 
-/// Pointers and manifests over a bad network.
 @Suite("A document over a bad network", .timeLimit(.minutes(60))) struct DocumentFetchTests {
     private static let text = String(repeating: "0123456789", count: 30_000)
     private static let path = "/manifest.json"

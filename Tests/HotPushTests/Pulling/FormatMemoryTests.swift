@@ -19,7 +19,6 @@ import VersionTree
         ])
     }
 
-    /// The documents that a pull asked for.
     private func asked(_ set: (inout PullOptions) -> Void = { _ in }) throws -> [String] {
         fixture.origin.forgetRequests()
         var options = PullingFixture.options

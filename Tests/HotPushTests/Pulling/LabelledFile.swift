@@ -4,7 +4,6 @@ import HotPush
 import StorageTestSupport
 import VersionTree
 
-/// A digest of a text.
 func label(_ algorithm: DigestAlgorithm, _ content: String) throws -> Label {
     var digester = try Digester(algorithm)
     var text = content

@@ -37,7 +37,6 @@ final class PullBeside: Sendable {
         waits.wait()
     }
 
-    /// Waits for its end.
     func end() -> StoreError.Code? {
         ends.wait()
         return failure.withLock { $0 }

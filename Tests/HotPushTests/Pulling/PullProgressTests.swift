@@ -9,7 +9,6 @@ import VersionTree
 
 /// A progress bar is believed: it never shows more than all, and in the end all.
 @Suite("The progress of a pull", .timeLimit(.minutes(60))) struct PullProgressTests {
-    /// What a pull told.
     private final class Told: Sendable {
         private let list = Mutex<[UpdateProgress]>([])
         func add(_ progress: UpdateProgress) { list.withLock { $0.append(progress) } }

@@ -22,7 +22,6 @@ import VersionTree
         return people
     }
 
-    /// How it is lost.
     enum Harm: CaseIterable, Sendable {
         case gone, empty, cut, flipped, unsigned, neighbours, ofAnotherOrigin, forged
 

@@ -64,7 +64,6 @@ final class SignedOrigin {
         }
     }
 
-    /// Where its files are, if it is a directory.
     private var directory: String { place.store.directory.appending("served") }
 
     var trusted: TrustedOrigin? { get throws { try device.versions.trust().origins.first } }
@@ -109,7 +108,6 @@ final class SignedOrigin {
         return pointer
     }
 
-    /// The pointer as its publisher signs it.
     func signed(
         _ pointer: ChannelPointer, by keys: [SigningKey]? = nil,
         _ change: (inout ChannelPointer) -> Void = { _ in }
@@ -127,7 +125,6 @@ final class SignedOrigin {
         }.sorted { $0.key < $1.key }
     }
 
-    /// Publishes a version as its publisher does.
     @discardableResult
     func offer(
         _ version: String, _ change: (inout ChannelPointer) -> Void = { _ in }

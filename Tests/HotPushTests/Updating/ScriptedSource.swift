@@ -35,12 +35,10 @@ final class ScriptedSource: UpdateSource {
 
     /// How often it was asked.
     var checkCount: Int { state.withLock { $0.checkCount } }
-    /// What was downloaded, or begun to be.
     var downloads: [String] { state.withLock { $0.downloads } }
     /// Bytes that the store lacked.
     var newBytes: Int64 { state.withLock { $0.newBytes } }
 
-    /// What it answers from now on.
     func answer(_ answers: Answer...) { state.withLock { $0.answers = answers } }
 
     /// Makes the next downloads fail.
@@ -246,7 +244,6 @@ final class EventReader {
         return events
     }
 
-    /// The next event that fulfils a condition.
     func next(where condition: (UpdateEvent) -> Bool) async -> UpdateEvent? {
         await read(until: condition).last
     }

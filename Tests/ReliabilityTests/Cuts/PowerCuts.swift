@@ -14,7 +14,6 @@ struct PowerCuts {
     /// Of so many states one is looked at, but every one that an acknowledgement is followed by.
     var oneIn = 1
 
-    /// What was looked at.
     struct Tally: Sendable {
         var operations = 0
         var points = 0

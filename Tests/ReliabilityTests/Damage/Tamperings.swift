@@ -4,7 +4,6 @@ import StorageTestSupport
 import Testing
 import VersionTree
 
-/// What was to be damaged is not there.
 struct NothingToDamage: Error {}
 
 extension TamperingTests {
@@ -214,7 +213,6 @@ extension TamperingTests {
         },
     ]
 
-    /// What somebody does to the manifest of a version.
     static func ofManifest(_ version: String) -> [Tampering] {
         let name = "manifests/\(version).json"
         // As long as each other, so that only the addresses tell.

@@ -4,11 +4,9 @@ import Foundation
 struct TestSources {
     /// A suite, or a part of one that an extension adds.
     struct Suite {
-        /// The name of the type.
         var type: String
         /// The name that `@Suite` gives it.
         var displayName: String?
-        /// The file, from `Tests/` on.
         var file: String
         var tests: [Test] = []
     }

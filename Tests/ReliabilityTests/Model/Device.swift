@@ -69,7 +69,6 @@ struct Device: Sendable {
         return found
     }
 
-    /// The node at a path from `directory`.
     func find(_ path: some Sequence<String>, from directory: Int) -> Int? {
         var current = directory
         for name in path {

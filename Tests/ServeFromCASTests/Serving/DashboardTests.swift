@@ -50,7 +50,6 @@ struct DashboardTests {
 
     private func name(_ app: TestApp) -> String { "castree_dashboard_\(app.port)" }
 
-    /// A browser that has the cookie.
     private func insider(_ app: TestApp) throws -> TestBrowser {
         let browser = try app.browser()
         browser.cookies[name(app)] = Self.token

@@ -176,7 +176,6 @@ final class TestBrowser {
         try ask("GET", target, scriptLoad + [("Referer", origin + page)])
     }
 
-    /// Posts as a script of a page does.
     @discardableResult
     func post(
         _ target: String, _ body: String = "", from page: String = "/", origin: String? = nil
@@ -250,7 +249,6 @@ final class SocketPage {
         flush()
     }
 
-    /// The texts that came.
     var texts: [String] {
         events.compactMap {
             guard case .message(.text(let text)) = $0 else { return nil }

@@ -7,7 +7,6 @@ import Synchronization
 struct Certificates: Sendable {
     let directory: URL
 
-    /// What all tests share.
     static let shared = Result {
         let new = try Certificates()
         made.withLock { $0 = new.directory }

@@ -4,7 +4,6 @@ import Expectations
 @testable import ServeFromCAS
 @testable import WebServer
 
-/// Who gets a place when all are taken.
 @Suite("A server whose places are all taken") struct TakenPlacesTests {
     /// What those do who have the places.
     enum Deed: String, CaseIterable, Sendable {

@@ -18,7 +18,6 @@ extension VersionStore {
 struct CountedByHand {
     var names: [String] = []  // newest first
     var manifests: [String: Manifest] = [:]
-    /// Which versions name each object.
     var naming: [ObjectID: Set<String>] = [:]
     var sizes: [ObjectID: Int64] = [:]
     var present: Set<ObjectID> = []
