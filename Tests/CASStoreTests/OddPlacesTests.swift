@@ -12,10 +12,6 @@ import VersionTree
         return temporary
     }
 
-    func twin(_ temporary: TemporaryStore) throws -> String {
-        try temporary.objectPath(address(of: "#!executable")) + ".x"
-    }
-
     @Test(arguments: [480, 500, 512, 520, 1000, 3900])
     func `a store whose path is longer than SQLite takes is a store like any other`(
         length: Int
@@ -42,34 +38,6 @@ import VersionTree
         let found = code { _ = try VersionStore.create(at: directory.appending("above") + end) }
         expect(found, equals: .tooLarge)
         expect(Damage.names(directory.appending(".")).filter { $0 == "above" }, equals: [])
-    }
-
-    @Test func `a flipped or writable twin is named and mended`() throws {
-        let temporary = try makeStore()
-        try Damage.flip(twin(temporary), at: 4)
-        try expect(temporary.versions.check().findings.map(\.kind).contains(.damagedExecutableCopy))
-        _ = try temporary.versions.check(repairing: true)
-        try expect(temporary.versions.check().findings, equals: [])
-        try expect(readTree(temporary.path + "/versions/1")["run"], equals: "#!executable")
-        try Damage.setMode(twin(temporary), 0o755)
-        try expect(temporary.versions.check().findings.map(\.kind).contains(.wrongMode))
-        _ = try temporary.versions.check(repairing: true)
-        try expect(temporary.versions.check().findings, equals: [])
-    }
-
-    @Test(arguments: [Damage.Stranger.symbolicLink("/nowhere"), .directory, .fifo, .emptyFile])
-    func `something else in place of a twin is named and mended`(stranger: Damage.Stranger) throws {
-        let temporary = try makeStore()
-        try Damage.replace(twin(temporary), by: stranger)
-        var kinds: [Finding.Kind] = []
-        let found = code {
-            kinds = try temporary.versions.check().findings.map(\.kind)
-            _ = try temporary.versions.check(repairing: true)
-            let left = try temporary.versions.check().findings
-            expect(left, equals: [])
-        }
-        expect(found == nil)
-        expect(kinds.contains(.damagedExecutableCopy))
     }
 
     @Test(arguments: [Damage.Stranger.emptyFile, .symbolicLink("/tmp"), .fifo])

@@ -97,20 +97,6 @@ import ProgramTestSupport
         }
     }
 
-    @Test func `global options stand before or after the command`() throws {
-        try place.add("1", ["a": "a"])
-        let before = try place.castree("--json", "--store", ".castree", "versions")
-        let after = try place.castree("versions", "--store=.castree", "--json")
-        expect(before.status, equals: 0)
-        expect(before.text, equals: after.text)
-    }
-
-    @Test func `two hyphens end the options`() throws {
-        try place.write(["a": "a"], to: "-release")
-        try expect(place.castree("add", "--version", "1", "--", "-release").status, equals: 0)
-        try expect(place.castree("add", "--version", "2", "-release").status, equals: 2)
-    }
-
     @Test(arguments: [
         (["vershions"], "versions"), (["versions", "--jsno"], "--json"),
         (["gc", "--dryrun"], "--dry-run"), (["checkout", "1", "t", "--mode", "reflnk"], "reflink"),

@@ -112,19 +112,6 @@ import VersionTree
         expect(moved?.rootURL, equals: "https://example.org/")
     }
 
-    @Test func `without appId is refused`() {
-        expect(
-            message(Self.configuration(id: nil)),
-            equals: "Could not find appId in downloaded asset bundle")
-    }
-
-    @Test func `of another app is refused, with its server`() {
-        expect(
-            message(Self.configuration(root: "http://localhost:3001/", id: "other")),
-            equals: "appId in downloaded asset bundle does not match current appId. Make sure the "
-                + "server at http://localhost:3001/ is serving the right app.")
-    }
-
     @Test func `is asked for version, server, app, in this order`() {
         expect(
             message(Self.configuration(version: "x", root: nil, id: nil))?

@@ -101,28 +101,6 @@ import VersionTree
             equals: "Version mismatch for index page, expected: version2, actual: version3")
     }
 
-    @Test func `4: completes when a connection was refused and the server comes back`() throws {
-        let place = try place()
-        let origin = place.origin
-        let isClosed = InterruptionFlag()
-        origin.before(path(Self.script)) { _ in
-            if isClosed.isSet { return }
-            isClosed.set()
-            origin.close()
-            Thread.detachNewThread {
-                Thread.sleep(forTimeInterval: 0.1)
-                try? origin.reopen()
-            }
-        }
-        var options = MeteorPlace.options
-        options.retries.failureCountMax = 1000
-        options.retries.pullFailureCountMax = 100_000
-        options.retries.delayMax = .milliseconds(50)
-        origin.play([.hangUp()], on: path(Self.script))
-        try expect(place.pull(options).version, equals: "version2")
-        try expect(place.start(), equals: "version2")
-    }
-
     @Test("5, 6: goes back from what was never confirmed, stays there, and does not fetch it again")
     func rolledBack() throws {
         let place = try place()
@@ -139,16 +117,6 @@ import VersionTree
         expect(place.asked, equals: once("manifest.json"))
         try place.device.reopened().forgive("version2")
         try expect(place.pull().isUnchanged)
-        try expect(place.start(), equals: "version2")
-    }
-
-    @Test func `7: keeps what waits when what runs is confirmed`() throws {
-        let place = try place()
-        let versions = try place.device.reopened()
-        let boot = try versions.boot()
-        try place.pull()
-        try versions.confirm(boot.version, token: boot.token)
-        try expect(place.device.reopened().lifecycle().pending, equals: "version2")
         try expect(place.start(), equals: "version2")
     }
 
