@@ -2,7 +2,6 @@ import BucketTestSupport
 import Expectations
 import Platform
 import StorageTestSupport
-import Synchronization
 
 @testable import S3
 @testable import Storage
@@ -125,24 +124,13 @@ import Synchronization
         expect(script.carrier.requests.count, equals: 1)
     }
 
-    /// Keys of which the first have ended.
-    private final class EndingKeys: KeySource {
-        let renewals = Mutex(0)
-        func keys(at now: Int64) -> AccessKeys? {
-            AccessKeys(id: "key\(renewals.withLock { $0 })", secret: "s")
-        }
-        func renew(_ ended: AccessKeys, at now: Int64) -> Bool {
-            renewals.withLock { $0 += 1 }
-            return true
-        }
-    }
-
     @Test func `keys that have ended are renewed once`() throws {
+        let keys = ["key0", "key1", "key2"].map { AccessKeys(id: $0, secret: "s") }
         let ended = Step.refusal(400, "ExpiredToken")
-        let mended = try ScriptedBucket([ended, Self.ok], keys: EndingKeys())
+        let mended = try ScriptedBucket([ended, Self.ok], keys: TestKeys(keys))
         _ = try mended.bucket.head("a")
         expect(mended.fields("authorization").map { $0?.contains("key1/") }, equals: [false, true])
-        let hopeless = try ScriptedBucket([], then: ended, keys: EndingKeys())
+        let hopeless = try ScriptedBucket([], then: ended, keys: TestKeys(keys))
         expectRefusal(.accessDenied) { try hopeless.bucket.head("a") }
         expect(hopeless.carrier.requests.count, equals: 2)
     }

@@ -3,7 +3,6 @@ import CASStore
 import HotPush
 import S3
 import Storage
-import Synchronization
 
 /// An S3 service as a pull's requests meet it: the files of a bucket in memory, for those who sign rightly.
 ///
@@ -23,7 +22,6 @@ final class SignedServer: Transport {
     private let store: ModelStore
     /// Looks at each request: `nil` lets it pass.
     var refuse: (TransferRequest, String) -> Refusal? = { _, _ in nil }
-    /// All requests that came.
     private(set) var requests: [TransferRequest] = []
     /// A body ends after so many bytes, once.
     var cutAfter: Int?
@@ -103,22 +101,4 @@ struct NoCarrier: BucketCarrier {
         _ request: CarriedRequest, onHead: (AnswerHead) -> Bool,
         onBytes: (UnsafeRawBufferPointer) -> Bool
     ) -> CarryEnd { .failed(CarryFailure(.notSent, "nothing is sent here")) }
-}
-
-/// Keys that end, each followed by the next.
-final class TestKeys: KeySource {
-    private let all: [AccessKeys]
-    private let place = Mutex(0)
-
-    init(_ all: [AccessKeys]) { self.all = all }
-
-    func keys(at now: Int64) -> AccessKeys? { place.withLock { all[$0] } }
-
-    func renew(_ ended: AccessKeys, at now: Int64) -> Bool {
-        place.withLock {
-            guard $0 + 1 < all.count else { return false }
-            $0 += 1
-            return true
-        }
-    }
 }
