@@ -56,12 +56,53 @@ import VersionTree
             temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [], comment)
     }
 
-    @Test func `deleting the index loses nothing`() throws {
-        try expectSame(Self.makeStore()) { temporary in
-            for suffix in ["", "-journal", "-wal", "-shm"] {
-                Damage.remove(temporary.indexPath + suffix)
+    /// What becomes of the index or its stamp.
+    struct Change: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        /// Whether it is made again; `nil` where that may be.
+        var rebuilt: Bool? = true
+        var make: @Sendable (TemporaryStore) throws -> Void
+    }
+
+    private static let strangers: [Damage.Stranger] = [
+        .nothing, .emptyFile, .directory, .fifo, .socket, .symbolicLink("nowhere"),
+    ]
+
+    static let changes: [Change] =
+        strangers.map { stranger in
+            Change(testDescription: "\(stranger) in place of the index") {
+                try Damage.replace($0.indexPath, by: stranger)
             }
         }
+        + [.nothing, .directory, .fifo, .socket, .symbolicLink("/etc/hostname")].map { stranger in
+            Change(testDescription: "\(stranger) in place of the stamp") {
+                try Damage.replace($0.stampPath, by: stranger)
+            }
+        }
+        + ["", "\n", "castree-stamp 1 x 1 1 1 1\n", "\0\0\0\0", "noise noise noise"].map { text in
+            Change(testDescription: "\(text.debugDescription) in the stamp") {
+                try Damage.overwrite($0.stampPath, with: bytes(text))
+            }
+        }
+        + ["-wal", "-shm"].map { suffix in
+            Change(testDescription: "a leftover index\(suffix)", rebuilt: nil) {
+                try Data(repeating: 7, count: 8192).write(to: URL(filePath: $0.indexPath + suffix))
+            }
+        } + [
+            Change(testDescription: "text after the index's end", rebuilt: nil) {
+                try Damage.extend($0.indexPath, by: bytes("more"))
+            },
+            Change(testDescription: "neither index nor stamp") { temporary in
+                Damage.remove(temporary.indexPath)
+                Damage.remove(temporary.stampPath)
+            },
+        ]
+
+    @Test(arguments: changes)
+    func `deleting the index loses nothing, nor does whatever else becomes of it or its stamp`(
+        change: Change
+    ) throws {
+        try expectSame(rebuilt: change.rebuilt, Self.makeStore(), after: change.make)
     }
 
     @Test func `a check names an index that it found damaged, and not one that was absent`()
@@ -91,56 +132,12 @@ import VersionTree
         try expect(temporary.reopened().check().findings, equals: [])
     }
 
-    @Test func `deleting the index and the stamp loses nothing`() throws {
-        try expectSame(Self.makeStore()) { temporary in
-            Damage.remove(temporary.indexPath)
-            Damage.remove(temporary.stampPath)
-        }
-    }
-
-    @Test func `deleting the stamp loses nothing`() throws {
-        try expectSame(Self.makeStore()) { Damage.remove($0.stampPath) }
-    }
-
-    @Test func `garbage in the stamp loses nothing`() throws {
-        let temporary = try Self.makeStore()
-        for text in ["", "\n", "castree-stamp 1 x 1 1 1 1\n", "\0\0\0\0", "noise noise noise"] {
-            try expectSame(temporary, "\(text)") {
-                try Damage.overwrite($0.stampPath, with: bytes(text))
-            }
-        }
-    }
-
-    @Test func `something else in place of the index loses nothing`() throws {
-        let temporary = try Self.makeStore()
-        for stranger in [
-            Damage.Stranger.emptyFile, .symbolicLink("nowhere"), .fifo, .socket, .nothing,
-        ] {
-            try expectSame(temporary, "\(stranger)") {
-                try Damage.replace($0.indexPath, by: stranger)
-            }
-        }
-    }
-
-    @Test func `a directory in place of the index loses nothing`() throws {
-        try expectSame(Self.makeStore()) {
-            try Damage.replace($0.indexPath, by: .directory)
-        }
-    }
-
     @Test func `a symbolic link in place of the index is not followed`() throws {
         let temporary = try Self.makeStore()
         let foreign = temporary.directory.appending("foreign")
         try writeTree(temporary.directory.path, ["foreign": "somebody's"])
         try expectSame(temporary) { try Damage.replace($0.indexPath, by: .symbolicLink(foreign)) }
         try expect(Damage.contents(foreign), equals: bytes("somebody's"))
-    }
-
-    @Test(arguments: [Damage.Stranger.directory, .symbolicLink("/etc/hostname"), .fifo, .socket])
-    func `something else in place of the stamp loses nothing`(stranger: Damage.Stranger) throws {
-        try expectSame(Self.makeStore(), "\(stranger)") {
-            try Damage.replace($0.stampPath, by: stranger)
-        }
     }
 
     @Test func `cutting the index anywhere loses nothing`() throws {
@@ -172,19 +169,6 @@ import VersionTree
                 content.replaceSubrange(range, with: random.bytes(range.count))
                 try Damage.overwrite($0.indexPath, with: content)
             }
-        }
-    }
-
-    @Test func `text after the index's end loses nothing`() throws {
-        try expectSame(rebuilt: nil, Self.makeStore()) {
-            try Damage.extend($0.indexPath, by: bytes("more"))
-        }
-    }
-
-    @Test(arguments: ["-wal", "-shm"])
-    func `leftovers of another journal mode lose nothing`(suffix: String) throws {
-        try expectSame(rebuilt: nil, Self.makeStore()) {
-            try Data(repeating: 7, count: 8192).write(to: URL(filePath: $0.indexPath + suffix))
         }
     }
 

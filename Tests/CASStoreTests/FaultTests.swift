@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Synchronization
 import VersionTree
 
 /// The failing disk at every operation, and the process that dies after every operation.
@@ -86,13 +85,7 @@ import VersionTree
     }
 
     static func waiting(_ files: [String: String]) throws -> Manifest {
-        try Manifest(
-            version: VersionName("waiting"), ordinal: 0, createdAt: 0,
-            entries: files.map { path, text in
-                Manifest.Entry(
-                    path: try TreePath(path), address: try address(of: text),
-                    byteCount: Int64(text.utf8.count))
-            })
+        try makeManifest("waiting", files, ordinal: 0, createdAt: 0)
     }
 
     /// A store with a version and some garbage, and a source beside it.

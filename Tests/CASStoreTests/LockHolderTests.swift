@@ -1,6 +1,5 @@
 import Expectations
 import StorageTestSupport
-import Synchronization
 
 @testable import CASStore
 @testable import Platform
@@ -58,13 +57,13 @@ import Synchronization
             POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
         let held = try system.openLock(leases.raw, ".writer")
         try expect(system.lock(held.raw, exclusive: true))
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let options = StoreOptions(
-            waitLimit: .milliseconds(2100), notice: { text in notices.withLock { $0.append(text) } }
+            waitLimit: .milliseconds(2100), notice: { text in notices.add(text) }
         )
         let file = try system.openLock(leases.raw, ".writer")
         expectRefusal(.locked) { try system.waitForLock(file.raw, exclusive: true, options) }
-        expect(notices.withLock { $0 }, equals: ["waiting for another part of this process"])
+        expect(notices.all, equals: ["waiting for another part of this process"])
     }
 
     @Test func `takes a lock that is free by one call`() throws {

@@ -2,7 +2,6 @@ import Expectations
 import Foundation
 import Platform
 import StorageTestSupport
-import Synchronization
 
 @testable import CASStore
 

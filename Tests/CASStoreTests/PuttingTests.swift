@@ -13,7 +13,7 @@ import VersionTree
         let content = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let lease = try store.makeLease()
         let address = try store.put(content, protectedBy: lease)
-        try expect(address, equals: CASStoreTests.address(of: content))
+        try expect(address, equals: StorageTestSupport.address(of: content))
         try expect(store.read(address, limit: count), equals: content)
         try expect(store.contains(address))
         let path = temporary.objectPath(address)

@@ -179,8 +179,7 @@ import VersionTree
         let lease = "4711-0123456789abcdef"
         let own = temporary.path + "/staging/" + lease
         for directory in [own, URL(filePath: path).deletingLastPathComponent().path] {
-            try FileManager.default.createDirectory(
-                atPath: directory, withIntermediateDirectories: true)
+            try Damage.makeDirectory(directory)
         }
         try Damage.overwriteOrCreate(path, with: bytes("torn"))
         try FileManager.default.linkItem(atPath: path, toPath: own + "/\(content)")

@@ -21,11 +21,8 @@ import VersionTree
         try expect(temporary.store.usage().stagedBytes, equals: 600_000)
     }
 
-    @Test func `a staged file that is longer than the object starts over`() throws {
-        let temporary = try TemporaryStore()
-        let staged = try temporary.path + "/staging/" + address(of: Self.content).description
-        try Damage.replace(staged, by: .emptyFile)
-        try Damage.extend(staged, by: Self.content + [0])
+    /// The content arrives from its beginning, and is there.
+    private func expectWhole(in temporary: TemporaryStore) throws {
         let arrivals = try Arrivals(temporary.store)
         var arrival = try arrivals.begin(
             address(of: Self.content), byteCount: Int64(Self.content.count))
@@ -37,6 +34,14 @@ import VersionTree
             temporary.store.read(address(of: Self.content), limit: 1 << 20), equals: Self.content)
     }
 
+    @Test func `a staged file that is longer than the object starts over`() throws {
+        let temporary = try TemporaryStore()
+        let staged = try temporary.path + "/staging/" + address(of: Self.content).description
+        try Damage.replace(staged, by: .emptyFile)
+        try Damage.extend(staged, by: Self.content + [0])
+        try expectWhole(in: temporary)
+    }
+
     @Test(arguments: [Damage.Stranger.symbolicLink("/etc/hostname"), .directory, .fifo, .socket])
     func `something else in place of a part is set aside, and the content comes`(
         stranger: Damage.Stranger
@@ -44,15 +49,7 @@ import VersionTree
         let temporary = try TemporaryStore()
         let staged = try temporary.path + "/staging/" + address(of: Self.content).description
         try Damage.replace(staged, by: stranger)
-        let arrivals = try Arrivals(temporary.store)
-        var arrival = try arrivals.begin(
-            address(of: Self.content), byteCount: Int64(Self.content.count))
-        expect(arrival.offset, equals: 0)
-        try arrival.append(Self.content.span.bytes)
-        _ = try arrival.finish()
-        try arrivals.settle()
-        try expect(
-            temporary.store.read(address(of: Self.content), limit: 1 << 20), equals: Self.content)
+        try expectWhole(in: temporary)
         expect(Damage.names(temporary.path + "/quarantine").count, equals: 1)
         try expect(temporary.versions.check().findings, equals: [])
     }

@@ -6,25 +6,8 @@ import VersionTree
 
 @testable import CASStore
 
-/// What a store said without being asked.
-final class Notices: Sendable {
-    private let texts = Mutex<[String]>([])
-    var all: [String] { texts.withLock { $0 } }
-    var sink: @Sendable (String) -> Void { { text in self.texts.withLock { $0.append(text) } } }
-}
-
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-/// The address of bytes, by this module's own hasher (held against FIPS 180-4 elsewhere).
-func address(of bytes: [UInt8]) throws -> ObjectID {
-    var hasher = try ObjectHasher()
-    hasher.update(bytes.span.bytes)
-    return hasher.finish().address
-}
-
-func address(of text: String) throws -> ObjectID { try address(of: bytes(text)) }
-
-/// The code of the error that `body` throws; `nil` if it throws none.
 func code(of body: () throws -> Void) -> StoreError.Code? {
     do { try body() } catch {
         let failure = error as? StoreError

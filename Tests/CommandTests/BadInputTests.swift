@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import SocketTestSupport
 import StorageTestSupport
 
 // What goes wrong around a command: a clear sentence, the exit status of the contract, nothing half done.
@@ -13,97 +12,39 @@ import StorageTestSupport
 
     // MARK: Directories that cannot be a version
 
-    /// What a directory holds besides regular files.
-    enum Trouble: String, CaseIterable {
-        case pipe, listener, device, link, danglingLink, linkCircle, linkUp, latinName, backslash
-        case pathTooDeep
-
-        /// How `add` is told to take links.
-        var options: [String] {
-            switch self {
-            case .danglingLink, .linkCircle, .linkUp: ["--follow"]
-            default: []
-            }
-        }
-
-        var code: String {
-            switch self {
-            case .backslash: "badPath"
-            default: "unsupportedFile"
-            }
-        }
-
-        /// What the sentence must say: where, what, and what to do where that is not plain.
-        var words: [String] {
-            switch self {
-            case .pipe: ["\"d/pipe\"", "named pipe", "regular files"]
-            case .listener: ["\"d/socket\"", "socket", "regular files"]
-            case .device: ["\"d/zero\"", "device", "regular files"]
-            case .link: ["\"d/link\"", "symbolic link", "--follow"]
-            case .danglingLink: ["\"d/link\"", "symbolic link to nothing"]
-            case .linkCircle: ["\"d/", "symbolic links lead in a circle"]
-            case .linkUp: ["\"d/up", "symbolic links lead in a circle"]
-            case .latinName: ["not UTF-8", "rename it"]
-            case .backslash: ["d/a", "backslash"]
-            case .pathTooDeep: ["too deep"]
-            }
-        }
-
-        func make(in directory: String) throws {
-            switch self {
-            case .pipe: expect(mkfifo(directory + "/pipe", 0o644), equals: 0)
-            case .listener: try TestSocket.leave(at: directory + "/socket")
-            // 1:5 is /dev/zero: whoever reads it never ends.
-            case .device:
-                expect(mknod(directory + "/zero", S_IFCHR | 0o644, dev_t(1 << 8 | 5)), equals: 0)
-            case .link: symlink("../index.html", directory + "/link")
-            case .danglingLink: symlink("nowhere", directory + "/link")
-            case .linkCircle:
-                symlink("b", directory + "/a")
-                symlink("a", directory + "/b")
-            case .linkUp: symlink("..", directory + "/up")
-            case .latinName:
-                let name = Array((directory + "/caf").utf8).map { CChar(bitPattern: $0) }
-                close(creat(name + [CChar(bitPattern: 0xe9), 0], 0o644))
-            case .backslash: close(creat(directory + "/a\\b", 0o644))
-            case .pathTooDeep:
-                let deep =
-                    directory + "/" + Array(repeating: "d", count: 130).joined(separator: "/")
-                try FileManager.default.createDirectory(
-                    atPath: deep, withIntermediateDirectories: true)
-            }
-        }
-
-        /// Those that can be made here: mknod(2) needs root.
-        static var possible: [Trouble] { allCases.filter { $0 != .device || getuid() == 0 } }
-    }
-
     private func expectWords(_ words: [String], in text: String) {
         for word in words { expect(text.contains(word), "\(word) in \(text)") }
     }
 
-    @Test(arguments: Trouble.possible)
+    // All that a version cannot hold: ImportRefusalTests.
+    @Test(
+        arguments: [
+            ("link", "../index.html", [], "unsupportedFile", ["\"d/link\"", "--follow"]),
+            ("link", "nowhere", ["--follow"], "unsupportedFile", ["\"d/link\"", "to nothing"]),
+            ("a\\b", nil, [], "badPath", ["d/a", "backslash"]),
+        ] as [(String, String?, [String], String, [String])])
     func `add refuses what a version cannot hold, and makes no store for it`(
-        _ trouble: Trouble
+        _ name: String, _ target: String?, _ options: [String], _ code: String, _ words: [String]
     ) throws {
         try place.write(["index.html": "<h1>", "d/f": "f"], to: "release")
-        try trouble.make(in: place.directory.appending(path: "release/d").path)
-        let arguments = ["add", "release", "--version", "1"] + trouble.options
+        let path = place.directory.appending(path: "release/d").path + "/" + name
+        if let target { symlink(target, path) } else { close(creat(path, 0o644)) }
+        let arguments = ["add", "release", "--version", "1"] + options
         let refused = try place.run(.castree, arguments + ["--json"])
         expect(refused.status, equals: 1)
         expect(refused.output.isEmpty)
         let error = try refused.error()
-        expect(error.code, equals: trouble.code)
-        expectWords(trouble.words, in: error.message)
+        expect(error.code, equals: code)
+        expectWords(words, in: error.message)
         expect(!place.exists(".castree"))
         // The same sentence for people.
         let spoken = try place.run(.castree, arguments)
         expect(spoken.status, equals: 1)
-        expectWords(trouble.words, in: spoken.errors)
+        expectWords(words, in: spoken.errors)
         expect(!place.exists(".castree"))
         // The same in a store that is there already, which keeps what it has and gets nothing new.
         try place.add("0", ["index.html": "<h1>", "other": "o"])
-        try expect(place.run(.castree, arguments + ["--json"]).error().code, equals: trouble.code)
+        try expect(place.run(.castree, arguments + ["--json"]).error().code, equals: code)
         try expect(place.listed().map(\.version), equals: ["0"])
         try expect(place.castree("du", "--json").document(.usage).store.objects, equals: 2)
         try expect(place.castree("fsck").status, equals: 0)
@@ -158,6 +99,7 @@ import StorageTestSupport
         for name in ["../1", "", "a b", String(repeating: "v", count: 129)] {
             let refused = try place.castree("add", "release", "--version", name, "--json")
             expect(refused.status == 1 || refused.status == 2, "\(name)")
+            if name == "../1" { try expect(refused.error().code, equals: "badName") }
             expect(!place.exists(".castree"))
         }
     }

@@ -255,20 +255,6 @@ import ProgramTestSupport
         try expect(check("--deep").status, equals: 0)
     }
 
-    @Test func `repairs objects from the store, without another origin`() throws {
-        for path in try paths("objects") {
-            try files.removeItem(at: site.appending(path: path))
-        }
-        let repaired = try place.run(.castree, ["fsck", "site", "--repair"])
-        expect(repaired.status, equals: 1, "\(repaired)")
-        try expect(check("--deep").status, equals: 0)
-        var status = stat()
-        for path in try paths("objects") {
-            expect(lstat(site.appending(path: path).path, &status), equals: 0)
-            expect(status.st_mode & 0o777, equals: 0o644, "\(path)")
-        }
-    }
-
     @Test func `names a copy that was cut off, whatever is missing of it`() throws {
         let whole = try ["objects", "manifests", "packs", "deliveries"].flatMap { try paths($0) }
         for count in stride(from: 0, to: whole.count, by: max(1, whole.count / 5)) {
@@ -278,20 +264,6 @@ import ProgramTestSupport
             for path in whole[count...] { try files.removeItem(at: copy.appending(path: path)) }
             let finished = try place.run(.castree, ["fsck", "copy", "--json"])
             expect(finished.status, equals: 4, "\(count): \(finished)")
-        }
-    }
-
-    @Test func `names a pointer that is none, and a list of channels that is wrong`() throws {
-        for path in ["channels.json", "channels/stable.json"] {
-            let sound = try place.contents("site/\(path)")
-            for text in ["{}", "{"] {
-                try place.write(["site/\(path)": text], to: ".")
-                let (status, report) = try check()
-                expect(status == 4 && report.findings.map(\.path.text) == [path], "\(report)")
-                try expect(check("--repair").status, equals: 1)
-                try expect(check().status, equals: 0)
-                try expect(place.contents("site/\(path)"), equals: sound)
-            }
         }
     }
 

@@ -235,22 +235,12 @@ import SocketTestSupport
         let path = try target(update.download_url.text)
         let whole = try fetch(served, path)
         expect(whole.bytes.count, equals: update.package_size.number)
-        let socket = try TestSocket.connected(to: served.port)
-        let request = "GET \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-        _ = write(socket, request, request.utf8.count)
-        var first = [UInt8](repeating: 0, count: 1000)
-        let count = read(socket, &first, first.count)
-        expect(count > 0)
+        let peer = TestPeer(try TestSocket.connected(to: served.port), isClient: true)
+        peer.send("GET \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        expect(peer.fill())
         try castree("withdraw", "3", "origin", "--no-sync")
         try castree("prune", "origin", "--grace", "0s", "--no-sync")
-        var all = Array(first[..<max(count, 0)])
-        var piece = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = read(socket, &piece, piece.count)
-            guard count > 0 else { break }
-            all += piece[..<count]
-        }
-        close(socket)
+        let all = peer.readAll()
         let end = try require(all.firstRange(of: Array("\r\n\r\n".utf8)))
         expect(whole.bytes.starts(with: all[end.upperBound...]))
         try expect(fetch(served, path).status, equals: 404)

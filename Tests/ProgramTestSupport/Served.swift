@@ -162,25 +162,14 @@ package final class Served {
 
     private static func send(_ port: UInt16, _ request: String) throws -> Int32 {
         let raw = try TestSocket.connected(to: port)
-        let bytes = Array(request.utf8)
-        guard write(raw, bytes, bytes.count) == bytes.count else {
-            close(raw)
-            throw POSIXError(.EIO)
-        }
-        return raw
+        if TestPeer(raw, closes: false).send(request) { return raw }
+        close(raw)
+        throw POSIXError(.EIO)
     }
 
     /// Reads an answer to its end, and closes the socket.
     package static func answer(_ raw: Int32) throws -> (status: Int, head: String, body: String) {
-        defer { close(raw) }
-        var bytes = Data()
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = read(raw, &chunk, chunk.count)
-            guard count > 0 else { break }
-            bytes += chunk[..<count]
-        }
-        let answer = String(decoding: bytes, as: UTF8.self)
+        let answer = String(decoding: TestPeer(raw).readAll(), as: UTF8.self)
         let end = try require(answer.range(of: "\r\n\r\n"))
         let head = String(answer[..<end.lowerBound])
         let status = try require(Int(head.dropFirst("HTTP/1.1 ".count).prefix(3)))

@@ -20,7 +20,6 @@ package final class Workplace {
         try add(version, files, more)
     }
 
-    /// Runs castree here.
     @discardableResult
     package func castree(_ arguments: String..., environment: [String: String] = [:]) throws
         -> Finished
@@ -45,7 +44,6 @@ package final class Workplace {
     @discardableResult
     package func checker(_ arguments: String...) throws -> Finished { try run(.checker, arguments) }
 
-    /// Runs a program here.
     package func run(
         _ program: ProgramUnderTest, _ arguments: [String], environment: [String: String] = [:]
     ) throws -> Finished {
@@ -61,8 +59,7 @@ package final class Workplace {
                 at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
             try Data(content.utf8).write(to: file)
             if content.hasPrefix("#!") {
-                try FileManager.default.setAttributes(
-                    [.posixPermissions: 0o755], ofItemAtPath: file.path)
+                try Damage.setMode(file.path, 0o755)
             }
         }
     }
@@ -84,7 +81,6 @@ package final class Workplace {
         return try run(.castree, ["add", source, "--version", version, "--no-sync"] + more)
     }
 
-    /// Gives everything here to a user.
     package func give(to user: UInt32) throws {
         chown(directory.path, user, user)
         for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
@@ -92,12 +88,10 @@ package final class Workplace {
         }
     }
 
-    /// The content of a file here.
     package func contents(_ path: String) throws -> String {
         try String(contentsOf: directory.appending(path: path), encoding: .utf8)
     }
 
-    /// Whether something is at a path here.
     package func exists(_ path: String) -> Bool {
         FileManager.default.fileExists(atPath: directory.appending(path: path).path)
     }
@@ -110,13 +104,12 @@ package final class Workplace {
     /// Replaces the bytes of a read-only file without making another inode.
     package func damage(_ path: String, with content: String = "damaged") throws {
         let file = directory.appending(path: path)
-        let files = FileManager.default
-        let mode = try files.attributesOfItem(atPath: file.path)[.posixPermissions]
-        try files.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
+        let mode = try Damage.mode(file.path)
+        try Damage.setMode(file.path, 0o644)
         let handle = try FileHandle(forWritingTo: file)
         try handle.write(contentsOf: Data(content.utf8))
         try handle.close()
-        try files.setAttributes([.posixPermissions: mode ?? 0o444], ofItemAtPath: file.path)
+        try Damage.setMode(file.path, mode)
     }
 }
 

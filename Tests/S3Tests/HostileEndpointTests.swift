@@ -6,7 +6,6 @@ import S3
 import SocketTestSupport
 import Storage
 import StorageTestSupport
-import Synchronization
 
 /// An endpoint that means harm, over real sockets: every verb ends, and takes no more than it needs.
 @Suite("A hostile endpoint") struct HostileEndpointTests {

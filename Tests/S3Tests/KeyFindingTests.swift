@@ -4,7 +4,6 @@ import Platform
 import S3
 import Storage
 import StorageTestSupport
-import Synchronization
 
 /// Where keys, endpoint and region come from.
 @Suite struct KeyFindingTests {

@@ -1,5 +1,4 @@
 import Foundation
-import Platform
 import Synchronization
 
 /// A server that answers every request with the same flood, until the peer goes, and counts what it could send.
@@ -26,74 +25,37 @@ public final class FloodServer: Sendable {
         }
     }
 
-    /// Where it listens, on the IPv4 loopback.
-    public let port: UInt16
-    private let listener: Int32
-    private let sent = Mutex((byteCount: 0, requestCount: 0))
+    private final class Sent: Sendable {
+        let counts = Mutex((byteCount: 0, requestCount: 0))
+    }
 
+    private let server: ScriptedServer
+    private let sent: Sent
+
+    /// Where it listens, on the IPv4 loopback.
+    public var port: UInt16 { server.port }
     /// How many bytes it could send, and how many requests have come.
-    public var byteCount: Int { sent.withLock { $0.byteCount } }
+    public var byteCount: Int { sent.counts.withLock { $0.byteCount } }
     /// See ``byteCount``.
-    public var requestCount: Int { sent.withLock { $0.requestCount } }
+    public var requestCount: Int { sent.counts.withLock { $0.requestCount } }
 
     /// Starts it.
     public init(_ flood: Flood) throws {
-        listener = TestSocket.make()
-        guard TestSocket.bind(listener, to: 0), listen(listener, 16) == 0 else {
-            throw TestSocket.Refusal(description: "no port for a test server", number: errno)
-        }
-        port = TestSocket.port(of: listener)
-        Parallel.detach { [self] in
-            while true {
-                let raw = accept(listener, nil, nil)
-                guard raw >= 0 else {
-                    close(listener)
-                    return
-                }
-                TestSocket.limitPatience(raw)
-                serve(raw, flood)
-                close(raw)
+        let sent = Sent()
+        self.sent = sent
+        server = try ScriptedServer { peer in
+            guard peer.head() != nil else { return }
+            sent.counts.withLock { $0.requestCount += 1 }
+            peer.noteSent = { count in sent.counts.withLock { $0.byteCount += count } }
+            guard peer.send(flood.beginning) else { return }
+            for _ in 0..<flood.count {
+                // The attack itself is to be slow.
+                if flood.pauseMilliseconds > 0 { poll(nil, 0, flood.pauseMilliseconds) }
+                guard peer.send(flood.piece) else { return }
             }
         }
     }
 
     /// Takes no further connections; the thread frees the port.
-    public func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
-
-    private func serve(_ raw: Int32, _ flood: Flood) {
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        var text = ""
-        while !text.contains("\r\n\r\n") {
-            let count = recv(raw, &chunk, chunk.count, 0)
-            guard count > 0 else { return }
-            text += String(decoding: chunk[..<count], as: UTF8.self)
-        }
-        sent.withLock { $0.requestCount += 1 }
-        guard pass(Array(flood.beginning.utf8), to: raw) else { return }
-        for _ in 0..<flood.count {
-            // The attack itself is to be slow.
-            if flood.pauseMilliseconds > 0 { poll(nil, 0, flood.pauseMilliseconds) }
-            guard pass(flood.piece, to: raw) else { return }
-        }
-    }
-
-    /// - Returns: whether the peer still takes something.
-    private func pass(_ bytes: [UInt8], to raw: Int32) -> Bool {
-        #if canImport(Glibc)
-            let flags = Int32(MSG_NOSIGNAL)
-        #else
-            let flags: Int32 = 0
-        #endif
-        var offset = 0
-        while offset < bytes.count {
-            let count = bytes.withUnsafeBytes { all in
-                let rest = UnsafeRawBufferPointer(rebasing: all[offset...])
-                return send(raw, rest.baseAddress, rest.count, flags)
-            }
-            guard count > 0 else { return false }
-            offset += count
-            sent.withLock { $0.byteCount += count }
-        }
-        return true
-    }
+    public func stop() { server.stop() }
 }

@@ -15,9 +15,24 @@ public enum TestSocket {
 
     private static func make(_ family: Int32) -> Int32 {
         #if canImport(Glibc)
-            socket(family, Int32(SOCK_STREAM.rawValue), 0)
+            let raw = socket(family, Int32(SOCK_STREAM.rawValue), 0)
         #else
-            socket(family, SOCK_STREAM, 0)
+            let raw = socket(family, SOCK_STREAM, 0)
+        #endif
+        // Children of other tests must not keep it.
+        _ = fcntl(raw, F_SETFD, FD_CLOEXEC)
+        return raw
+    }
+
+    /// Closes a socket.
+    package static func end(_ raw: Int32) { close(raw) }
+
+    /// Sends what the other end takes; below 1 if it is gone.
+    package static func give(_ bytes: UnsafeRawBufferPointer, to raw: Int32) -> Int {
+        #if canImport(Glibc)
+            send(raw, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        #else
+            send(raw, bytes.baseAddress, bytes.count, 0)
         #endif
     }
 

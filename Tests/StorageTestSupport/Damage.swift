@@ -12,7 +12,6 @@ package enum Damage {
         }
     }
 
-    /// Flips one bit of the byte at `offset`.
     package static func flip(_ path: String, at offset: Int, bit: UInt8 = 0) throws {
         var bytes = try contents(path)
         // A damage before this one may have cut it.
@@ -72,6 +71,11 @@ package enum Damage {
 
     /// Removes a file or a directory with all it holds, if it is there.
     package static func remove(_ path: String) { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Makes a directory, and those above it.
+    package static func makeDirectory(_ path: String) throws {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
 
     /// Sets the permission bits.
     package static func setMode(_ path: String, _ mode: Int) throws {

@@ -33,7 +33,7 @@ public final class TemporaryDirectory: Sendable {
     private static func make(in base: String) -> String {
         let path = base + "/castree-test-" + UUID().uuidString.prefix(13)
         // A test that cannot use it says so.
-        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try? Damage.makeDirectory(path)
         return path
     }
 
@@ -61,13 +61,11 @@ public final class TemporaryDirectory: Sendable {
 public func writeTree(_ root: String, _ files: [String: String]) throws {
     for (path, content) in files {
         let full = root + "/" + path
-        try FileManager.default.createDirectory(
-            atPath: (full as NSString).deletingLastPathComponent,
-            withIntermediateDirectories: true)
+        try Damage.makeDirectory((full as NSString).deletingLastPathComponent)
         try? FileManager.default.removeItem(atPath: full)
         try Data(content.utf8).write(to: URL(filePath: full))
         if content.hasPrefix("#!") {
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: full)
+            try Damage.setMode(full, 0o755)
         }
     }
 }

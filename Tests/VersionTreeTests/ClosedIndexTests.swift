@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import StorageTestSupport
-import Synchronization
 
 @testable import VersionTree
 
@@ -30,11 +29,11 @@ import Synchronization
         let temporary = try TemporaryStore()
         let (directory, path) = (temporary.directory, temporary.path)
         let index = path + "/index.sqlite"
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         func options() -> StoreOptions {
             StoreOptions(
                 isDurable: false, reservedByteCount: 0,
-                notice: { text in notices.withLock { $0.append(text) } })
+                notice: { text in notices.add(text) })
         }
         Damage.remove(index)
         for name in ["1", "2"] {
@@ -42,7 +41,7 @@ import Synchronization
         }
         try VersionStore.open(path, options: options(), fileSystem: OpenDisk())
             .add(directory: directory.appending("1"), version: "1")
-        notices.withLock { $0 = [] }
+        notices.clear()
         try expect(Damage.mode(index) & 0o777, equals: 0o644)
         // Reading changes nothing.
         _ = try VersionStore.open(path, options: options()).versions()
@@ -53,7 +52,7 @@ import Synchronization
         try expect(
             VersionStore.open(path, options: options()).versions().map(\.version),
             equals: ["2", "1"])
-        expect(notices.withLock { $0 }, equals: [])
+        expect(notices.all, equals: [])
         Damage.remove(index)
         _ = try VersionStore.open(path, options: options()).check(repairing: true)
         try expect(Damage.mode(index) & 0o777, equals: 0o600)

@@ -147,7 +147,7 @@ import VersionTree
         try temporary.expectClean()
     }
 
-    @Test(arguments: ["directory", "link", "fifo"], [false, true])
+    @Test(arguments: ["directory", "link", "fifo", "file"], [false, true])
     func `names something else in place of an object or its twin, and mends it`(
         _ kind: String, isTwin: Bool
     ) throws {
@@ -157,10 +157,12 @@ import VersionTree
         switch kind {
         case "directory": mkdir(path, 0o755)
         case "link": symlink("/etc/passwd", path)
+        case "file": try Damage.replace(path, by: .emptyFile)
         default: mkfifo(path, 0o444)
         }
         let found = try temporary.reopened().check().findings
-        expect(found.contains { $0.kind == (isTwin ? .damagedExecutableCopy : .notAFile) })
+        let wanted: Finding.Kind = kind == "file" ? .damagedObject : .notAFile
+        expect(found.contains { $0.kind == (isTwin ? .damagedExecutableCopy : wanted) })
         _ = try temporary.reopened().check(repairing: true)
         try temporary.add("6", ["x": "#!shared"])
         try temporary.expectClean()

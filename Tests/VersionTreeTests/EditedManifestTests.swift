@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Synchronization
 import VersionTree
 
 /// A whole version is what was registered: another manifest in its place is named, and nothing is made

@@ -9,7 +9,7 @@ import VersionTree
 
 @Suite struct ImportRefusalTests {
     private func refuse(
-        _ code: StoreError.Code = .unsupportedFile, naming path: String? = nil,
+        _ code: StoreError.Code = .unsupportedFile, naming words: [String],
         follows: Bool = false,
         sourceLocation: SourceLocation = #_sourceLocation, _ prepare: (String) throws -> Void
     ) throws {
@@ -22,11 +22,9 @@ import VersionTree
         let error = expectRefusal(code, sourceLocation: sourceLocation) {
             try temporary.versions.add(directory: source, version: "1", options: options)
         }
-        if let path {
-            #expect(
-                error?.message.contains(path) == true, "\(error?.message ?? "")",
-                sourceLocation: sourceLocation)
-        }
+        #expect(
+            words.allSatisfy { error?.message.contains($0) == true }, "\(error?.message ?? "")",
+            sourceLocation: sourceLocation)
         #expect(try temporary.versions.versions().isEmpty, sourceLocation: sourceLocation)
         #expect(try snapshot(temporary.path + "/staging").isEmpty, sourceLocation: sourceLocation)
         #expect(try snapshot(temporary.path + "/objects").isEmpty, sourceLocation: sourceLocation)
@@ -34,52 +32,65 @@ import VersionTree
         try temporary.expectClean(sourceLocation: sourceLocation)
     }
 
-    @Test(arguments: ["regular", "/etc/passwd", "../..", "nowhere", "link"])
-    func `refuses a symbolic link, wherever it points`(_ target: String) throws {
-        try refuse(naming: "d/link") { symlink(target, $0 + "/d/link") }
+    /// What is put into a source, and the words of the refusal.
+    struct Stranger: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var words: [String]
+        var follows = false
+        var make: @Sendable (String) throws -> Void
     }
 
-    @Test func `refuses a symbolic link that is named before anything else`() throws {
-        try refuse(naming: "--follow") { symlink("d", $0 + "/0") }
+    private static func link(_ name: String, to target: String, _ words: String...) -> Stranger {
+        Stranger(
+            testDescription: "a link to \(target)", words: words.isEmpty ? ["d/\(name)"] : words,
+            follows: true
+        ) { symlink(target, "\($0)/d/\(name)") }
     }
 
-    @Test func `refuses a fifo without waiting for its writer`() throws {
-        try refuse(naming: "d/pipe") { mkfifo($0 + "/d/pipe", 0o644) }
-        try refuse(naming: "d/link", follows: true) {
+    static let followed = [
+        link("link", to: "nowhere", "d/link", "symbolic link to nothing"),
+        link("zero", to: "/dev/zero"), link("up", to: "..", "d/up", "lead in a circle"),
+        link("up", to: ".", "symbolic links lead in a circle"),
+        Stranger(
+            testDescription: "links to each other", words: ["d/", "lead in a circle"],
+            follows: true
+        ) {
+            symlink("b", $0 + "/d/a")
+            symlink("a", $0 + "/d/b")
+        },
+        Stranger(testDescription: "a link to a fifo", words: ["d/link"], follows: true) {
             mkfifo($0 + "/../pipe", 0o644)
             symlink("../../pipe", $0 + "/d/link")
-        }
-    }
-
-    @Test func `refuses a socket`() throws {
-        try refuse(naming: "d/sock") { try TestSocket.leave(at: $0 + "/d/sock") }
-        try refuse(naming: "d/link", follows: true) {
+        },
+        Stranger(testDescription: "a link to a socket", words: ["d/link"], follows: true) {
             try TestSocket.leave(at: $0 + "/../sock")
             symlink("../../sock", $0 + "/d/link")
-        }
+        },
+    ]
+
+    @Test(arguments: followed)
+    func `refuses a circle of links, and one to nothing or to no file, followed`(
+        _ stranger: Stranger
+    ) throws {
+        try refuse(naming: stranger.words, follows: true, stranger.make)
+    }
+
+    @Test(arguments: ["regular", "/etc/passwd", "../..", "nowhere", "link"])
+    func `refuses a symbolic link, wherever it points`(_ target: String) throws {
+        try refuse(naming: ["d/link", "--follow"]) { symlink(target, $0 + "/d/link") }
+    }
+
+    @Test func `refuses a fifo without waiting for its writer, and a socket`() throws {
+        try refuse(naming: ["d/pipe", "named pipe"]) { mkfifo($0 + "/d/pipe", 0o644) }
+        try refuse(naming: ["d/sock", "socket"]) { try TestSocket.leave(at: $0 + "/d/sock") }
     }
 
     @Test(.enabled(if: getuid() == 0, "mknod(2) needs root"))
     func `refuses a device`() throws {
         // 1:5 is /dev/zero: whoever reads it never ends.
-        try refuse(naming: "d/zero") { mknod($0 + "/d/zero", S_IFCHR | 0o644, dev_t(1 << 8 | 5)) }
-    }
-
-    @Test func `refuses a device behind a link that is followed`() throws {
-        try refuse(naming: "d/zero", follows: true) { symlink("/dev/zero", $0 + "/d/zero") }
-    }
-
-    @Test func `refuses a circle of links, followed`() throws {
-        try refuse(naming: "d/", follows: true) {
-            symlink("b", $0 + "/d/a")
-            symlink("a", $0 + "/d/b")
+        try refuse(naming: ["d/zero", "device"]) {
+            mknod($0 + "/d/zero", S_IFCHR | 0o644, dev_t(1 << 8 | 5))
         }
-        try refuse(naming: "d/up", follows: true) { symlink("..", $0 + "/d/up") }
-        try refuse(naming: "circle", follows: true) { symlink(".", $0 + "/d/up") }
-    }
-
-    @Test func `refuses a link to nothing, followed`() throws {
-        try refuse(naming: "d/link", follows: true) { symlink("nowhere", $0 + "/d/link") }
     }
 
     @Test func `takes what links point to when it follows them`() throws {
@@ -113,7 +124,7 @@ import VersionTree
     @Test(arguments: ["file", "directory", "link", "fifo"], [false, true])
     func `refuses a name that is not UTF-8, whatever bears it`(_ kind: String, follows: Bool) throws
     {
-        try refuse(naming: "UTF-8", follows: follows) { source in
+        try refuse(naming: ["UTF-8", "rename it"], follows: follows) { source in
             let path = latin(source + "/d")
             switch kind {
             case "file": close(creat(path, 0o644))
@@ -127,8 +138,8 @@ import VersionTree
     }
 
     @Test func `refuses a name with a backslash, and one that is too deep`() throws {
-        try refuse(.badPath, naming: "backslash") { try writeFile($0 + "/d/a\\b", "x") }
-        try refuse(naming: "deep") {
+        try refuse(.badPath, naming: ["backslash"]) { try writeFile($0 + "/d/a\\b", "x") }
+        try refuse(naming: ["deep"]) {
             try writeFile($0 + "/" + Array(repeating: "d", count: 129).joined(separator: "/"), "x")
         }
     }
@@ -182,7 +193,7 @@ import VersionTree
 
     @Test(.enabled(if: getuid() != 0, "root reads every file"))
     func `names a file that cannot be read`() throws {
-        try refuse(.permission, naming: "secret") {
+        try refuse(.permission, naming: ["secret"]) {
             try writeFile($0 + "/d/secret", "secret", mode: 0)
         }
     }

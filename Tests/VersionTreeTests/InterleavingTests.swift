@@ -122,54 +122,32 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         expect(found, equals: [], "at \(position)")
     }
 
-    @Test func `one of two adds of one name with different content is refused`() throws {
+    @Test(
+        "one of two adds of different content under one name, or two that differ in case only, is refused",
+        arguments: [("1", "1"), ("Beta", "beta")])
+    func differing(_ name: String, _ other: String) throws {
         let outcomes = Shared<(mine: Outcome?, theirs: Outcome?)>((nil, nil))
         try interleave(prepareSource) { versions, temporary in
             outcomes.with { $0 = (nil, nil) }
             let mine = outcome {
-                try versions.add(directory: temporary.directory.appending("mine"), version: "1")
+                try versions.add(directory: temporary.directory.appending("mine"), version: name)
             }
             outcomes.with { $0.mine = mine }
         } other: { versions, temporary in
             let theirs = outcome {
-                try versions.add(directory: temporary.directory.appending("theirs"), version: "1")
+                try versions.add(directory: temporary.directory.appending("theirs"), version: other)
             }
             outcomes.with { $0.theirs = theirs }
         } verify: { temporary, position in
             let (mine, theirs) = outcomes.with { $0 }
-            let areAdded: [Bool] = [mine == .added, theirs == .added]
             expect(
-                areAdded.contains(true) && areAdded.contains(false),
+                (mine == .added) != (theirs == .added),
                 "at \(position): \(String(describing: mine)), \(String(describing: theirs))")
             if mine == .added {
-                try expectWhole(temporary, "1", files, position)
+                try expectWhole(temporary, name, files, position)
             } else {
-                try expectWhole(temporary, "1", ["a": "other", "b": "two"], position)
+                try expectWhole(temporary, other, ["a": "other", "b": "two"], position)
             }
-            try expectClean(temporary, position)
-        }
-    }
-
-    @Test func `one of two adds of names that differ in case only is refused`() throws {
-        let outcomes = Shared<(mine: Outcome?, theirs: Outcome?)>((nil, nil))
-        try interleave(prepareSource) { versions, temporary in
-            outcomes.with { $0 = (nil, nil) }
-            let mine = outcome {
-                try versions.add(directory: temporary.directory.appending("mine"), version: "Beta")
-            }
-            outcomes.with { $0.mine = mine }
-        } other: { versions, temporary in
-            let theirs = outcome {
-                try versions.add(
-                    directory: temporary.directory.appending("theirs"), version: "beta")
-            }
-            outcomes.with { $0.theirs = theirs }
-        } verify: { temporary, position in
-            let (mine, theirs) = outcomes.with { $0 }
-            let areAdded: [Bool] = [mine == .added, theirs == .added]
-            expect(
-                areAdded.contains(true) && areAdded.contains(false),
-                "at \(position): \(String(describing: mine)), \(String(describing: theirs))")
             try expectClean(temporary, position)
         }
     }

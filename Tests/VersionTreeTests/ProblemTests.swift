@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import StorageTestSupport
 
 @testable import VersionTree
 

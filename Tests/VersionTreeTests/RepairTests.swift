@@ -16,12 +16,6 @@ import StorageTestSupport
         return temporary
     }
 
-    static func address(of text: String) throws -> ObjectID {
-        var hasher = try ObjectHasher()
-        hasher.update(Array(text.utf8).span.bytes)
-        return hasher.finish().address
-    }
-
     static func path(_ temporary: TemporaryStore, _ text: String) throws -> String {
         let digits = try address(of: text).description
         return temporary.path + "/objects/" + digits.prefix(2) + "/" + digits.dropFirst(2)
@@ -98,7 +92,7 @@ import StorageTestSupport
             expect(plan.steps.contains { $0.deed == (isHere ? .restoreObject : .fetchObject) })
             return true
         }
-        let address = try Self.address(of: text)
+        let address = try address(of: text)
         expect(elsewhere.asked.map(\.address), equals: (isHere ? [] : [address]))
         expect(elsewhere.asked.map(\.byteCount), equals: (isHere ? [] : [Int64(text.utf8.count)]))
         expect(!report.findings.isEmpty)
@@ -123,23 +117,6 @@ import StorageTestSupport
         expect(elsewhere.asked, equals: [])
         expect(Damage.names(temporary.path), equals: names)
         try expect(temporary.reopened().check().findings, equals: findings)
-    }
-
-    @Test func `what cannot be had is repaired as without an origin`() throws {
-        let temporary = try makeStore()
-        let elsewhere = Elsewhere(["second content"])
-        for text in ["first content", "second content"] {
-            try Damage.flip(try Self.path(temporary, text), at: 3)
-        }
-        let versions = try temporary.reopened()
-        let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in true }
-        expect(elsewhere.asked.count, equals: 2)
-        let left = report.findings.filter { !$0.isRepaired }
-        expect(left.map(\.kind), equals: [.incompleteVersion])
-        try expect(temporary.reopened().missing(of: "1").map(\.paths), equals: [["a"]])
-        try expect(
-            readTree(temporary.path + "/versions/2"),
-            equals: ["a": "second content", "c": "third content"])
     }
 
     @Test func `what an earlier repair took away is fetched, too`() throws {
@@ -172,19 +149,6 @@ import StorageTestSupport
         expect(elsewhere.asked, equals: [])
         expect(report.findings.map(\.kind), equals: [.damagedObject])
         expect(report.findings.allSatisfy { $0.isRepaired })
-    }
-
-    @Test func `a sound store needs no plan and asks nobody`() throws {
-        let temporary = try makeStore()
-        let elsewhere = Elsewhere([])
-        let versions = try temporary.reopened()
-        let report = try versions.repair(from: elsewhere.fetching(versions)) { plan in
-            expect(plan.isEmpty)
-            return true
-        }
-        expect(report.findings, equals: [])
-        expect(report.checkedObjects, equals: 4)
-        expect(elsewhere.asked, equals: [])
     }
 
     @Test func `a fetch that fails leaves everything as it was`() throws {
@@ -238,7 +202,7 @@ import StorageTestSupport
         // Tree by tree: that of what is current stays, with what is right in it.
         expect(steps.first { $0.deed == .keepTree }?.version, equals: "1")
         expect(steps.first { $0.deed == .removeIncompleteTree }?.version, equals: "2")
-        let writable = try Self.address(of: "first content")
+        let writable = try address(of: "first content")
         expect(steps.first { $0.deed == .setMode }?.object, equals: writable)
         expect(steps.allSatisfy { !$0.sentence.isEmpty })
     }
@@ -251,7 +215,7 @@ import StorageTestSupport
         let (versions, text) = (temporary.versions, "what is coming")
         let path = try TreePath("coming")
         let entry = Manifest.Entry(
-            path: path, address: try Self.address(of: text), byteCount: Int64(text.utf8.count),
+            path: path, address: try address(of: text), byteCount: Int64(text.utf8.count),
             isExecutable: false)
         let manifest = try Manifest(
             version: VersionName("3"), ordinal: 3, createdAt: 1, entries: [entry])

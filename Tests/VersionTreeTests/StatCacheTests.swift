@@ -56,6 +56,17 @@ import VersionTree
         expect(utimensat(AT_FDCWD, path, &times, 0), equals: 0)
     }
 
+    /// A store that has a directory's only file, `f`, as version 1, and the directory.
+    private func added(at time: Int? = nil) throws -> (TemporaryStore, source: String) {
+        let temporary = try TemporaryStore(onDisk: true)
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/f", "content")
+        if let time { setTimes(source + "/f", time) }
+        try age(source + "/f")
+        _ = try temporary.versions.add(directory: source, version: "1")
+        return (temporary, source)
+    }
+
     private func reads(_ store: TemporaryStore, _ source: String, _ version: String) throws -> Int {
         let total = Shared(0)
         var options = AddOptions()
@@ -82,12 +93,7 @@ import VersionTree
     }
 
     @Test func `notices other content under the same size and time`() throws {
-        let temporary = try TemporaryStore(onDisk: true)
-        let source = temporary.directory.appending("source")
-        try writeFile(source + "/f", "content")
-        setTimes(source + "/f", 1_600_000_000)
-        try age(source + "/f")
-        _ = try temporary.versions.add(directory: source, version: "1")
+        let (temporary, source) = try added(at: 1_600_000_000)
         let before = try require(try status(source + "/f"))
         let file = open(source + "/f", O_WRONLY)
         pwrite(file, "CONTENT", 7, 0)
@@ -102,12 +108,7 @@ import VersionTree
     }
 
     @Test func `notices a file that is replaced by another`() throws {
-        let temporary = try TemporaryStore(onDisk: true)
-        let source = temporary.directory.appending("source")
-        try writeFile(source + "/f", "content")
-        setTimes(source + "/f", 1_600_000_000)
-        try age(source + "/f")
-        _ = try temporary.versions.add(directory: source, version: "1")
+        let (temporary, source) = try added(at: 1_600_000_000)
         try writeFile(source + "/g", "CONTENT")
         setTimes(source + "/g", 1_600_000_000)
         rename(source + "/g", source + "/f")
@@ -116,11 +117,7 @@ import VersionTree
     }
 
     @Test func `notices a new executable bit`() throws {
-        let temporary = try TemporaryStore(onDisk: true)
-        let source = temporary.directory.appending("source")
-        try writeFile(source + "/f", "content")
-        try age(source + "/f")
-        _ = try temporary.versions.add(directory: source, version: "1")
+        let (temporary, source) = try added()
         chmod(source + "/f", 0o755)
         try age(source + "/f")
         _ = try temporary.versions.add(directory: source, version: "2")
@@ -130,11 +127,7 @@ import VersionTree
 
     // "Adding the same content again … brings back what was lost of it."
     @Test func `brings back an object that is gone though the cache knows the file`() throws {
-        let temporary = try TemporaryStore(onDisk: true)
-        let source = temporary.directory.appending("source")
-        try writeFile(source + "/f", "content")
-        try age(source + "/f")
-        _ = try temporary.versions.add(directory: source, version: "1")
+        let (temporary, source) = try added()
         unlink(try temporary.objectPath(address(of: "content")))
         _ = try temporary.versions.add(directory: source, version: "2")
         try expect(readTree(temporary.tree("2")), equals: ["f": "content"])
@@ -146,11 +139,7 @@ import VersionTree
     }
 
     @Test func `reads again what was collected in between`() throws {
-        let temporary = try TemporaryStore(onDisk: true)
-        let source = temporary.directory.appending("source")
-        try writeFile(source + "/f", "content")
-        try age(source + "/f")
-        _ = try temporary.versions.add(directory: source, version: "1")
+        let (temporary, source) = try added()
         try temporary.versions.retire("1")
         try expect(temporary.versions.store.collect().objectCount, equals: 1)
         _ = try temporary.versions.add(directory: source, version: "2")

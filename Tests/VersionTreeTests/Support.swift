@@ -109,28 +109,6 @@ func flipByte(_ path: String, at offset: Int64 = 0) throws {
     pwrite(file, &byte, 1, off_t(offset))
 }
 
-/// SHA-256 of bytes.
-func address(of bytes: [UInt8]) throws -> ObjectID {
-    var digester = try Digester(.sha256)
-    bytes.withUnsafeBytes { digester.update($0) }
-    return digester.finish { ObjectID(unchecked: $0) }
-}
-
-func address(of text: String) throws -> ObjectID { try address(of: Array(text.utf8)) }
-
-/// A manifest of made-up or real content: path to text.
-func makeManifest(
-    _ version: String = "1", _ files: [String: String], ordinal: Int64 = 1, createdAt: Int64 = 1
-) throws -> Manifest {
-    try Manifest(
-        version: VersionName(version), ordinal: ordinal, createdAt: createdAt,
-        entries: files.map { path, text in
-            Manifest.Entry(
-                path: try TreePath(path), address: try address(of: text),
-                byteCount: Int64(text.utf8.count))
-        })
-}
-
 extension TemporaryStore {
     /// Where an object stands.
     func objectPath(_ address: ObjectID, executable: Bool = false) -> String {

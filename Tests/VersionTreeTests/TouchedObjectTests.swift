@@ -24,7 +24,7 @@ import StorageTestSupport
             try Data("first contenT".utf8).write(to: URL(filePath: path))
         },
         .init(description: "replaced by another object") { path in
-            let other = try RepairTests.address(of: "second content").description
+            let other = try address(of: "second content").description
             let objects = URL(filePath: path).deletingLastPathComponent()
                 .deletingLastPathComponent()
             try FileManager.default.removeItem(atPath: path)
@@ -104,7 +104,7 @@ import StorageTestSupport
         let (temporary, path) = try makeStore()
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSince1970: 1_700_000_000)], ofItemAtPath: path)
-        let address = try RepairTests.address(of: "first content")
+        let address = try address(of: "first content")
         func isSealed() throws -> Bool {
             let status = try require(temporary.versions.store.objects.status(address))
             return ObjectDirectory.isSealed(status, address, status.byteCount)

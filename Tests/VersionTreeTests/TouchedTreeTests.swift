@@ -8,19 +8,9 @@ import StorageTestSupport
 /// A tree shares its files with the objects: whoever writes into one changes every version, and an object that is written
 /// anew leaves the trees with the old file.
 @Suite("A tree that somebody wrote into") struct TouchedTreeTests {
-    struct Touch: Sendable, CustomStringConvertible {
-        let description: String
-        let happen: @Sendable (String) throws -> Void
-    }
-
-    static let touches: [Touch] = [
-        .init(description: "same length") { try Damage.flip($0, at: 1) },
-        .init(description: "another length") {
-            try Damage.overwrite($0, with: Array("another".utf8))
-        },
-        .init(description: "cut") { try Damage.truncate($0, to: 2) },
-        .init(description: "grown") { try Damage.extend($0, by: [1, 2]) },
-    ]
+    typealias Touch = TouchedObjectTests.Touch
+    /// Those that write into the file itself.
+    static let touches = TouchedObjectTests.touches.prefix(4)
 
     private static let right = "first content"
     /// Versions 1 and 2 share what is touched; 2 is current.

@@ -25,7 +25,7 @@ import VersionTree
         let report = try versions.add(archive: path, version: "2", stripping: "CodePush")
         expect(report.files == 4 && report.newObjects == 4 && report.bytes == 300_014)
         let tree = directory.appending("tree")
-        try FileManager.default.createDirectory(atPath: tree, withIntermediateDirectories: true)
+        try Damage.makeDirectory(tree)
         for entry in Self.release.entries {
             let name = String(decoding: entry.name, as: UTF8.self).dropFirst("CodePush/".count)
             let file = "\(tree)/\(name)"

@@ -253,12 +253,11 @@ import VersionTree
         else { return }
         let content = String(repeating: "content ", count: 40)
         let tree = reader.directory.appending("tree")
-        let files = FileManager.default
-        try files.createDirectory(atPath: tree + "/bin", withIntermediateDirectories: true)
+        try Damage.makeDirectory(tree + "/bin")
         for (path, text) in ["bin/run": "#!", "empty": "", "Übergröße.txt": content] {
             try Data(text.utf8).write(to: URL(filePath: tree + "/" + path))
         }
-        try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: tree + "/bin/run")
+        try Damage.setMode(tree + "/bin/run", 0o755)
         _ = try OtherProgram(
             [program.path] + arguments, in: tree,
             environment: ["LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/local/bin"])

@@ -1,5 +1,6 @@
 import Expectations
 import Platform
+import StorageTestSupport
 import VersionTree
 
 @testable import ClientSystems
@@ -102,7 +103,7 @@ import VersionTree
                 files = ["chcp.manifest", "index.html"].map { "/for/chcp/web/www/\(old)/\($0)" }
                 checks = [ClientRequest("GET", "/for/chcp/web/chcp.json")]
             case .expo:
-                let asset = try ModelOrigin.address(of: Array("picture".utf8))
+                let asset = try address(of: Array("picture".utf8))
                 files = ["/for/expo/assets/\(old)/\(asset).png"]
                 checks = [ExpoTree.request()]
             case .meteor: break

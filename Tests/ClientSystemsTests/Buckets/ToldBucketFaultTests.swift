@@ -4,7 +4,6 @@ import Expectations
 import HotPush
 import Storage
 import StorageTestSupport
-import Synchronization
 import VersionTree
 
 @testable import ClientSystems
@@ -73,14 +72,10 @@ import VersionTree
         verb: Verb, fate: RequestFate
     ) throws {
         try enumerate("told \(verb) \(fate)", oneIn: 150) { world, number in
-            let wasReached = Atomic<Bool>(false)
+            let once = Once(at: number, fate)
             // How it ends is its own affair; what is promised holds.
-            try? verb.run(world, "one") { request in
-                guard request.number == number else { return .answered }
-                wasReached.store(true, ordering: .relaxed)
-                return fate
-            }
-            guard wasReached.load(ordering: .relaxed) else { return false }
+            try? verb.run(world, "one") { once($0) }
+            guard once.wasReached else { return false }
             do {
                 try verb.run(world, "two") { _ in .answered }
             } catch let error as StoreError {
@@ -98,14 +93,9 @@ import VersionTree
         verb: Verb, other: Verb
     ) throws {
         try enumerate("told \(verb) \(other)", oneIn: 150) { world, number in
-            let wasReached = Atomic<Bool>(false)
-            try? verb.run(world, "one") { request in
-                if request.number == number, !wasReached.exchange(true, ordering: .relaxed) {
-                    try? other.run(world, "two") { _ in .answered }
-                }
-                return .answered
-            }
-            guard wasReached.load(ordering: .relaxed) else { return false }
+            let once = Once(at: number) { try? other.run(world, "two") { _ in .answered } }
+            try? verb.run(world, "one") { once($0) }
+            guard once.wasReached else { return false }
             try settle(world)
             expect(world.broken, equals: [], "\(other) before request \(number) of \(verb)")
             return world.broken.isEmpty

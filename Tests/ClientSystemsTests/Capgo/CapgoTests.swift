@@ -49,7 +49,7 @@ import VersionTree
         let offer = try origin.publish(
             .version(version), now: 1, for: Capgo.self, Self.configuration)
         let archive = try require(offer.archive)
-        let new = try ModelOrigin.address(of: Array("new".utf8)).description
+        let new = try address(of: Array("new".utf8)).description
         let hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         func listed(_ path: String, _ hash: String) -> String {
@@ -74,7 +74,7 @@ import VersionTree
         )
         expect(zip.status == 200 && zip.field("content-type") == "application/zip")
         let bytes = try origin.bytes(of: zip)
-        try expect(ModelOrigin.address(of: bytes), equals: archive.sha256)
+        try expect(address(of: bytes), equals: archive.sha256)
         expect(Int64(bytes.count), equals: archive.byteCount)
         for path in ["new.js", "index.html"] {
             for entry in try JSONValue.parse(Array(found.text.utf8))["manifest"]?.asArray ?? []

@@ -2,6 +2,7 @@ import Expectations
 import Foundation
 import HotPush
 import Platform
+import StorageTestSupport
 import StrictJSON
 import VersionTree
 
@@ -32,8 +33,8 @@ import VersionTree
         let assets = "https://u.example.org/for/expo/assets/\(version.content)"
         let (hello, picture, font) = (
             "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
-            try ModelOrigin.address(of: Array("picture".utf8)),
-            try ModelOrigin.address(of: Array("font".utf8))
+            try address(of: Array("picture".utf8)),
+            try address(of: Array("font".utf8))
         )
         func listed(_ text: String, _ address: String, _ type: String, _ ending: String) throws
             -> String
@@ -54,7 +55,7 @@ import VersionTree
             + #""assets":["# + (try listed("picture", "\(picture)", "image/png", "png")) + ","
             + (try listed("font", "\(font)", "font/ttf", "ttf"))
             + #"],"metadata":{},"extra":{"expoClient":{"name":"app","runtimeVersion":"1"}}}"#
-        let digest = try ModelOrigin.address(of: Array(manifest.utf8))
+        let digest = try address(of: Array(manifest.utf8))
         let boundary = "castree-" + digest.description.prefix(32)
         let signature = try Base64.string(TestRSAKey.signer().sign(Array(manifest.utf8)))
         func body(_ field: String) -> String {
@@ -211,7 +212,7 @@ import VersionTree
     func assets() throws {
         let (origin, version, _) = try origin()
         let bytes = Array("font".utf8)
-        let address = try ModelOrigin.address(of: bytes)
+        let address = try address(of: bytes)
         let twinned = TwinnedOrigin(origin: origin, of: address)
         let path = "/for/expo/assets/\(version.content)/\(address)"
         func answer(_ path: String, _ encoding: String?, method: String = "GET") throws
@@ -245,7 +246,7 @@ import VersionTree
         ] {
             try expect(answer(path + suffix, nil)?.field("content-type"), equals: type, "\(suffix)")
         }
-        let other = try ModelOrigin.address(of: Array("other".utf8))
+        let other = try StorageTestSupport.address(of: Array("other".utf8))
         for wrong in [
             "/for/expo/assets/", "/for/expo/assets/\(address)",
             "/for/expo/assets/\(version.content)/",

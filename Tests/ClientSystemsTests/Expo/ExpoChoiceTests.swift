@@ -22,7 +22,7 @@ import VersionTree
     /// A device's place in a roll-out by long division over the digits of SHA-256(salt, NUL, device): another way than
     /// the code's.
     static func place(_ device: String) throws -> Int {
-        let digest = try ModelOrigin.address(of: Array("model\u{0}\(device)".utf8))
+        let digest = try address(of: Array("model\u{0}\(device)".utf8))
         return digest.description.prefix(16).reduce(0) {
             ($0 * 16 + ($1.hexDigitValue ?? 0)) % 1000
         }

@@ -5,7 +5,6 @@ import Platform
 import Storage
 import StorageTestSupport
 import StrictJSON
-import Synchronization
 import VersionTree
 
 @testable import ClientSystems
@@ -56,7 +55,7 @@ final class BucketPlace: @unchecked Sendable {
         let facts = try needed(release.facts)
         var objects: Set<ObjectID> = []
         for text in files.values {
-            let address = try ServedPlace.address(of: Array(text.utf8))
+            let address = try address(of: Array(text.utf8))
             objects.insert(address)
             try put(.object, address, in: epoch)
         }
@@ -67,7 +66,7 @@ final class BucketPlace: @unchecked Sendable {
         var address: ObjectID?
         if placed.areNeeded(in: epoch) {
             let bytes = placed.serialized()
-            address = try ServedPlace.address(of: bytes)
+            address = try StorageTestSupport.address(of: bytes)
             store.set(OriginLayout.places(try needed(address), in: epoch), bytes)
         }
         places[version.manifest] = (epoch, address, epoch)

@@ -24,7 +24,7 @@ import VersionTree
 
     @Test func `bytes that are not what their name says, or do not come, are never kept`() throws {
         try place.publish("1", ["a": "one"])
-        let address = try ServedPlace.address(of: Array("one".utf8))
+        let address = try address(of: Array("one".utf8))
         let piece: AnswerBody.File = (OriginKey(.object, address), 3)
         let right = Array("one".utf8)
         let faults: [(String, [UInt8]?)] = [
@@ -49,7 +49,7 @@ import VersionTree
         _ = try mirror.bring([piece])
         try expect(Array(Data(contentsOf: file(piece.name))), equals: right)
         // What no release lists is asked for by its path alone, and remembered as missing.
-        let stranger = try ServedPlace.address(of: Array("nobody's".utf8))
+        let stranger = try StorageTestSupport.address(of: Array("nobody's".utf8))
         let asked = try needed(ServedFile(OriginLayout.object(stranger)))
         guard case .file(let lacking) = mirror.lack(asked) else { throw StoreError(.mismatch, "") }
         try mirror.bring(.file(lacking))
@@ -66,7 +66,7 @@ import VersionTree
         let (mirror, _) = try place.mirror(place.bucket(), byteCount: 64 << 10)
         for (byteCount, isTaken) in [(64 << 10, true), ((64 << 10) + 1, false)] {
             let bytes = [UInt8](repeating: 7, count: byteCount)
-            let name = OriginKey(.object, try ServedPlace.address(of: bytes))
+            let name = OriginKey(.object, try address(of: bytes))
             place.store.set(name.path(in: 0), bytes)
             var failure: StoreError?
             do throws(StoreError) { try mirror.bringDocuments([PlacedFile(name)]) } catch {
@@ -182,7 +182,7 @@ import VersionTree
     @Test func `what is damaged in the cache is fetched anew`() throws {
         try place.publish("1", ["a": "one"], epoch: 1)
         let version = try needed(place.pointer.releases.first?.version)
-        let object = OriginKey(.object, try ServedPlace.address(of: Array("one".utf8)))
+        let object = OriginKey(.object, try address(of: Array("one".utf8)))
         do { _ = try place.mirror(place.bucket()).mirror.bring([(object, 3)]) }
         let manifest = OriginKey(.manifest, version.manifest)
         let pointer = URL(filePath: place.directory.appending("cache/" + BucketPlace.pointerKey))
@@ -205,7 +205,7 @@ import VersionTree
         try place.publish("1", ["a": "one", "b": "two"], epoch: 1)
         let pieces = try ["one", "two"].map { text -> AnswerBody.File in
             let bytes = Array(text.utf8)
-            return (OriginKey(.object, try ServedPlace.address(of: bytes)), 3)
+            return (OriginKey(.object, try address(of: bytes)), 3)
         }
         var number = 0
         var isOver = false
@@ -227,7 +227,7 @@ import VersionTree
             {
                 guard let name = OriginKey(path: path)?.name else { continue }
                 try expect(
-                    ServedPlace.address(of: bytes), equals: name.address, "\(number) \(path)")
+                    address(of: bytes), equals: name.address, "\(number) \(path)")
             }
             let left = try FileManager.default.contentsOfDirectory(
                 atPath: place.directory.appending("\(number)/.mirror"))

@@ -32,7 +32,7 @@ import VersionTree
         for file in body.files {
             let kept = try origin.file(file.name.path(in: 0), limit: 1 << 20)
             try expect(
-                kept.map { try ServedPlace.address(of: $0.bytes) }, equals: file.name.address)
+                kept.map { try address(of: $0.bytes) }, equals: file.name.address)
         }
         withExtendedLifetime(hold) {}
         // Nothing new costs no bytes.

@@ -36,7 +36,7 @@ import Testing
         gets.withLock { $0 = [] }
         var refused = 0
         for number in 0..<200 {
-            let address = try ServedPlace.address(of: Array("nobody's \(number)".utf8))
+            let address = try address(of: Array("nobody's \(number)".utf8))
             let asked = PlacedFile(OriginKey(.object, address), in: Int64(number % 5))
             do throws(StoreError) { try mirror.bring(.file(asked)) } catch {
                 expect(error.code, equals: .tooLarge)
@@ -79,16 +79,16 @@ import Testing
             OriginKey(.places, try needed(offered.places)),
         ] { try mirror.bring(.file(PlacedFile(name, in: offered.epoch))) }
         for number in 0..<2 * NegativeCache.strayCountMax {
-            let address = try ServedPlace.address(of: Array("nobody's \(number)".utf8))
+            let address = try address(of: Array("nobody's \(number)".utf8))
             try? mirror.bring(.file(PlacedFile(OriginKey(.object, address), in: 3)))
         }
         gets.withLock { $0 = [] }
-        let object = OriginKey(.object, try ServedPlace.address(of: Array("two".utf8)))
+        let object = OriginKey(.object, try address(of: Array("two".utf8)))
         // Where it is asked for, strangers say; where it stands, the release does.
         try mirror.bring(.file(PlacedFile(object, in: 9)))
         expect(has(object.path(in: 0)))
         expect(gets.withLock { $0 }, equals: [object.path(in: 3)])
-        let unknown = try ServedPlace.address(of: Array("nobody's".utf8))
+        let unknown = try address(of: Array("nobody's".utf8))
         #expect(throws: StoreError.self) {
             try mirror.bring(.file(PlacedFile(OriginKey(.object, unknown), in: 3)))
         }
@@ -97,7 +97,7 @@ import Testing
     @Test func `what was missing is looked for again as soon as a release lists it`() throws {
         try place.publish("1", ["a": "one"])
         let (mirror, _) = try place.mirror(place.bucket())
-        let object = OriginKey(.object, try ServedPlace.address(of: Array("two".utf8)))
+        let object = OriginKey(.object, try address(of: Array("two".utf8)))
         let asked = try needed(ServedFile(object.path(in: 2)))
         try mirror.bring(.file(PlacedFile(object, in: 2)))
         expect(mirror.lack(asked) == nil)

@@ -1,3 +1,4 @@
+import BucketTestSupport
 import Expectations
 import Foundation
 import Platform
@@ -53,7 +54,7 @@ import VersionTree
     private func publish(
         _ version: String, _ telling: ClientTelling, after seconds: Int64 = 10
     ) throws {
-        place.clock.advance(by: seconds)
+        place.clock.advance(seconds)
         try publisher(telling).publish(version, of: place.versions)
     }
 
@@ -92,10 +93,10 @@ import VersionTree
         // The publisher's clock was set back.
         try publish("2.0.0", telling, after: -3600)
         try expectAnswers(reader, 2, "an earlier clock")
-        place.clock.advance(by: 5000)
+        place.clock.advance(5000)
         _ = try publisher(telling).withdraw(VersionName("2.0.0"))
         try expectAnswers(reader, 1, "withdrawn")
-        place.clock.advance(by: 10)
+        place.clock.advance(10)
         _ = try publisher(telling).withdraw(VersionName("1.0.0"), toEmbedded: true)
         // Who is told of it has an offer of it.
         for system in [ClientSystem.expo, .hotUpdater] {

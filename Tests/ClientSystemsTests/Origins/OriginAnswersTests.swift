@@ -1,6 +1,7 @@
 import Archives
 import CASStore
 import Expectations
+import StorageTestSupport
 import VersionTree
 
 @testable import ClientSystems
@@ -140,7 +141,7 @@ import VersionTree
             try deflater.add(bytes) { (piece) throws(StoreError) in twin += Array(piece) }
         }
         _ = try deflater.finish { (piece) throws(StoreError) in twin += Array(piece) }
-        let address = try ServedPlace.address(of: twin)
+        let address = try address(of: twin)
         let crc32 = try Digester.digest(.crc32, of: content).reduce(UInt32(0)) {
             $0 << 8 | UInt32($1)
         }

@@ -118,7 +118,7 @@ import VersionTree
     @Test func `bytes that are not what their address says are never answered`() throws {
         try place.publish("1", ["a": "one"])
         let document = OriginLayout.clientDocument(
-            try ServedPlace.address(of: Array("one".utf8)), of: ModelFeed.system.rawValue)
+            try address(of: Array("one".utf8)), of: ModelFeed.system.rawValue)
         try place.write(document, Array("two".utf8))
         let answers = answers(OriginReader(try place.origin()))
         #expect(throws: StoreError.self) { try answers.text("/model/KEY/first") }

@@ -15,7 +15,6 @@ final class ServedPlace {
     let directory = TemporaryDirectory()
     private(set) var history = ClientHistory(ModelFeed.system, .stable)
     private(set) var pointer: ChannelPointer
-    /// Who signs the pointers.
     var signers: [SigningKey] = []
 
     /// - Parameter isEnabled: whether the model's system has a configuration.
@@ -47,11 +46,6 @@ final class ServedPlace {
         try FileManager.default.removeItem(atPath: directory.appending(path))
     }
 
-    static func address(of bytes: [UInt8]) throws -> ObjectID {
-        var hasher = try ObjectHasher()
-        return bytes.withUnsafeBytes { hasher.hash($0).address }
-    }
-
     /// Publishes a version: objects, facts and manifest now; the history and the pointer when the two steps are taken.
     func begin(
         _ name: String, _ files: [String: String]
@@ -60,7 +54,7 @@ final class ServedPlace {
         var facts: [ObjectID: ObjectFacts] = [:]
         for (path, text) in files {
             let bytes = Array(text.utf8)
-            let address = try Self.address(of: bytes)
+            let address = try address(of: bytes)
             try write(OriginLayout.object(address), bytes)
             // For the answer that the model's feed reads whole.
             try write(OriginLayout.clientDocument(address, of: ModelFeed.system.rawValue), bytes)
@@ -72,10 +66,10 @@ final class ServedPlace {
         let manifest = try Manifest(
             version: try VersionName(name), ordinal: 1, createdAt: 1, entries: entries)
         let manifestBytes = try manifest.serialized()
-        let manifestAddress = try Self.address(of: manifestBytes)
+        let manifestAddress = try address(of: manifestBytes)
         try write(OriginLayout.manifest(manifestAddress), manifestBytes)
         let factBytes = ContentFacts(Array(facts.values)).serialized()
-        let factsAddress = try Self.address(of: factBytes)
+        let factsAddress = try address(of: factBytes)
         try write(OriginLayout.facts(factsAddress), factBytes)
 
         let version = PublishedVersion(

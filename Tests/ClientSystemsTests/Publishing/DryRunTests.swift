@@ -1,4 +1,5 @@
 import Archives
+import BucketTestSupport
 import CASStore
 import Expectations
 import Foundation
@@ -18,7 +19,7 @@ import VersionTree
         try place.publish("1")
         try place.enable(.codePush, .expo)
         let files = try place.published()
-        place.clock.advance(by: 10)
+        place.clock.advance(10)
         let telling = place.telling()
         let plan = try place.publisher().plan("2", of: place.versions)
         let reader = try place.reader

@@ -1,3 +1,4 @@
+import BucketTestSupport
 import CASStore
 import Expectations
 import Foundation
@@ -169,7 +170,7 @@ import VersionTree
                 try FileManager.default.copyItem(atPath: place.origin, toPath: copy.origin)
                 try Damage.overwriteOrCreate(
                     copy.origin + "/" + path, with: Array(change.text(history).utf8))
-                copy.clock.advance(by: 10)
+                copy.clock.advance(10)
                 for problem in try problems(verb, copy, system, path) {
                     Issue.record("\(change.name) | \(verb) | \(problem)")
                 }

@@ -1,3 +1,4 @@
+import BucketTestSupport
 import CASStore
 import Expectations
 import Foundation
@@ -43,7 +44,7 @@ import VersionTree
         var packing = place.publisher()
         packing.options.packs.moment = .before
         packing.options.packs.level = 1
-        place.clock.advance(by: 10)
+        place.clock.advance(10)
         try packing.publish("2", of: place.versions)
         _ = try place.publisher().collect(OriginRetention(releaseCount: 9, graceSeconds: 3600))
         let pointer = try require(try place.reader.pointer(.stable))
@@ -109,7 +110,7 @@ import VersionTree
     }
 
     private func run(_ verb: Verb, _ place: TellingPlace) throws {
-        place.clock.advance(by: 10)
+        place.clock.advance(10)
         let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
         switch verb {
         case .publish: try place.publish("3")

@@ -1,10 +1,10 @@
 import Archives
+import BucketTestSupport
 import CASStore
 import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
-import Synchronization
 import VersionTree
 
 @testable import ClientSystems
@@ -12,7 +12,7 @@ import VersionTree
 /// A store, an origin beside it, and rules of two model systems: one has labels and archives, one documents and times.
 struct TellingPlace {
     let store: TemporaryStore
-    let clock = TellingClock()
+    let clock = ServerClock(1_760_000_000)
     private var originName = "origin"
     let notices = Notices()
 
@@ -73,7 +73,7 @@ struct TellingPlace {
 
     @discardableResult
     func publish(_ version: String, _ telling: ClientTelling? = nil) throws -> PublishPlan {
-        clock.advance(by: 10)
+        clock.advance(10)
         return try require(publisher(telling).publish(version, of: versions).plan)
     }
 
@@ -189,13 +189,6 @@ extension ClientTelling {
         self.systems = systems
         self.signers = signers
     }
-}
-
-/// A clock that tests move.
-final class TellingClock: Sendable {
-    private let seconds = Mutex<Int64>(1_760_000_000)
-    var now: Int64 { seconds.withLock { $0 } }
-    func advance(by count: Int64) { seconds.withLock { $0 += count } }
 }
 
 /// A system with labels and archives, as CodePush.

@@ -1,3 +1,4 @@
+import BucketTestSupport
 import CASStore
 import Expectations
 import Foundation
@@ -173,7 +174,7 @@ import VersionTree
         }
         try publisher.publish("2", of: place.versions)
         let before = frames()
-        place.clock.advance(by: 10)
+        place.clock.advance(10)
         try publisher.publish("3", of: place.versions)
         expect(!before.isEmpty && !frames().isSuperset(of: before))
         let live = try place.channel(.codePush).live

@@ -1,6 +1,7 @@
 import Archives
 import CASStore
 import Platform
+import StorageTestSupport
 import VersionTree
 
 @testable import ClientSystems
@@ -8,11 +9,8 @@ import VersionTree
 
 /// An origin in memory, published to as `castree publish` does: the history first, then the pointer.
 struct ModelOrigin: ClientOrigin {
-    /// The pointers.
     private(set) var pointers: [ChannelName: ChannelPointer] = [:]
-    /// The histories.
     private(set) var histories: [HistoryKey: ClientHistory] = [:]
-    /// The contents by their address.
     private(set) var contents: [ObjectID: ClientContent] = [:]
     /// Objects, twins and documents by their address.
     private(set) var objects: [ObjectID: [UInt8]] = [:]
@@ -55,7 +53,7 @@ struct ModelOrigin: ClientOrigin {
         var entries: [Manifest.Entry] = []
         var facts: [ObjectID: ObjectFacts] = [:]
         for (path, bytes) in files {
-            let address = try Self.address(of: bytes)
+            let address = try address(of: bytes)
             objects[address] = bytes
             entries.append(
                 Manifest.Entry(
@@ -76,7 +74,7 @@ struct ModelOrigin: ClientOrigin {
     mutating func lose(_ content: ObjectID) { contents[content] = nil }
 
     /// Puts an object into the origin.
-    mutating func put(_ bytes: [UInt8]) throws { objects[try Self.address(of: bytes)] = bytes }
+    mutating func put(_ bytes: [UInt8]) throws { objects[try address(of: bytes)] = bytes }
 
     /// Offers a target at the head of a channel to the clients of a system, and removes an older offer of it.
     ///
@@ -133,11 +131,10 @@ struct ModelOrigin: ClientOrigin {
             digest: { (archive) throws(StoreError) in
                 let bytes = try Self.bytes(of: archive, objects)
                 return ArchiveDigest(
-                    sha256: try Self.address(of: bytes), byteCount: Int64(bytes.count))
+                    sha256: try address(of: bytes), byteCount: Int64(bytes.count))
             })
     }
 
-    /// Takes a target out of a channel.
     mutating func withdraw(_ target: OfferedRelease.Target, from channel: ChannelName = .stable) {
         pointers[channel]?.releases.removeAll { $0.target == target }
         pointers[channel]?.sequence += 1
@@ -145,12 +142,10 @@ struct ModelOrigin: ClientOrigin {
 
     // MARK: Bytes
 
-    /// The bytes of an archive.
     func bytes(of archive: ZipArchive) throws(StoreError) -> [UInt8] {
         try Self.bytes(of: archive, objects)
     }
 
-    /// The files of an archive, by their names in it.
     func files(in archive: ZipArchive) throws -> [String: [UInt8]] {
         var files: [String: [UInt8]] = [:]
         for member in archive.members {
@@ -182,14 +177,6 @@ struct ModelOrigin: ClientOrigin {
         }
         return bytes
     }
-
-    static func address(of bytes: [UInt8]) throws(StoreError) -> ObjectID {
-        let digest = try Digester.digest(.sha256, of: bytes)
-        guard let address = ObjectID(bytes: digest) else {
-            throw StoreError(.mismatch, "SHA-256 has 32 bytes")
-        }
-        return address
-    }
 }
 
 extension ObjectFacts {
@@ -197,7 +184,7 @@ extension ObjectFacts {
     init(of bytes: [UInt8]) throws {
         let crc32 = try Digester.digest(.crc32, of: bytes)
         self.init(
-            address: try ModelOrigin.address(of: bytes), byteCount: Int64(bytes.count),
+            address: try StorageTestSupport.address(of: bytes), byteCount: Int64(bytes.count),
             crc32: crc32.reduce(0) { $0 << 8 | UInt32($1) },
             md5: Hex.string(try Digester.digest(.md5, of: bytes)), twin: nil)
     }

@@ -6,23 +6,10 @@ import SocketTestSupport
 enum RawAnswer {
     /// Sends bytes on a connection of its own and reads all that comes.
     static func bytes(_ served: Served, _ request: [UInt8]) throws -> [UInt8] {
-        let socket = try TestSocket.connected(to: served.port)
-        defer { close(socket) }
-        var sent = 0
+        let peer = TestPeer(try TestSocket.connected(to: served.port), isClient: true)
         // A server that has refused may have closed already.
-        while sent < request.count {
-            let count = request[sent...].withUnsafeBytes {
-                send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { break }
-            sent += count
-        }
-        var answer: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 65_536)
-        while case let count = read(socket, &piece, piece.count), count > 0 {
-            answer += piece[..<count]
-        }
-        return answer
+        peer.send(request)
+        return peer.readAll()
     }
 
     /// The same as text: a letter for each byte.

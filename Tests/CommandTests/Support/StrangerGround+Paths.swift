@@ -95,7 +95,7 @@ extension StrangerGround {
             || path == "pointers" || path == "staging/\(Self.lease)"
         if belongs, [.directory, .fullDirectory].contains(kind) { return false }
         let mode = try? Damage.mode(parent)
-        try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+        try Damage.makeDirectory(parent)
         try Damage.setMode(parent, 0o755)
         defer { if let mode { try? Damage.setMode(parent, mode) } }
         if isDirectory {

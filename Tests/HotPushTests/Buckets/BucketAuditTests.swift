@@ -46,92 +46,83 @@ import VersionTree
                 && readCount(String(repeating: "ab", count: 16)) == count + 1)
     }
 
-    /// What can be wrong, and whether a repair from the store puts it right.
-    enum Damage: String, CaseIterable, Sendable {
-        case lostObject, cutObject, changedObject, lostManifest, cutManifest, changedManifest
-        case lostPlaces, cutPlaces, changedPlaces, oldPointer, lostPointer, junkPointer
-        case pointerBeyond, lostList, lostMarker, foreignPointer, lostEntry, junkEntry
-        case copiedEntry, largeEntry
+    /// What can be wrong.
+    struct Damage: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var kind: OriginFinding.Kind
+        /// A key, or the kind of those that the release in beta needs.
+        var key: String
+        var change: @Sendable ([UInt8], AuditedWorld) throws -> [UInt8]?
 
-        var kind: OriginFinding.Kind {
-            switch self {
-            case .lostObject, .lostManifest, .lostPlaces, .lostMarker: .missingFile
-            case .cutObject, .changedObject, .cutManifest, .changedManifest: .damagedFile
-            case .cutPlaces, .changedPlaces: .damagedFile
-            case .oldPointer, .lostPointer, .junkPointer, .pointerBeyond, .lostList: .wrongPointer
-            case .foreignPointer: .foreignPointer
-            case .lostEntry: .missingEntry
-            case .junkEntry, .copiedEntry, .largeEntry: .damagedEntry
+        init(
+            _ name: String, _ kind: OriginFinding.Kind, _ key: String,
+            _ change: @escaping @Sendable ([UInt8], AuditedWorld) throws -> [UInt8]? = { _, _ in nil
             }
+        ) {
+            (testDescription, self.kind, self.key, self.change) = (name, kind, key, change)
         }
 
-        var isMended: Bool {
-            switch kind {
-            case .missingFile, .damagedFile, .wrongPointer: true
-            default: false
-            }
-        }
+        /// Whether a repair from the store puts it right.
+        var isMended: Bool { [.missingFile, .damagedFile, .wrongPointer].contains(kind) }
 
         /// - Returns: the key at which it is found.
         func inflict(on audited: AuditedWorld) throws -> String {
-            func set(_ key: String, _ change: ([UInt8]) -> [UInt8]?) throws -> String {
-                try audited.set(key, change(audited.contents()[key] ?? []))
-                return key
-            }
-            func flipped(_ bytes: [UInt8]) -> [UInt8] {
-                var bytes = bytes
-                bytes[bytes.count / 2] ^= 1
-                return bytes
-            }
-            let object = try audited.key(of: "objects")
-            let manifest = try audited.key(of: "manifests")
-            let places = try audited.key(of: "places")
-            switch self {
-            case .lostObject: return try set(object) { _ in nil }
-            case .cutObject: return try set(object) { Array($0.dropLast()) }
-            case .changedObject: return try set(object, flipped)
-            case .lostManifest: return try set(manifest) { _ in nil }
-            case .cutManifest: return try set(manifest) { Array($0.dropLast()) }
-            case .changedManifest: return try set(manifest, flipped)
-            case .lostPlaces: return try set(places) { _ in nil }
-            case .cutPlaces: return try set(places) { Array($0.dropLast()) }
-            case .changedPlaces: return try set(places, flipped)
-            case .oldPointer:
-                let log = try OriginLog(audited.storage())
-                let old = try log.pastEntry(2).pointers[.stable]?.serialized()
-                return try set("channels/stable.json") { _ in old }
-            case .lostPointer: return try set("channels/beta.json") { _ in nil }
-            case .junkPointer: return try set("channels/beta.json") { _ in Array("{}".utf8) }
-            case .pointerBeyond:
-                return try set("channels/stable.json") { bytes in
-                    var text = String(decoding: bytes, as: UTF8.self)
-                    text = text.replacing(/"log":[0-9]+,/, with: "\"log\":9999999999,")
-                    return Array(text.utf8)
-                }
-            case .lostList: return try set("channels.json") { _ in nil }
-            case .lostMarker: return try set("origin.json") { _ in nil }
-            case .foreignPointer:
-                let pointer = ChannelPointer.empty(try ChannelName("gamma"), now: 1)
-                return try set("channels/gamma.json") { _ in pointer.serialized() }
-            case .lostEntry: return try set("log/0000000003.json") { _ in nil }
-            case .junkEntry: return try set("log/0000000003.json") { Array($0.dropLast(9)) }
-            case .largeEntry:
-                return try set("log/0000000003.json") { _ in
-                    [UInt8](repeating: 32, count: 2 << 20)
-                }
-            case .copiedEntry:
-                let author = try require(try OriginLog(audited.storage()).entry(2)?.author)
-                let other = try require(try OriginLog(audited.storage()).entry(3)?.author)
-                return try set("log/0000000003.json") {
-                    Array(String(decoding: $0, as: UTF8.self).replacing(other, with: author).utf8)
-                }
-            }
+            let key = key.contains(".") ? key : try audited.key(of: key)
+            try audited.set(key, change(audited.contents()[key] ?? [], audited))
+            return key
         }
     }
 
+    private static let lostObject = Damage("lost object", .missingFile, "objects")
+    private static let changedManifest = Damage("changed manifest", .damagedFile, "manifests") {
+        bytes, _ in
+        var bytes = bytes
+        bytes[bytes.count / 2] ^= 1
+        return bytes
+    }
+    private static let third = OriginLayout.logEntry(3)
+
+    static let damages =
+        ["objects", "manifests", "places"].flatMap { kind in
+            [
+                Damage("lost \(kind)", .missingFile, kind),
+                Damage("cut \(kind)", .damagedFile, kind) { bytes, _ in Array(bytes.dropLast()) },
+                Damage("changed \(kind)", .damagedFile, kind, changedManifest.change),
+            ]
+        } + [
+            Damage("old pointer", .wrongPointer, "channels/stable.json") { _, audited in
+                let log = try OriginLog(audited.storage())
+                return try log.pastEntry(2).pointers[.stable]?.serialized()
+            },
+            Damage("lost pointer", .wrongPointer, "channels/beta.json"),
+            Damage("junk pointer", .wrongPointer, "channels/beta.json") { _, _ in Array("{}".utf8)
+            },
+            Damage("pointer beyond", .wrongPointer, "channels/stable.json") { bytes, _ in
+                let text = String(decoding: bytes, as: UTF8.self)
+                return Array(text.replacing(/"log":[0-9]+,/, with: "\"log\":9999999999,").utf8)
+            },
+            Damage("lost list", .wrongPointer, "channels.json"),
+            Damage("junk list", .wrongPointer, "channels.json") { _, _ in Array("{".utf8) },
+            Damage("lost marker", .missingFile, "origin.json"),
+            Damage("foreign pointer", .foreignPointer, "channels/gamma.json") { _, _ in
+                ChannelPointer.empty(try ChannelName("gamma"), now: 1).serialized()
+            },
+            Damage("lost entry", .missingEntry, third),
+            Damage("junk entry", .damagedEntry, third) { bytes, _ in Array(bytes.dropLast(9)) },
+            Damage("large entry", .damagedEntry, third) { _, _ in
+                [UInt8](repeating: 32, count: 2 << 20)
+            },
+            Damage("copied entry", .damagedEntry, third) { bytes, audited in
+                let log = try OriginLog(audited.storage())
+                let (author, other) = try (log.entry(2)?.author, log.entry(3)?.author)
+                let text = String(decoding: bytes, as: UTF8.self)
+                return try Array(text.replacing(require(other), with: require(author)).utf8)
+            },
+        ]
+
     @Test(
         "finds each damage by itself, and a repair puts right what it can",
-        arguments: Damage.allCases, places)
+        arguments: damages, places)
     func damage(_ damage: Damage, _ kind: OriginPlace) throws {
         let audited = try AuditedWorld(in: kind)
         let sound = try audited.contents()
@@ -157,14 +148,14 @@ import VersionTree
         let object = try audited.key(of: "objects")
         let bucket = ModelStorage(
             audited.store, schedule: { $0.verb == .list ? .unlisted(object) : .answered })
-        let read = Mutex<[String]>([])
+        let read = Notices()
         let watched = ModelStorage(
             audited.store,
-            afterEach: { request in read.withLock { $0.append("\(request.verb) \(request.key)") } }
+            afterEach: { request in read.add("\(request.verb) \(request.key)") }
         )
         try expect(audited.audit(bucket) { $0.check.isDeep = false }.findings, equals: [])
         try expect(audited.audit(watched) { $0.check.isDeep = false }.findings, equals: [])
-        expect(!read.withLock { $0 }.contains { $0.hasPrefix("get") && $0.contains("objects/") })
+        expect(!read.all.contains { $0.hasPrefix("get") && $0.contains("objects/") })
     }
 
     @Test("reads the share of the files that it is told to, and says before how much that is")
@@ -224,7 +215,7 @@ import VersionTree
     @Test(arguments: places)
     func `leaves what no store here has, and says so`(_ kind: OriginPlace) throws {
         let audited = try AuditedWorld(in: kind)
-        let key = try Damage.lostObject.inflict(on: audited)
+        let key = try Self.lostObject.inflict(on: audited)
         let empty = try TemporaryStore()
         let report = try audited.audit(repairingFrom: [empty.versions])
         expect(report.findings.map(\.path), equals: [key])
@@ -263,7 +254,7 @@ import VersionTree
             for version in ["2", "4", "5"] where !isCopy {
                 try place.publisher().publish(version, of: audited.world.versions)
             }
-            for damage in [Damage.lostObject, .changedManifest] {
+            for damage in [Self.lostObject, Self.changedManifest] {
                 _ = try damage.inflict(on: audited)
             }
             let location = try OriginReference(parsing: directory).location

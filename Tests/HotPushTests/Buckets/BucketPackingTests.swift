@@ -157,14 +157,14 @@ import VersionTree
     @Test func `contents that the store lacks are fetched only if that is asked for`() throws {
         let world = try BucketWorld(offering: "1")
         let shelf = try BucketWorld.Shelf(only: ["2"])
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let publisher = world.publisher(
             packs: .before,
-            options: { $0.notice = { text in notices.withLock { $0.append(text) } } })
+            options: { $0.notice = { text in notices.add(text) } })
         let without = try publisher.publish("2", of: shelf.temporary.versions)
         expect(without.packing?.packs.map(\.version), equals: [nil])
         expect(without.fetched.byteCount, equals: 0)
-        expect(notices.withLock { $0 }.contains { $0.contains("--fetch-bases") })
+        expect(notices.all.contains { $0.contains("--fetch-bases") })
         _ = try world.publisher().withdraw(VersionName("2"))
         let with = try world.publisher(packs: .before, options: { $0.packs.fetchesBases = true })
             .publish("2", of: shelf.temporary.versions)

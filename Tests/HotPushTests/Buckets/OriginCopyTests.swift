@@ -137,8 +137,7 @@ import VersionTree
         let name = (0..<6).map { _ in String(repeating: "d", count: 200) }.joined(separator: "/")
         let (one, other) = ("\(name)/one", "\(name)/one-more")
         let place = try PublishingPlace().withOrigin(one)
-        try FileManager.default.createDirectory(
-            atPath: place.store.directory.appending(name), withIntermediateDirectories: true)
+        try Damage.makeDirectory(place.store.directory.appending(name))
         try place.publish("1")
         let target = place.withOrigin(other)
         let report = try OriginCopy(
@@ -191,33 +190,6 @@ import VersionTree
         }
         expect(refusals.withLock { $0 }, equals: [.busy, .busy, .busy])
         try expect(world.offered(), equals: ["r2", "r1"])
-    }
-
-    @Test
-    func `a bucket with an origin of its own is refused, and so is a directory that does not fit`()
-        throws
-    {
-        let fixture = try directory()
-        let world = try BucketWorld(offering: "1")
-        let before = world.store.files
-        expect(code { _ = try copy(fixture, to: world) }, equals: .badOrigin)
-        expect(world.store.files, equals: before)
-
-        let object = try require(
-            Damage.names("\(fixture.place.origin)/objects").first.map {
-                "\(fixture.place.origin)/objects/\($0)"
-            })
-        let file = try require(Damage.names(object).first)
-        var bytes = try Damage.contents("\(object)/\(file)")
-        bytes[0] ^= 1
-        try Data(bytes).write(to: URL(filePath: "\(object)/\(file)"))
-        let other = try BucketWorld()
-        expect(code { _ = try copy(fixture, to: other) }, equals: .damagedOrigin)
-        expect(other.store.files.keys.filter { $0.hasPrefix("log/") }, equals: [])
-        Damage.remove("\(object)/\(file)")
-        let empty = try BucketWorld()
-        expect(code { _ = try copy(fixture, to: empty) }, equals: .damagedOrigin)
-        expect(empty.store.files.keys.filter { !$0.hasPrefix("probe/") }, equals: [])
     }
 
     @Test func `pointers that do not fit into one entry are refused before a file is sent`() throws

@@ -4,7 +4,6 @@ import Expectations
 import Foundation
 import Storage
 import StorageTestSupport
-import Synchronization
 import VersionTree
 
 @testable import HotPush
@@ -39,11 +38,10 @@ import VersionTree
             case .link:
                 try files.createSymbolicLink(atPath: packing, withDestinationPath: "/nowhere")
             case .fileInside:
-                try files.createDirectory(atPath: packing, withIntermediateDirectories: true)
+                try Damage.makeDirectory(packing)
                 try Damage.overwriteOrCreate(place, with: [1])
             case .lockDirectory:
-                try files.createDirectory(
-                    atPath: place + "/packing/x", withIntermediateDirectories: true)
+                try Damage.makeDirectory(place + "/packing/x")
             }
         }
     }
@@ -53,15 +51,15 @@ import VersionTree
         _ obstacle: Obstacle
     ) throws {
         try obstacle.put(packing, try place())
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let publisher = world.publisher(
             packs: .before,
-            options: { $0.notice = { text in notices.withLock { $0.append(text) } } })
+            options: { $0.notice = { text in notices.add(text) } })
         _ = try publisher.plan("1", of: world.versions)
         let commit = try world.publish("1", by: publisher)
         expect(commit.packing == nil && !commit.isUnchanged)
         // Besides, it is told that an origin begins.
-        let told = notices.withLock { $0 }.filter { $0.contains("packs") }
+        let told = notices.all.filter { $0.contains("packs") }
         expect(told.count, equals: 1)
         for part in [packing, "delete it", "castree pack 1 s3://model/origin"] {
             expect(told.first?.contains(part), equals: true, "\(told)")
@@ -142,7 +140,7 @@ import VersionTree
         let files = FileManager.default
         func make(_ digit: Character, daysAgo: Double, _ name: String? = nil) throws -> String {
             let path = "\(packing)/\(name ?? String(repeating: digit, count: 32))"
-            try files.createDirectory(atPath: path + "/frames", withIntermediateDirectories: true)
+            try Damage.makeDirectory(path + "/frames")
             try Damage.overwriteOrCreate(path + "/packing", with: [])
             try Damage.overwriteOrCreate(path + "/frames/x", with: [1])
             try files.setAttributes(

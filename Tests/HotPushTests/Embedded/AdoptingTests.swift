@@ -48,7 +48,7 @@ import VersionTree
         let store = try TemporaryStore()
         let embedded = try Self.ship("1", in: store)
         let nothing = store.directory.appending("nothing")
-        try FileManager.default.createDirectory(atPath: nothing, withIntermediateDirectories: true)
+        try Damage.makeDirectory(nothing)
         try store.versions.add(directory: nothing, version: "1")
         try store.versions.markEmbedded("1") { (_) throws(StoreError) -> EmbeddedChange in
             var change = EmbeddedChange()

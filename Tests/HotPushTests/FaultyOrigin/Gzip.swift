@@ -1,3 +1,5 @@
+import Platform
+
 /// The gzip format (RFC 1952), for servers that encode what nobody asked them to.
 enum Gzip {
     /// The bytes in stored blocks: valid for every decoder, and larger than before.
@@ -20,20 +22,5 @@ enum Gzip {
         return result
     }
 
-    /// CRC-32 as in section 8 of RFC 1952.
-    static func checksum(_ bytes: [UInt8]) -> UInt32 {
-        var sum: UInt32 = .max
-        table.withUnsafeBufferPointer { table in
-            bytes.withUnsafeBufferPointer { bytes in
-                for byte in bytes { sum = table[Int((sum ^ UInt32(byte)) & 0xFF)] ^ sum >> 8 }
-            }
-        }
-        return ~sum
-    }
-
-    private static let table: [UInt32] = (0..<256).map { (number: UInt32) in
-        var value = number
-        for _ in 0..<8 { value = value & 1 == 1 ? 0xEDB8_8320 ^ value >> 1 : value >> 1 }
-        return value
-    }
+    static func checksum(_ bytes: [UInt8]) -> UInt32 { CRC32(of: bytes).value }
 }

@@ -1,3 +1,4 @@
+import SocketTestSupport
 import Synchronization
 
 /// One connection of a ``FaultyOrigin``: reads requests and plays their faults, on its own thread.
@@ -5,17 +6,18 @@ final class OriginConnection {
     private let raw: Int32
     private let number: Int
     private let state: OriginState
-    private var buffer: [UInt8] = []
+    private let peer: TestPeer
 
     init(_ raw: Int32, _ number: Int, _ state: OriginState) {
         self.raw = raw
         self.number = number
         self.state = state
+        peer = TestPeer(raw, closes: false)
     }
 
     func serve() {
         var ending: Fault.Ending?
-        while ending == nil, let request = readRequest() {
+        while ending == nil, let request = peer.head().flatMap(parse) {
             let (content, fault) = state.take(request)
             ending = play(fault, OriginAnswer(request, content, fault))
             if ending == nil, request["connection"]?.lowercased() == "close" { ending = .closed }
@@ -23,25 +25,8 @@ final class OriginConnection {
         state.end(raw, ending ?? .closed)
     }
 
-    private func readRequest() -> OriginRequest? {
-        var scanned = 0
-        while true {
-            while scanned + 4 <= buffer.count {
-                if buffer[scanned..<scanned + 4].elementsEqual([13, 10, 13, 10]) {
-                    let head = String(decoding: buffer[..<scanned], as: UTF8.self)
-                    buffer.removeFirst(scanned + 4)
-                    return parse(head)
-                }
-                scanned += 1
-            }
-            let more = OriginSocket.receive(raw)
-            if more.isEmpty { return nil }
-            buffer += more
-        }
-    }
-
     private func parse(_ head: String) -> OriginRequest? {
-        let lines = head.split(separator: "\r\n", omittingEmptySubsequences: false)
+        let lines = head.split(separator: "\r\n")
         let words = lines.first?.split(separator: " ") ?? []
         guard words.count == 3 else { return nil }
         var fields: [(name: String, value: String)] = []
@@ -81,7 +66,7 @@ final class OriginConnection {
         case .drip(let milliseconds):
             guard send(answer.head) else { return .closed }
             for place in body.indices {
-                guard OriginSocket.pause(raw, milliseconds: milliseconds),
+                guard peer.pause(milliseconds: milliseconds),
                     send(body[place...place])
                 else { return .closed }
             }
@@ -98,7 +83,7 @@ final class OriginConnection {
             return sendInterims(count, milliseconds: milliseconds, answer)
         case .dripHead(let milliseconds):
             for line in answer.head.split(separator: 10, omittingEmptySubsequences: false) {
-                guard OriginSocket.pause(raw, milliseconds: milliseconds),
+                guard peer.pause(milliseconds: milliseconds),
                     send(line.isEmpty ? line : line + [10])
                 else { return .closed }
             }
@@ -119,7 +104,7 @@ final class OriginConnection {
             "HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\nX-Interim: 1\r\n\r\n"
         for _ in 0..<count {
             if milliseconds > 0 {
-                guard OriginSocket.pause(raw, milliseconds: milliseconds) else { return .closed }
+                guard peer.pause(milliseconds: milliseconds) else { return .closed }
             }
             guard send(Array(interim.utf8)[...]) else { return .closed }
         }
@@ -139,7 +124,7 @@ final class OriginConnection {
         return send(Array("0\r\nX-Trailer: 1\r\n\r\n".utf8)[...]) ? nil : .closed
     }
 
-    private func send(_ bytes: ArraySlice<UInt8>) -> Bool { OriginSocket.send(raw, bytes) }
+    private func send(_ bytes: ArraySlice<UInt8>) -> Bool { peer.send(bytes) }
 
-    private func waitUntilGone() { while !OriginSocket.receive(raw).isEmpty {} }
+    private func waitUntilGone() { while peer.fill() {} }
 }

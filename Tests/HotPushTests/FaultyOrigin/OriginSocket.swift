@@ -5,35 +5,25 @@ import SocketTestSupport
 enum OriginSocket {
     /// A listener on a port of the IPv4 loopback; nil if the port is taken.
     static func listen(_ port: UInt16) -> Int32? {
-        let raw = TestSocket.make()
-        guard raw >= 0 else { return nil }
-        // Children of other tests must not keep the port.
-        _ = fcntl(raw, F_SETFD, FD_CLOEXEC)
-        set(raw, SOL_SOCKET, SO_REUSEADDR)
-        let hasPort = TestSocket.bind(raw, to: port)
+        guard let raw = hold(port) else { return nil }
         #if canImport(Glibc)
-            let isListening = hasPort && Glibc.listen(raw, 128) == 0
+            let isListening = Glibc.listen(raw, 128) == 0
         #else
-            let isListening = hasPort && Darwin.listen(raw, 128) == 0
+            let isListening = Darwin.listen(raw, 128) == 0
         #endif
-        guard isListening else {
-            close(raw)
-            return nil
-        }
-        return raw
+        if isListening { return raw }
+        close(raw)
+        return nil
     }
 
     /// Keeps a port of the IPv4 loopback from everybody else while nobody listens on it.
     static func hold(_ port: UInt16) -> Int32? {
         let raw = TestSocket.make()
         guard raw >= 0 else { return nil }
-        _ = fcntl(raw, F_SETFD, FD_CLOEXEC)
         set(raw, SOL_SOCKET, SO_REUSEADDR)
-        guard TestSocket.bind(raw, to: port) else {
-            close(raw)
-            return nil
-        }
-        return raw
+        if TestSocket.bind(raw, to: port) { return raw }
+        close(raw)
+        return nil
     }
 
     /// Whether somebody accepts connections on a port of the IPv4 loopback.
@@ -56,7 +46,6 @@ enum OriginSocket {
         #if canImport(Darwin)
             set(raw, SOL_SOCKET, SO_NOSIGPIPE)
         #endif
-        TestSocket.limitPatience(raw)
         return raw
     }
 
@@ -71,48 +60,8 @@ enum OriginSocket {
         setsockopt(raw, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
     }
 
-    static func close(_ raw: Int32) {
-        #if canImport(Glibc)
-            Glibc.close(raw)
-        #else
-            Darwin.close(raw)
-        #endif
-    }
+    static func close(_ raw: Int32) { TestSocket.end(raw) }
 
     /// Ends what another thread waits for on the socket.
     static func wake(_ raw: Int32) { shutdown(raw, Int32(SHUT_RDWR)) }
-
-    /// Sends all of it; `false` if the peer is gone.
-    static func send(_ raw: Int32, _ bytes: ArraySlice<UInt8>) -> Bool {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes {
-                #if canImport(Glibc)
-                    Glibc.send(raw, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-                #else
-                    Darwin.send(raw, $0.baseAddress, $0.count, 0)
-                #endif
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
-            rest = rest.dropFirst(count)
-        }
-        return true
-    }
-
-    /// What comes next; empty at the end.
-    static func receive(_ raw: Int32) -> [UInt8] {
-        var chunk = [UInt8](repeating: 0, count: 16_384)
-        while true {
-            let count = recv(raw, &chunk, chunk.count, 0)
-            if count < 0, errno == EINTR { continue }
-            return count > 0 ? Array(chunk[..<count]) : []
-        }
-    }
-
-    /// Lets time pass; `false` as soon as the peer goes or says something.
-    static func pause(_ raw: Int32, milliseconds: Int32) -> Bool {
-        var look = pollfd(fd: raw, events: Int16(POLLIN), revents: 0)
-        return poll(&look, 1, milliseconds) == 0
-    }
 }

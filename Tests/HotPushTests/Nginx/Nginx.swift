@@ -14,7 +14,6 @@ final class Nginx {
         "openssl", ["/usr/bin", "/opt/homebrew/bin", "/usr/local/bin"])
     /// For `.enabled(if:)`: what TLS needs.
     static var hasTLS: Bool { program != nil && openssl != nil }
-    /// For `.enabled(if:)`.
     static var isInstalled: Bool { program != nil }
 
     let directory = TemporaryDirectory()
@@ -32,8 +31,7 @@ final class Nginx {
     init(tls: Bool = false, serving served: String? = nil) throws {
         guard let program = Self.program else { throw POSIXError(.ENOENT) }
         for name in ["root", "logs"] {
-            try FileManager.default.createDirectory(
-                atPath: directory.appending(name), withIntermediateDirectories: true)
+            try Damage.makeDirectory(directory.appending(name))
         }
         if tls { try makeCertificate() }
         (port, tlsPort) = (try Self.freePort(), try Self.freePort())

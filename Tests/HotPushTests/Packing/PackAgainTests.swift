@@ -74,10 +74,10 @@ import VersionTree
 
     @Test func `a content that gave no pack is named, also when it is asked for again`() throws {
         try fixture.place.store.add("other", ["a.txt": PackingFixture.text(99, 5000)])
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let change: @Sendable (inout PublisherOptions) -> Void = { options in
             options.packs.baseVersions = ["other"]
-            options.notice = { text in notices.withLock { $0.append(text) } }
+            options.notice = { text in notices.add(text) }
         }
         let report = try fixture.publish("r2", change).packing
         expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
@@ -92,7 +92,7 @@ import VersionTree
         ] {
             expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
         }
-        let said = notices.withLock { $0 }.filter {
+        let said = notices.all.filter {
             $0.hasPrefix("no pack is made from version other: ")
         }
         expect(said.count, equals: 5)
@@ -110,18 +110,18 @@ import VersionTree
 
     @Test("are read by a publisher that makes none and verifies, and what is wrong is said")
     func verifyWithoutPacks() throws {
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let steps = Mutex<[PublishProgress]>([])
         let publisher = fixture.publisher(.never) { options in
             options.verifiesObjects = true
-            options.notice = { text in notices.withLock { $0.append(text) } }
+            options.notice = { text in notices.add(text) }
             options.progress = { step in steps.withLock { $0.append(step) } }
         }
         let versions = fixture.place.versions
         let packs = try delivery().packs
         let pointer = try fixture.pointer()
         try expect(publisher.publish("r2", of: versions).isUnchanged)
-        expect(notices.withLock { $0 }, equals: [])
+        expect(notices.all, equals: [])
         // It read all packs, and all objects.
         let manifest = try fixture.manifest("r2")
         let totals = [
@@ -136,7 +136,7 @@ import VersionTree
         try Damage.flip(path(packs[1]), at: Int(packs[1].byteCount) / 2)
         _ = try publisher.plan("r2", of: versions)
         _ = try publisher.publish("r2", of: versions)
-        let said = notices.withLock { $0 }
+        let said = notices.all
         expect(said.count == 2 && said[0] == said[1])
         expect(said[0].hasPrefix("1 of 2 packs of version r2 is missing or damaged; "))
         let remedy = "castree pack r2 \(fixture.place.origin) --channel stable --verify"
@@ -146,7 +146,7 @@ import VersionTree
         Damage.remove("\(fixture.place.origin)/\(OriginLayout.delivery(published.address))")
         _ = try publisher.publish("r2", of: versions)
         expect(
-            notices.withLock { $0 }.last?.hasPrefix("the delivery of version r2 is "), equals: true)
+            notices.all.last?.hasPrefix("the delivery of version r2 is "), equals: true)
     }
 
     @Test func `are not read to the end by a publisher that is interrupted`() throws {

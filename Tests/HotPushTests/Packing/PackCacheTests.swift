@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Synchronization
 import VersionTree
 
 @testable import HotPush
@@ -37,9 +36,7 @@ import VersionTree
                 let names = sound.kept(cache)
                 expect(!names.isEmpty)
                 for name in names {
-                    try FileManager.default.createDirectory(
-                        atPath: directory + "/" + name + "/something",
-                        withIntermediateDirectories: true)
+                    try Damage.makeDirectory(directory + "/" + name + "/something")
                 }
             case .refused: break
             }
@@ -54,15 +51,15 @@ import VersionTree
         try FileManager.default.copyItem(atPath: fixture.place.origin, toPath: sound.place.origin)
         let expected = try require(try sound.publish("r2").packing)
         try cause(trouble, as: sound)
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let disk: any FileSystem = trouble == .refused ? OthersCaches() : POSIXFileSystem()
         let publisher = fixture.publisher(.before, on: disk) { options in
-            options.notice = { text in notices.withLock { $0.append(text) } }
+            options.notice = { text in notices.add(text) }
         }
         let report = try require(try publisher.publish("r2", of: fixture.place.versions).packing)
         expect(report.packs, equals: expected.packs)
         try fixture.readAll(["r1"])
-        let told = notices.withLock { $0 }
+        let told = notices.all
         for cache in ["frames", "sketches"] {
             expect(
                 told.filter { $0.hasPrefix(".publish/\(cache) of the origin ") }.count, equals: 1)

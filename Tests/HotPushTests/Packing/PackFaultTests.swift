@@ -24,15 +24,15 @@ import VersionTree
             try fixture.publisher(.before, on: disk).pack("r2", of: fixture.place.versions)
         }
         expect(failure, equals: .outOfSpace)
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let offer = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "x"))
         let publisher = fixture.publisher(.before, on: disk) { options in
-            options.notice = { text in notices.withLock { $0.append(text) } }
+            options.notice = { text in notices.add(text) }
         }
         let plan = try publisher.publish("r2", of: fixture.place.versions, as: offer)
         expect(!plan.isUnchanged && plan.packing == nil)
         try expect(fixture.pointer().releases[0].rollout?.perMille, equals: 100)
-        expect(notices.withLock { $0 }.contains { $0.contains("then run castree pack r2 ") })
+        expect(notices.all.contains { $0.contains("then run castree pack r2 ") })
         expect(!Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
     }
 

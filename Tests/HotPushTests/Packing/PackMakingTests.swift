@@ -162,13 +162,13 @@ import Zstandard
         _ = try fixture.place.versions.collect()
         let lost = PackingFixture.files(1).filter { $0.key.contains("app.") }
         for text in lost.values { Damage.remove(try fixture.place.objectPath(text)) }
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let report = try fixture.publish("r2") { options in
-            options.notice = { text in notices.withLock { $0.append(text) } }
+            options.notice = { text in notices.add(text) }
         }.packing
         expect(report?.packs.count, equals: 1)
         expect(
-            notices.withLock { $0 }.filter { $0.contains("no pack is made from version r1") }.count,
+            notices.all.filter { $0.contains("no pack is made from version r1") }.count,
             equals: 1)
     }
 
@@ -181,12 +181,12 @@ import Zstandard
         let path = "\(fixture.place.origin)/manifests/\(address).json"
         if isDamaged { try Damage.flip(path, at: 9) } else { Damage.remove(path) }
         if !isInStore { try fixture.place.versions.retire("r1") }
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let report = try fixture.publish("r2") { options in
-            options.notice = { text in notices.withLock { $0.append(text) } }
+            options.notice = { text in notices.add(text) }
         }.packing
         expect(report?.packs.map(\.version), equals: isInStore ? [nil, "r1"] : [nil])
-        let said = notices.withLock { $0 }.filter { $0.contains("version r1") }
+        let said = notices.all.filter { $0.contains("version r1") }
         // The store's own is as good.
         expect(said.count, equals: isInStore ? 0 : 1)
         if let first = said.first {

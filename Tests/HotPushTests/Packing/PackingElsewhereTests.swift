@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Synchronization
 import Testing
 import VersionTree
 
@@ -17,14 +16,14 @@ import VersionTree
     /// Who may not write there is told what that keeps him from, once.
     @Test func `nothing is said of a packers' lock that belongs to somebody else`() throws {
         try place.publisher(packs: .before).publish("2", of: place.versions)
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let disk = FaultyFileSystem()
         disk.arm(.fail(EACCES, at: 1, of: [.open]).counting { $0.path.hasSuffix("/packing") })
         try place.publisher(on: disk) { options in
-            options.notice = { text in notices.withLock { $0.append(text) } }
+            options.notice = { text in notices.add(text) }
         }.publish("1", of: place.versions)
         expect(disk.hasFired)
-        expect(!notices.withLock { $0 }.contains { $0.contains("was left by") })
+        expect(!notices.all.contains { $0.contains("was left by") })
     }
 
     @Test func `what another store has published under the name is told from what nobody has`()

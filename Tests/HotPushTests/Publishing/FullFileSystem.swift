@@ -1,16 +1,14 @@
 import CASStore
-import Foundation
-import StorageTestSupport
 
-/// A disk with hardly any free space, or with room for no more files, that would take writes all the same: what looks
-/// first sees it.
+/// A disk that would take writes although it says that it has no room: what looks first sees it.
 struct FullFileSystem: FileSystemWrapper {
     let base: any FileSystem = POSIXFileSystem()
-    var lacksFiles = false
+    /// What there is room for.
+    var room: @Sendable (inout FreeSpace) -> Void = { $0.available = 4096 }
 
     func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
         var space = try base.freeSpace(file)
-        if lacksFiles { space.files = 0 } else { space.available = 4096 }
+        room(&space)
         return space
     }
 }

@@ -83,14 +83,14 @@ import VersionTree
             expect(error?.message.contains("castree gc"), equals: false, "\(error?.message ?? "")")
             expect(error?.message.contains(place.origin), equals: true, "\(error?.message ?? "")")
         }
-        let notices = Mutex<[String]>([])
+        let notices = Notices()
         let disk = FaultyFileSystem()
         disk.arm(.fail(ENOSPC, at: 5, of: [.write]))
         try place.store.add("14", ["own": String(repeating: "content 14", count: 1000)])
         try place.publisher(on: disk, packs: .before) { options in
-            options.notice = { text in notices.withLock { $0.append(text) } }
+            options.notice = { text in notices.add(text) }
         }.publish("14", of: place.versions)
-        let said = notices.withLock { $0 }.filter { $0.contains("no packs are made") }
+        let said = notices.all.filter { $0.contains("no packs are made") }
         expect(said.count == 1 && !said[0].contains("castree gc"), "\(said)")
     }
 

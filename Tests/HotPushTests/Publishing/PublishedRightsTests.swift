@@ -8,7 +8,6 @@ import VersionTree
 
 /// A publisher whose umask is stricter than that of who made the origin: a unit with `UMask=0077`, a hardened shell.
 @Suite("What is published under a stricter umask") struct PublishedRightsTests {
-    /// The files of a process with umask 077.
     private struct StrictUmask: FileSystemWrapper {
         let base: any FileSystem = POSIXFileSystem()
 
@@ -28,6 +27,19 @@ import VersionTree
     private let place: PublishingPlace
 
     init() throws { place = try PublishingPlace() }
+
+    /// What readers need, but for the origin's own file, which says who may read.
+    private func names() throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(atPath: place.origin)
+            .filter { !$0.hasPrefix(".publish") && $0 != "origin.json" }
+    }
+
+    /// Takes others' rights from `names`, of what is in a directory first.
+    private func close(_ names: [String]) throws {
+        for path in names.sorted().reversed().map({ place.origin + "/" + $0 }) {
+            try Damage.setMode(path, Damage.mode(path) & 0o700)
+        }
+    }
 
     /// What readers need and others than the owner cannot reach.
     private func closed() throws -> [String] {
@@ -65,12 +77,7 @@ import VersionTree
     @Test func `is opened by publish --verify, where an older castree has written it`() throws {
         try place.publisher(packs: .before).publish("1", of: place.versions)
         try place.publisher(packs: .before).publish("2", of: place.versions)
-        for name in try FileManager.default.subpathsOfDirectory(atPath: place.origin).reversed()
-        where !name.hasPrefix(".publish") && name != "origin.json" {
-            let path = place.origin + "/" + name
-            try FileManager.default.setAttributes(
-                [.posixPermissions: Damage.mode(path) & 0o700], ofItemAtPath: path)
-        }
+        try close(names())
         try expect(closed().count > 8)
         let notices = Notices()
         let verifying = place.publisher {
@@ -92,14 +99,9 @@ import VersionTree
             ).run().findings
         }
         try expect(findings(), equals: [])
-        let paths = try FileManager.default.subpathsOfDirectory(atPath: place.origin)
-            .filter { !$0.hasPrefix(".publish") && $0 != "origin.json" }
+        let paths = try names()
         for some in paths.map({ [$0] }) + [paths] {
-            for path in some.sorted().reversed() {
-                let file = place.origin + "/" + path
-                try FileManager.default.setAttributes(
-                    [.posixPermissions: Damage.mode(file) & 0o700], ofItemAtPath: file)
-            }
+            try close(some)
             for repairing in [false, true] {
                 let found = try findings(repairing: repairing)
                 expect(Set(found.map(\.path)), equals: Set(some))
@@ -109,11 +111,7 @@ import VersionTree
             try expect(findings(), equals: [])
         }
         // Where all of it is closed to others it is to be so.
-        for path in paths + ["origin.json"] {
-            let file = place.origin + "/" + path
-            try FileManager.default.setAttributes(
-                [.posixPermissions: Damage.mode(file) & 0o700], ofItemAtPath: file)
-        }
+        try close(paths + ["origin.json"])
         try expect(findings(), equals: [])
     }
 }

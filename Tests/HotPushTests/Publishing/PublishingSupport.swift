@@ -33,7 +33,6 @@ struct PublishingPlace {
         if let version { try publish(version) }
     }
 
-    /// The directory.
     var origin: String { store.directory.appending(originName) }
     /// What messages call it.
     var name: String { kind == .directory ? origin : "s3://model/\(originName)" }
@@ -202,9 +201,7 @@ struct PublishingPlace {
         case .directory:
             let path = "\(origin)/\(key)"
             guard let bytes else { return Damage.remove(path) }
-            try FileManager.default.createDirectory(
-                atPath: (path as NSString).deletingLastPathComponent,
-                withIntermediateDirectories: true)
+            try Damage.makeDirectory((path as NSString).deletingLastPathComponent)
             try Damage.overwriteOrCreate(path, with: bytes)
         case .bucket: model.set(key, bytes)
         case .real:
@@ -224,12 +221,6 @@ struct PublishingPlace {
     }
 
     func objectKey(_ text: String) throws -> String { OriginLayout.object(try address(of: text)) }
-}
-
-/// SHA-256 of a text.
-func address(of text: String) throws -> ObjectID {
-    var hasher = try ObjectHasher()
-    return Array(text.utf8).withUnsafeBytes { hasher.hash($0).address }
 }
 
 extension ObjectStorage {

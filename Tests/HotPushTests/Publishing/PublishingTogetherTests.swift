@@ -85,22 +85,22 @@ import VersionTree
     func readers() throws {
         let place = try PublishingPlace(offering: "1")
         let disk = FaultyFileSystem()
-        let odd = Mutex<[String]>([])
+        let odd = Notices()
         let looks = Mutex(0)
         disk.onEach { _, operation in
             do {
                 let read = try place.read()
                 let whole =
                     read?.version == "1" ? PublishingPlace.first : PublishingPlace.second
-                if read?.files != whole { odd.withLock { $0.append("\(operation)") } }
+                if read?.files != whole { odd.add("\(operation)") }
             } catch {
-                odd.withLock { $0.append("\(operation): \(error)") }
+                odd.add("\(operation): \(error)")
             }
             looks.withLock { $0 += 1 }
         }
         try place.publisher(on: disk).publish("2", of: place.versions)
         try place.publisher(on: disk).collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
-        expect(odd.withLock { $0 }, equals: [])
+        expect(odd.all, equals: [])
         expect(looks.withLock { $0 } > 50)
     }
 

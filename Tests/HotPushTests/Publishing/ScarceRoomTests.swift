@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 import Foundation
 import StorageTestSupport
-import Synchronization
 import Testing
 import VersionTree
 
@@ -10,20 +9,7 @@ import VersionTree
 
 /// docs/origin-format.md: where there is too little room for packs, the release is offered without, and a notice says so.
 @Suite("A release on a disk with little room") struct ScarceRoomTests {
-    /// A disk that has so many bytes, of which the files of a directory are taken.
-    private struct SmallDisk: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-        let directory: String
-        let byteCount: Int64
-
-        func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
-            var space = try base.freeSpace(file)
-            space.available = max(0, byteCount - ScarceRoomTests.taken(in: directory))
-            return space
-        }
-    }
-
-    fileprivate static func taken(in directory: String) -> Int64 {
+    private static func taken(in directory: String) -> Int64 {
         let names = FileManager.default.subpaths(atPath: directory) ?? []
         return names.reduce(0) { sum, name in
             var status = stat()
@@ -42,10 +28,11 @@ import VersionTree
         _ version: String, _ moment: PackOptions.Moment, in place: PackingFixture,
         of byteCount: Int64
     ) throws -> [String]? {
-        let disk = SmallDisk(directory: place.place.origin, byteCount: byteCount)
-        let notices = Mutex<[String]>([])
+        let origin = place.place.origin
+        let disk = FullFileSystem { $0.available = max(0, byteCount - Self.taken(in: origin)) }
+        let notices = Notices()
         let publisher = place.publisher(moment, on: disk) { options in
-            options.notice = { text in notices.withLock { $0.append(text) } }
+            options.notice = { text in notices.add(text) }
         }
         do throws(StoreError) {
             _ = try publisher.publish(version, of: place.place.versions)
@@ -54,7 +41,7 @@ import VersionTree
             return nil
         }
         try expect(place.place.read()?.version, equals: version)
-        return notices.withLock { $0 }
+        return notices.all
     }
 
     @Test func `is offered wherever it would be if no packs were made, and what lacks is said`()

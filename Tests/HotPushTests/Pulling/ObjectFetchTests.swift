@@ -65,7 +65,7 @@ import StorageTestSupport
     func noOrigin(isDirectory: Bool) throws {
         let fixture = try PullingFixture()
         let path = fixture.device.directory.appending("not-an-origin")
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try Damage.makeDirectory(path)
         let origin = isDirectory ? path : fixture.origin.url
         let location: OriginLocation = isDirectory ? .directory(path) : .web(origin)
         let wanted = try lost(["never published"])

@@ -1,6 +1,5 @@
 import BucketTestSupport
 import CASStore
-import CurlTransport
 import Expectations
 import Foundation
 import StorageTestSupport
@@ -150,15 +149,11 @@ import VersionTree
     func inApp(asked: Gone) async throws {
         let fixture = try PullingFixture()
         try changing(asked, fixture) { _ = try $0.publisher().withdraw(VersionName("2")) }
-        let versions = try fixture.device.reopened()
-        let source = PullSource(
-            fixture.origin.url, into: versions, for: UpdateOptions(), Self.looking
-        ) { () throws(StoreError) in try CurlTransport() }
-        let manager = UpdateManager(
-            versions, source: source, options: UpdateOptions(), clock: ManualClock())
+        let manager = try UpdateManager.pulling(
+            from: fixture.origin.url, into: fixture.device, UpdateOptions(), Self.looking)
         let outcome = try? await manager.update()
         if case .ready = outcome { Issue.record("it is ready") }
-        try expect(versions.lifecycle().pending == nil)
+        try expect(fixture.device.reopened().lifecycle().pending == nil)
     }
 
     @Test func `ends where releases are overtaken for ever`() throws {

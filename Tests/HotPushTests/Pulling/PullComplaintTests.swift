@@ -24,7 +24,7 @@ struct PullComplaintTests {
         let fixture = try PullingFixture(pulled: "2")
         let path = try objectPath(PullFaultTests.large, in: fixture)
         // Through its links as well: a tree that still had the bytes would give them back.
-        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        try Damage.setMode(path, 0o644)
         let file = try require(FileHandle(forWritingAtPath: path))
         try file.truncate(atOffset: 1000)
         try file.close()

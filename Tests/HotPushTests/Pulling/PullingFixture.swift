@@ -84,14 +84,7 @@ struct PullingFixture {
     func manager(_ options: PullOptions = PullingFixture.options) throws -> UpdateManager {
         var updating = UpdateOptions()
         updating.policy = .nextStart
-        let versions = try device.reopened()
-        let source = PullSource(origin.url, into: versions, for: updating, options) {
-            () throws(StoreError) in
-            var options = TransportOptions()
-            options.proxy = ""
-            return try CurlTransport(options)
-        }
-        return UpdateManager(versions, source: source, options: updating, clock: ManualClock())
+        return try .pulling(from: origin.url, into: device, updating, options)
     }
 
     /// Pulls, and expects that something comes of it.
@@ -128,5 +121,24 @@ extension Pull {
         let answer = try ask(url)
         guard case .release(let found) = answer else { return try require(nil, "\(answer)") }
         return found
+    }
+}
+
+extension UpdateManager {
+    /// The manager of an app over an origin's server, as a new process has it.
+    static func pulling(
+        from url: String, into device: TemporaryStore, _ options: UpdateOptions,
+        _ pulling: PullOptions = PullingFixture.options, clock: ManualClock = ManualClock(),
+        stallTimeout: Duration = .seconds(60)
+    ) throws -> UpdateManager {
+        let versions = try device.reopened()
+        let source = PullSource(url, into: versions, for: options, pulling) {
+            () throws(StoreError) in
+            var options = TransportOptions()
+            options.stallTimeout = stallTimeout
+            options.proxy = ""
+            return try CurlTransport(options)
+        }
+        return UpdateManager(versions, source: source, options: options, clock: clock)
     }
 }

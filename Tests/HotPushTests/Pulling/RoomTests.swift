@@ -77,7 +77,7 @@ import VersionTree
 
         try fixture.place.store.add("offer", Self.files("offer", 450_000))
         try fixture.publish("offer")
-        let disk = SmallDisk(of: fixture.device.path, free: free)
+        let disk = FullFileSystem(of: fixture.device.path, free: free)
         var options = PullingFixture.options
         options.keptGoodCount = 2
         let small = try fixture.device.opened(on: disk, keeping: 0)
@@ -108,7 +108,7 @@ import VersionTree
         try fixture.place.store.add("offer", Self.files("offer", 200_000))
         try fixture.publish("offer")
         let small = try fixture.device.opened(
-            on: SmallDisk(of: fixture.device.path, free: 120_000), keeping: 0)
+            on: FullFileSystem(of: fixture.device.path, free: 120_000), keeping: 0)
         let pull = Pull(into: small, over: try PullingFixture.transport(), PullingFixture.options)
         expect(code { try pull.run(fixture.origin.url) }, equals: nil)
         try expect(
@@ -144,7 +144,7 @@ import VersionTree
         try begin("part")
         try fixture.place.store.add("offer", Self.files("offer"))
         try fixture.publish("offer")
-        let disk = SmallDisk(of: fixture.device.path, free: -1 << 40)
+        let disk = FullFileSystem(of: fixture.device.path, free: -1 << 40)
         var options = PullingFixture.options
         options.keptGoodCount = keptGoodCount
         let small = try fixture.device.opened(on: disk, keeping: 0)
@@ -171,7 +171,8 @@ import VersionTree
 
     @Test func `says before the first byte that the disk can hold no more files`() throws {
         try fixture.publish("2")
-        let full = try fixture.device.opened(on: FullFileSystem(lacksFiles: true), keeping: 0)
+        let full = try fixture.device.opened(
+            on: FullFileSystem { $0.files = 0 }, keeping: 0)
         let pull = Pull(into: full, over: try PullingFixture.transport(), PullingFixture.options)
         let error = expectRefusal(.outOfSpace) { try pull.run(fixture.origin.url) }
         expect(error?.message.contains("df -i"), equals: true)
@@ -185,7 +186,7 @@ import VersionTree
         var options = PullingFixture.options
         options.keptGoodCount = 1
         let small = try fixture.device.opened(
-            on: SmallDisk(of: fixture.device.path, free: 0), keeping: 0)
+            on: FullFileSystem(of: fixture.device.path, free: 0), keeping: 0)
         let pull = Pull(into: small, over: try PullingFixture.transport(), options)
         expect(code { try pull.run(fixture.origin.url) }, equals: .outOfSpace)
         let versions = fixture.device.versions
@@ -194,18 +195,15 @@ import VersionTree
     }
 }
 
-/// A disk on which only the content of a store takes room.
-struct SmallDisk: FileSystemWrapper {
-    let base: any FileSystem = POSIXFileSystem()
-    private let store: String
-    private let capacity: Int64
-
+extension FullFileSystem {
+    /// A disk on which only the content of a store takes room.
+    ///
     /// - Parameters:
     ///   - store: the path of the store.
     ///   - free: how many bytes are free now; below 0 are as many too much.
     init(of store: String, free: Int64) {
-        self.store = store
-        capacity = Self.byteCount(of: store) + free
+        let capacity = Self.byteCount(of: store) + free
+        room = { $0.available = capacity - Self.byteCount(of: store) }
     }
 
     private static func byteCount(of store: String) -> Int64 {
@@ -220,11 +218,5 @@ struct SmallDisk: FileSystemWrapper {
             }
             return sum
         }
-    }
-
-    func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
-        var space = try base.freeSpace(file)
-        space.available = capacity - Self.byteCount(of: store)
-        return space
     }
 }

@@ -257,13 +257,9 @@ private func file(
         var options = PullingFixture.options
         options.reader = format
         change(&options)
-        do {
-            try fixture.run(options)
-            return nil
-        } catch let error as StoreError {
-            expect(fixture.origin.requests(for: "/app.js").isEmpty)
-            return error.code
-        }
+        let refused = refusal { try fixture.run(options) }
+        expect(refused == nil || fixture.origin.requests(for: "/app.js").isEmpty)
+        return refused?.code
     }
 
     @Test

@@ -35,7 +35,7 @@ import VersionTree
         let place = try SignedPlace()
         let files = FileManager.default
         let other = place.place.store.directory.appending("links")
-        try files.createDirectory(atPath: other, withIntermediateDirectories: true)
+        try Damage.makeDirectory(other)
         try files.createSymbolicLink(atPath: "\(other)/one", withDestinationPath: "../keys/alice")
         try files.createSymbolicLink(atPath: "\(other)/two", withDestinationPath: "\(other)/one")
         var pointer = ChannelPointer.empty(.stable, now: 100)

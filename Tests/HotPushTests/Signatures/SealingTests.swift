@@ -230,28 +230,7 @@ import VersionTree
     }
 
     @Test(
-        "signs what is offered already for the time that is given, and refuses what is over",
-        arguments: places)
-    func renewal(_ kind: OriginPlace) throws {
-        let place = try SignedPlace(kind)
-        let clock = place.place.clock
-        func expiring(_ expiry: PointerSealing.Expiry) throws -> PointerSealing {
-            try place.sealing(place.alice) { $0.expiry = expiry }
-        }
-        try place.publish("1", expiring(.after(60)))
-        try expect(!place.publish("1", expiring(.kept)).writesPointer)
-        try place.publish("1", expiring(.after(3600)))
-        try expect(place.pointer().expiresAt, equals: clock.now + 3600)
-        clock.advance(3601)
-        let error = refusal { try place.publish("1", expiring(.kept)) }
-        expect(error?.code == .badPointer && error?.message.contains("--valid-for") == true)
-        try place.publish("1", expiring(.never))
-        try expect(place.pointer().expiresAt == nil)
-        try expect(!place.publish("1", expiring(.never)).writesPointer)
-    }
-
-    @Test(
-        "says until when, keeps that, and does not sign what nobody would obey",
+        "says until when, keeps that or what is given for what is offered already, and does not sign what nobody would obey",
         arguments: places)
     func expiry(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)
@@ -259,6 +238,10 @@ import VersionTree
         try place.publish("1", place.sealing(place.alice) { $0.expiry = .after(3600) })
         let end = clock.now + 3600
         try expect(place.pointer().expiresAt, equals: end)
+        try expect(!place.publish("1", place.sealing(place.alice)).writesPointer)
+        try place.publish("1", place.sealing(place.alice) { $0.expiry = .after(60) })
+        try expect(place.pointer().expiresAt, equals: clock.now + 60)
+        try place.publish("1", place.sealing(place.alice) { $0.expiry = .after(3600) })
         clock.advance(60)
         try place.publish("2", place.sealing(place.alice))
         try expect(place.pointer().expiresAt, equals: end)
@@ -270,6 +253,7 @@ import VersionTree
         try expect(place.pointer().releases.count, equals: 2)
         let never = try place.sealing(place.alice) { $0.expiry = .never }
         try expect(place.publisher(never).resign().map(\.expiresAt), equals: [nil])
+        try expect(!place.publish("2", never).writesPointer)
         try place.expectSigned(by: place.alice)
     }
 

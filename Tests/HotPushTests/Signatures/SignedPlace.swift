@@ -16,7 +16,7 @@ struct SignedPlace {
     init(_ kind: OriginPlace = .directory) throws {
         place = try PublishingPlace(kind)
         let keys = place.store.directory.appending("keys")
-        try FileManager.default.createDirectory(atPath: keys, withIntermediateDirectories: true)
+        try Damage.makeDirectory(keys)
         func make(_ name: String) throws -> String {
             let path = "\(keys)/\(name)"
             try SigningKey.generate().write(to: path)
@@ -70,7 +70,6 @@ struct SignedPlace {
         place.publisher(ending: steps) { ($0.sealing, $0.isDurable) = (sealing, true) }
     }
 
-    /// Publishes a version, signed.
     @discardableResult
     func publish(
         _ version: String, _ sealing: PointerSealing, to channel: String = "stable"

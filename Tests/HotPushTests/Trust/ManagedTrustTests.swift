@@ -1,5 +1,4 @@
 import CASStore
-import CurlTransport
 import Expectations
 import StorageTestSupport
 import VersionTree
@@ -16,15 +15,7 @@ import VersionTree
     private func process() throws -> UpdateManager {
         var options = UpdateOptions()
         try options.trust([origin.keys[0].verificationKey.pem], origin: SignedOrigin.id)
-        let versions = try origin.device.reopened()
-        let source = PullSource(
-            origin.url, into: versions, for: options, PullingFixture.options
-        ) { () throws(StoreError) in
-            var options = TransportOptions()
-            options.proxy = ""
-            return try CurlTransport(options)
-        }
-        return UpdateManager(versions, source: source, options: options, clock: ManualClock())
+        return try .pulling(from: origin.url, into: origin.device, options)
     }
 
     private func failure() async throws -> StoreError? {

@@ -36,7 +36,8 @@ import VersionTree
     }
 
     @Test(
-        "4: the same error on every check: after it the store is as before, and the next try works")
+        "4, 10: the same error on every check, one failure cancels all: after it the store is as before, and the next try works"
+    )
     func everyCheck() async throws {
         let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let full = StoreError(.outOfSpace, "no space left")
@@ -49,7 +50,7 @@ import VersionTree
             let failure = await events.next { if case .failed = $0 { true } else { false } }
             expect(failure, equals: .failed(UpdateFailure(full, during: "download")))
             try expect(fixture.store.versions.check().findings.isEmpty)
-            try expect(fixture.lifecycle.current, equals: "1")
+            try expect(fixture.lifecycle.current == "1" && fixture.lifecycle.bad.isEmpty)
         }
         try await manager.update().expectReady("2")
     }
@@ -105,15 +106,6 @@ import VersionTree
             // And it is not tried again.
             try await manager.update().expectRefused("140")
         }
-    }
-
-    @Test func `10: one failure cancels all, for ever: what is asked again goes on`() async throws {
-        let fixture = try await UpdatingFixture(live: "1", offering: "2")
-        fixture.source.failDownloads(StoreError(.mismatch, "index.html is of another version"))
-        let manager = try fixture.process()
-        await #expect(throws: StoreError.self) { try await manager.update() }
-        try expect(fixture.lifecycle.bad.isEmpty)
-        try await manager.update().expectReady("2")
     }
 
     @Test
@@ -216,30 +208,6 @@ import VersionTree
         expect(origin == "https://example.org/app?token=*" && reason == "connection refused")
     }
 
-    @Test
-    func `5: a start that is never confirmed is rolled back at the next cold start`() async throws {
-        let fixture = try await UpdatingFixture(live: "1", offering: "2")
-        _ = try await fixture.process().update()
-        do {
-            let manager = try fixture.process()
-            try await expect(manager.start()?.version, equals: "2")
-            // Counted on disk before it is shown: killed here.
-            try expect(fixture.lifecycle.boot?.version, equals: "2")
-        }
-        let next = try await fixture.process().start()
-        expect(next?.version == "1" && next?.rolledBackFrom == "2")
-    }
-
-    @Test
-    func `6: after a rollback and a restart the last known good version is shown`() async throws {
-        let fixture = try await UpdatingFixture(live: "1")
-        try await fixture.live("2")
-        let manager = try fixture.process()
-        _ = try await manager.start()
-        try await expect(manager.rollback().version, equals: "1")
-        for _ in 0..<3 { try await expect(fixture.process().start()?.version, equals: "1") }
-    }
-
     @Test func `7: what waits survives the confirmation of what runs`() async throws {
         let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let manager = try fixture.process()
@@ -249,34 +217,6 @@ import VersionTree
         try expect(fixture.lifecycle.pending, equals: "2")
         try expect(readTree(fixture.store.path + "/versions/2"), equals: UpdatingFixture.files("2"))
         try await expect(fixture.process().start()?.version, equals: "2")
-    }
-
-    @Test("10: a store update with mostly the same files fetches and stores only the others")
-    func storeUpdate() throws {
-        let store = try TemporaryStore()
-        var files: [String: String] = [:]
-        for number in 0..<20 { files["f\(number)"] = "content \(number)" }
-        try writeTree(store.directory.appending("1"), files)
-        try store.versions.adopt(
-            EmbeddedVersion(directory: store.directory.appending("1"), version: "1"))
-        files["f0"] = "changed"
-        try writeTree(store.directory.appending("2"), files)
-        let report = try store.versions.adopt(
-            EmbeddedVersion(directory: store.directory.appending("2"), version: "2"))
-        expect(report.newObjects == 1 && report.newBytes == 7)
-    }
-
-    @Test
-    func `11: the same content in two versions is one object and one download`() async throws {
-        let fixture = try await UpdatingFixture(live: "1")
-        let bytes = fixture.source.newBytes
-        var files = UpdatingFixture.files("1")
-        files["moved/app.js"] = files.removeValue(forKey: "app.js")
-        fixture.source.answer(.release(try fixture.source.release("2", files)))
-        let manager = try fixture.process()
-        try await expect(manager.plan()?.files, equals: 0)
-        _ = try await manager.update()
-        expect(fixture.source.newBytes, equals: bytes)
     }
 
     @Test

@@ -1,5 +1,4 @@
 import CASStore
-import CurlTransport
 import Expectations
 import Foundation
 import StorageTestSupport
@@ -24,16 +23,8 @@ struct ForeignOriginTests {
         var pullOptions = PullingFixture.options
         pullOptions.format = format
         pullOptions.platform = platform
-        let versions = try place.device.reopened()
-        let source = PullSource(
-            place.origin.url, into: versions, for: options, pullOptions
-        ) { () throws(StoreError) in
-            var options = TransportOptions()
-            options.stallTimeout = .seconds(60)
-            options.proxy = ""
-            return try CurlTransport(options)
-        }
-        return UpdateManager(versions, source: source, options: options, clock: clock)
+        return try .pulling(
+            from: place.origin.url, into: place.device, options, pullOptions, clock: clock)
     }
 
     private func live(_ manager: UpdateManager, _ version: String) async throws {

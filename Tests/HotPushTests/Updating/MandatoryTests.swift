@@ -1,5 +1,4 @@
 import CASStore
-import CurlTransport
 import Expectations
 import StorageTestSupport
 import VersionTree
@@ -19,15 +18,7 @@ import VersionTree
     private func process(_ set: (inout UpdateOptions) -> Void = { _ in }) throws -> UpdateManager {
         var options = UpdateOptions()
         set(&options)
-        let versions = try fixture.device.reopened()
-        let source = PullSource(
-            fixture.origin.url, into: versions, for: options, PullingFixture.options
-        ) { () throws(StoreError) in
-            var options = TransportOptions()
-            options.proxy = ""
-            return try CurlTransport(options)
-        }
-        return UpdateManager(versions, source: source, options: options, clock: ManualClock())
+        return try .pulling(from: fixture.origin.url, into: fixture.device, options)
     }
 
     private func offer(_ version: String, _ offer: ReleaseOffer = ReleaseOffer()) throws {

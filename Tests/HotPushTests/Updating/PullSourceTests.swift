@@ -1,5 +1,4 @@
 import CASStore
-import CurlTransport
 import Expectations
 import Foundation
 import StorageTestSupport
@@ -20,16 +19,9 @@ import VersionTree
     ) throws -> UpdateManager {
         var options = UpdateOptions()
         set(&options)
-        let versions = try fixture.device.reopened()
-        let source = PullSource(
-            fixture.origin.url, into: versions, for: options, PullingFixture.options
-        ) { () throws(StoreError) in
-            var options = TransportOptions()
-            options.stallTimeout = stallTimeout
-            options.proxy = ""
-            return try CurlTransport(options)
-        }
-        return UpdateManager(versions, source: source, options: options, clock: clock)
+        return try .pulling(
+            from: fixture.origin.url, into: fixture.device, options, clock: clock,
+            stallTimeout: stallTimeout)
     }
 
     private var lifecycle: Lifecycle { get throws { try fixture.device.reopened().lifecycle() } }

@@ -37,18 +37,11 @@ struct Place: Sendable {
         "2": ["index.html": "two", "lib/a.js": "shared", "run": "#!zero"],
     ]
 
-    /// Adds a version in passing.
     func add(_ name: String, to versions: VersionStore) throws {
         let source = beside + "/source-" + name
         try writeTree(source, Self.contents[name] ?? [:])
         _ = try versions.add(directory: source, version: name)
     }
-}
-
-/// SHA-256 of a text.
-func address(of text: String) throws -> ObjectID {
-    var hasher = try ObjectHasher()
-    return Array(text.utf8).withUnsafeBytes { hasher.hash($0).address }
 }
 
 /// What a store says of itself, as far as calls promise it.

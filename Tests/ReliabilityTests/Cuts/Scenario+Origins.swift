@@ -13,14 +13,21 @@ extension Scenario {
         on disk: any FileSystem = POSIXFileSystem(), isDurable: Bool = false,
         packs: PackOptions.Moment = .before
     ) throws {
-        var options = PublisherOptions()
-        options.packs.moment = packs
-        options.isDurable = isDurable
-        let publisher = Publisher(path, options: options, fileSystem: disk, now: { 1_760_000_000 })
+        let publisher = publisher(path, on: disk, isDurable: isDurable, packs: packs)
         for name in names {
             try publisher.publish(
                 name, of: versions, as: ReleaseOffer(channel: try ChannelName("stable")))
         }
+    }
+
+    private static func publisher(
+        _ path: String, on disk: any FileSystem, isDurable: Bool,
+        packs: PackOptions.Moment = .before
+    ) -> Publisher {
+        var options = PublisherOptions()
+        options.packs.moment = packs
+        options.isDurable = isDurable
+        return Publisher(path, options: options, fileSystem: disk, now: { 1_760_000_000 })
     }
 
     static let pull = Scenario(
@@ -103,11 +110,7 @@ extension Scenario {
             try publish(["1", "2"], of: place.open(), to: place.root + "/origin")
         },
         run: { place, disk, isDurable in
-            var options = PublisherOptions()
-            options.isDurable = isDurable
-            let publisher = Publisher(
-                place.root + "/origin", options: options, fileSystem: disk,
-                now: { 1_760_000_000 })
+            let publisher = publisher(place.root + "/origin", on: disk, isDurable: isDurable)
             _ = try publisher.withdraw(VersionName("2"))
         },
         isKept: { place, _ in try offered(place) == "1" },
@@ -120,11 +123,7 @@ extension Scenario {
             try publish(["1", "2"], of: place.open(), to: place.root + "/origin")
         },
         run: { place, disk, isDurable in
-            var options = PublisherOptions()
-            options.isDurable = isDurable
-            let publisher = Publisher(
-                place.root + "/origin", options: options, fileSystem: disk,
-                now: { 1_760_000_000 })
+            let publisher = publisher(place.root + "/origin", on: disk, isDurable: isDurable)
             _ = try publisher.collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
         },
         isKept: { place, _ in try offered(place) == "2" },
@@ -149,11 +148,7 @@ extension Scenario {
             try publish(["1"], of: place.open(), to: place.root + "/origin")
         },
         run: { place, disk, isDurable in
-            var options = PublisherOptions()
-            options.isDurable = isDurable
-            let publisher = Publisher(
-                place.root + "/origin", options: options, fileSystem: disk,
-                now: { 1_760_000_000 })
+            let publisher = publisher(place.root + "/origin", on: disk, isDurable: isDurable)
             let configuration = ClientConfiguration(
                 .codePush, baseURL: "https://u.example.org", deployments: ["KEY": .stable])
             _ = try ClientTelling().enable(

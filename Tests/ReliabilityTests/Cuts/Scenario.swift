@@ -10,11 +10,9 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     var testDescription: String
     /// What is there before; all of it is durable.
     var prepare: @Sendable (Place) throws -> Void
-    /// The verb.
     var run: @Sendable (Place, any FileSystem, _ isDurable: Bool) throws -> Void
     /// What is promised once it has returned, besides what the facts say.
     var isKept: @Sendable (Place, VersionStore) throws -> Bool = { _, _ in true }
-    /// What holds at any time.
     var holds: @Sendable (Place) throws -> Bool = { _ in true }
     /// What repeating it may say when it is done already.
     var isDone: Set<StoreError.Code> = []
@@ -148,13 +146,7 @@ extension Scenario {
         })
 
     static func waiting(_ files: [String: String]) throws -> Manifest {
-        try Manifest(
-            version: VersionName("waiting"), ordinal: 0, createdAt: 0,
-            entries: files.map { path, text in
-                Manifest.Entry(
-                    path: try TreePath(path), address: try address(of: text),
-                    byteCount: Int64(text.utf8.count))
-            })
+        try makeManifest("waiting", files, ordinal: 0, createdAt: 0)
     }
 
     static let materialize = Scenario(

@@ -44,7 +44,7 @@ final class VisitedSite: Sendable {
                 : "Sec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: script\r\n"
                     + "Referer: http://localhost:\(server.port)/\r\n"
             if !cookies.isEmpty { request += "Cookie: \(cookies)\r\n" }
-            let answer = Answer(try received(request + "\r\n", port: server.port, path))
+            let answer = Answer(try received(request + "\r\n", port: server.port))
             guard let answer else { continue }
             if isPage { cookies = answer.cookies.joined(separator: "; ") }
             if answer.status == 200 { answers.append((isPage ? "index.html" : path, answer.body)) }
@@ -53,7 +53,6 @@ final class VisitedSite: Sendable {
     }
 }
 
-/// An answer that is whole.
 private struct Answer {
     var status: Int
     var cookies: [String] = []
@@ -84,17 +83,8 @@ private struct Answer {
 }
 
 /// Everything that a server sends in answer to a request that ends the connection.
-private func received(_ request: String, port: UInt16, _ path: String) throws -> [UInt8] {
-    let raw = try TestSocket.connected(to: port)
-    defer { close(raw) }
-    let bytes = Array(request.utf8)
-    try require(send(raw, bytes, bytes.count, 0) == bytes.count)
-    var all: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 65_536)
-    while true {
-        let count = recv(raw, &chunk, chunk.count, 0)
-        if count < 0, errno == EAGAIN { Issue.record("/\(path): nothing came for two minutes") }
-        guard count > 0 else { return all }
-        all += chunk[..<count]
-    }
+private func received(_ request: String, port: UInt16) throws -> [UInt8] {
+    let peer = TestPeer(try TestSocket.connected(to: port), isClient: true)
+    try require(peer.send(request))
+    return peer.readAll()
 }

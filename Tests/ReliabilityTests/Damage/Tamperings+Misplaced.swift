@@ -29,8 +29,7 @@ extension TamperingTests {
             let aside = victim.place.beside + "/moved"
             guard rename(object, aside) == 0 else { throw NothingToDamage() }
             let parent = (target as NSString).deletingLastPathComponent
-            try FileManager.default.createDirectory(
-                atPath: parent, withIntermediateDirectories: true)
+            try Damage.makeDirectory(parent)
             guard rename(aside, target) == 0 else { throw NothingToDamage() }
             if target.hasSuffix(".x") { chmod(target, 0o555) }
         }
@@ -181,8 +180,7 @@ extension TamperingTests {
                 chmod(root, 0o755)
                 var deep = root
                 for _ in 0..<6 { deep += "/" + String(repeating: "d", count: 200) }
-                try FileManager.default.createDirectory(
-                    atPath: deep, withIntermediateDirectories: true)
+                try Damage.makeDirectory(deep)
                 try move(root + "/index.html", to: Array((deep + "/index.html").utf8))
                 chmod(root, 0o555)
             },

@@ -36,17 +36,23 @@ import VersionTree
 
     enum Verb: String, CaseIterable, Sendable { case repair, collect, addAgain, addOther }
 
+    /// A store that has content in that tree alone, and the tree.
+    private static func lost(_ tree: Tree) throws -> (Victim, entry: String) {
+        let victim = try Victim()
+        let root = victim.path("versions/\(tree.version)")
+        try leaveOnly("only here", in: root)
+        try lose(tree, victim)
+        let entry = victim.path("versions/\(tree.entry)")
+        expect(rename(root, entry), equals: 0)
+        return (victim, entry)
+    }
+
     @Test(
         "stays, and is found by who can read it",
         arguments: trees.flatMap { tree in Obstacle.allCases.map { (tree, $0) } }, Verb.allCases)
     func stays(_ way: (tree: Tree, obstacle: Obstacle), _ verb: Verb) throws {
         let (tree, obstacle) = way
-        let victim = try Victim()
-        let root = victim.path("versions/\(tree.version)")
-        try Self.leaveOnly("only here", in: root)
-        try Self.lose(tree, victim)
-        let entry = victim.path("versions/\(tree.entry)")
-        expect(rename(root, entry), equals: 0)
+        let (victim, entry) = try Self.lost(tree)
         let unread = obstacle == .forbiddenDirectory ? "/lib" : "/lib/only.js"
         let disk = UnreadDisk(obstacle, inode: try Self.inode(entry + unread))
         let only = try address(of: "only here")
@@ -66,12 +72,7 @@ import VersionTree
 
     @Test(arguments: trees.prefix(3))
     func `is named by a check, whose repair says that a person is needed`(_ tree: Tree) throws {
-        let victim = try Victim()
-        let root = victim.path("versions/\(tree.version)")
-        try Self.leaveOnly("only here", in: root)
-        try Self.lose(tree, victim)
-        let entry = victim.path("versions/\(tree.entry)")
-        expect(rename(root, entry), equals: 0)
+        let (victim, entry) = try Self.lost(tree)
         let disk = UnreadDisk(.forbiddenFile, inode: try Self.inode(entry + "/lib/only.js"))
         var plan: RepairPlan?
         let report = try victim.place.open(on: disk).repair {

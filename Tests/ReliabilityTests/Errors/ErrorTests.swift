@@ -20,7 +20,7 @@ import Synchronization
     func slice() throws {
         let all = Scenario.all
         let total = Mutex(ErrorBench.Tally())
-        let failures = Mutex<[String]>([])
+        let failures = Notices()
         DispatchQueue.concurrentPerform(iterations: all.count) { index in
             do {
                 let bench = try ErrorBench(all[index])
@@ -40,11 +40,11 @@ import Synchronization
                 if let torn { tally += try bench.fail(torn, with: ENOSPC, tearing: true) }
                 total.withLock { $0 += tally }
             } catch {
-                failures.withLock { $0.append("\(all[index].testDescription): \(error)") }
+                failures.add("\(all[index].testDescription): \(error)")
             }
         }
         let tally = total.withLock(\.self)
-        expect(failures.withLock(\.self).isEmpty)
+        expect(failures.all.isEmpty)
         expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
         expect(tally.isSound, "of \(tally.asked) errors only \(tally.firedCount) were met")
         let names = tally.fired.sorted { $0.key < $1.key }.map {

@@ -15,7 +15,7 @@ struct ProxyFlowTests {
     }()
 
     /// Reads a request's body by its length, and sends it back in the framing of the path.
-    private static func echo(_ peer: UpstreamPeer) {
+    private static func echo(_ peer: TestPeer) {
         while let head = peer.head() {
             let body: [UInt8]
             if head.contains("Transfer-Encoding: chunked") {

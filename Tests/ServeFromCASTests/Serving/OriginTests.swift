@@ -68,13 +68,10 @@ struct PortTests {
     @Test func `that another program has is an error that names it`() throws {
         let store = try TemporaryStore.app()
         let first = try TestApp(store)
-        do {
-            _ = try TestApp(store) { $0.port = .exactly(first.port) }
-            Issue.record("one port, two servers")
-        } catch let error as StoreError {
-            expect(error.code, equals: .portInUse)
-            expect(error.message.contains("\(first.port)"))
+        let error = expectRefusal(.portInUse) {
+            try TestApp(store) { $0.port = .exactly(first.port) }
         }
+        expect(error?.message.contains("\(first.port)"), equals: true)
     }
 
     @Test("gives way to the next one if that is allowed, and is not forgotten over it")
@@ -170,14 +167,9 @@ struct PortTests {
     func `is not guessed when server.json is damaged`(_ text: String) throws {
         let store = try TemporaryStore.app()
         try Damage.overwriteOrCreate(store.path + "/server.json", with: Array(text.utf8))
-        do {
-            _ = try TestApp(store)
-            Issue.record("a damaged server.json was taken: \(text)")
-        } catch let error as StoreError {
-            expect(error.code, equals: .badServerFile)
-            expect(error.message.contains("server.json"))
-            expect(error.message.contains("delete it"))
-        }
+        let error = expectRefusal(.badServerFile, "\(text)") { try TestApp(store) }
+        expect(error?.message.contains("server.json"), equals: true)
+        expect(error?.message.contains("delete it"), equals: true)
     }
 
     @Test func `is remembered beside what a newer castree remembers`() throws {

@@ -52,21 +52,28 @@ struct ServedMeteorTests {
         try Damage.setMode(tree, 0o755)
         let parts = path.split(separator: "/")
         let directory = ([tree[...]] + parts.dropLast()).joined(separator: "/")
-        try FileManager.default.createDirectory(
-            atPath: directory, withIntermediateDirectories: true)
+        try Damage.makeDirectory(directory)
         try Damage.setMode(directory, 0o755)
         try Data(planted.utf8).write(to: URL(filePath: "\(tree)/\(path)"))
     }
 
     struct Row: Sendable, CustomTestStringConvertible {
-        var number: Int
-        var title: String
-        var target: String
-        var status = 200
-        var field: (name: String, value: String)?
-        var isExact = false
-        var body = ""
-        var testDescription: String { "row \(number): \(title)" }
+        let number: Int
+        let testDescription: String
+        let target: String
+        let status: Int
+        let field: (name: String, value: String)?
+        let isExact: Bool
+        let body: String
+
+        init(
+            _ number: Int, _ title: String, _ target: String, status: Int = 200,
+            field: (name: String, value: String)? = nil, isExact: Bool = false, body: String = ""
+        ) {
+            (self.number, testDescription) = (number, "row \(number): \(title)")
+            (self.target, self.status, self.field) = (target, status, field)
+            (self.isExact, self.body) = (isExact, body)
+        }
     }
 
     static let index = (name: "Content-Type", value: "text/html")
@@ -83,69 +90,56 @@ struct ServedMeteorTests {
 
     static let rows =
         [
+            Row(1, "the page's object is defined", "/_castree/bridge.js", body: "window.castree={"),
+            Row(2, "/ is index.html", "/", field: index, body: title),
+            Row(3, "a file by the URL of the manifest", "/some-file", body: "some-file"),
             Row(
-                number: 1, title: "the page's object is defined", target: "/_castree/bridge.js",
-                body: "window.castree={"),
-            Row(number: 2, title: "/ is index.html", target: "/", field: index, body: title),
-            Row(
-                number: 3, title: "a file by the URL of the manifest", target: "/some-file",
-                body: "some-file"),
-            Row(
-                number: 4, title: "a file of Cordova's www", target: "/cordova_plugins.js",
+                4, "a file of Cordova's www", "/cordova_plugins.js",
                 body: "cordova.define('cordova/plugin_list'"),
+            Row(5, "a URL of nothing is the index", "/anything", field: index, body: title),
             Row(
-                number: 5, title: "a URL of nothing is the index", target: "/anything",
-                field: index,
+                6, "a file through /application is the index", "/application/packages/meteor.js",
+                field: index, body: title),
+            Row(
+                7, "what is not in the manifest is the index", "/not-in-manifest", field: index,
                 body: title),
             Row(
-                number: 6, title: "a file through /application is the index",
-                target: "/application/packages/meteor.js", field: index, body: title),
+                8, "the same through /application", "/application/not-in-manifest", field: index,
+                body: title),
+            Row(9, "no index for the favicon", "/favicon.ico", status: 404),
             Row(
-                number: 7, title: "what is not in the manifest is the index",
-                target: "/not-in-manifest", field: index, body: title),
-            Row(
-                number: 8, title: "the same through /application",
-                target: "/application/not-in-manifest", field: index, body: title),
-            Row(number: 9, title: "no index for the favicon", target: "/favicon.ico", status: 404),
-            Row(
-                number: 10, title: "the ETag is the hash", target: "/packages/meteor.js",
+                10, "the ETag is the hash", "/packages/meteor.js",
                 field: ("ETag", "\"\(MeteorApp.label)\""), isExact: true),
             Row(
-                number: 11, title: "a year with a cache buster",
-                target: "/packages/meteor.js?\(MeteorApp.buster)",
+                11, "a year with a cache buster", "/packages/meteor.js?\(MeteorApp.buster)",
                 field: ("Cache-Control", "max-age=31536000")),
             Row(
-                number: 12, title: "no-cache without", target: "/packages/meteor.js",
-                field: ("Cache-Control", "no-cache")),
+                12, "no-cache without", "/packages/meteor.js", field: ("Cache-Control", "no-cache")),
             Row(
-                number: 13, title: "ranges are possible", target: "/packages/meteor.js",
-                field: ("Accept-Ranges", "bytes"), isExact: true),
+                13, "ranges are possible", "/packages/meteor.js", field: ("Accept-Ranges", "bytes"),
+                isExact: true),
             Row(
-                number: 14, title: "the source map is named", target: "/app/template.mobileapp.js",
+                14, "the source map is named", "/app/template.mobileapp.js",
                 field: ("X-SourceMap", MeteorApp.map)),
             Row(
-                number: 15, title: "the source map is served for a year", target: MeteorApp.map,
+                15, "the source map is served for a year", MeteorApp.map,
                 field: ("Cache-Control", "max-age=31536000"), body: "sources"),
             Row(
-                number: 15, title: "the source map is JSON", target: MeteorApp.map,
+                15, "the source map is JSON", MeteorApp.map,
                 field: ("Content-Type", "application/json"), isExact: true),
-            Row(number: 2, title: "by its name", target: "/index.html", field: index, body: title),
+            Row(2, "by its name", "/index.html", field: index, body: title),
             Row(
-                number: 6, title: "a file of the shell through /application",
-                target: "/application/secret", field: index, body: title),
-            Row(
-                number: 9, title: "nor for local files", target: "/local-filesystem/etc/passwd",
-                status: 404),
+                6, "a file of the shell through /application", "/application/secret", field: index,
+                body: title),
+            Row(9, "nor for local files", "/local-filesystem/etc/passwd", status: 404),
         ]
         + ["/packages/meteor.js?", "/some-file?\(MeteorApp.buster)", "/?\(MeteorApp.buster)"].map {
-            Row(
-                number: 12, title: "no-cache for \($0)", target: $0,
-                field: ("Cache-Control", "no-cache"))
+            Row(12, "no-cache for \($0)", $0, field: ("Cache-Control", "no-cache"))
         }
         + typeRows.map { number, target, type in
             Row(
-                number: number, title: "the type of \(target)", target: target,
-                field: ("Content-Type", type), isExact: true)
+                number, "the type of \(target)", target, field: ("Content-Type", type),
+                isExact: true)
         }
 
     @Test(arguments: rows)

@@ -1,6 +1,7 @@
 import CASStore
 import Expectations
 import SocketTestSupport
+import StorageTestSupport
 
 @testable import ServeFromCAS
 @testable import WebServer
@@ -137,12 +138,9 @@ struct ConversationTests {
 
     @Test func `names the port that is in use`() throws {
         let server = try TestServer()
-        do {
-            _ = try TestServer({ $0.addresses = [.loopback4(server.port)] })
-            Issue.record("bound twice")
-        } catch let error as StoreError {
-            expect(error.code, equals: .portInUse)
-            expect(error.message.contains("\(server.port)"))
+        let error = expectRefusal(.portInUse) {
+            try TestServer({ $0.addresses = [.loopback4(server.port)] })
         }
+        expect(error?.message.contains("\(server.port)"), equals: true)
     }
 }

@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import Foundation
-import Synchronization
 
 @testable import ServeFromCAS
 @testable import WebServer

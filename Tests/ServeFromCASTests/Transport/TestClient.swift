@@ -1,7 +1,7 @@
 import CASStore
 import Foundation
 import ServeFromCAS
-import SocketTestSupport
+@_exported import SocketTestSupport
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -11,69 +11,21 @@ import VersionTree
 ///
 /// A read that waits longer than two minutes ends the test: a server must never hang, but a machine
 /// with other work may be slow.
-final class TestClient {
-    let raw: Int32
-    private var buffer: [UInt8] = []
+typealias TestClient = TestPeer
 
+extension TestPeer {
     /// Connects to `::1`; `nil` where the system has no IPv6.
-    init?(port6 port: UInt16) throws {
+    convenience init?(port6 port: UInt16) throws {
         do {
-            raw = try TestSocket.connected(to: port, isIPv6: true)
+            self.init(try TestSocket.connected(to: port, isIPv6: true), isClient: true)
         } catch let refusal as TestSocket.Refusal {
             if [EAFNOSUPPORT, EADDRNOTAVAIL, ENETUNREACH].contains(refusal.number) { return nil }
             throw refusal
         }
     }
 
-    init(port: UInt16) throws { raw = try TestSocket.connected(to: port) }
-
-    deinit { close(raw) }
-
-    func send(_ text: String) { send(Array(text.utf8)) }
-
-    func send(_ bytes: [UInt8]) {
-        var sent = 0
-        while sent < bytes.count {
-            let count = bytes[sent...].withUnsafeBytes {
-                #if canImport(Glibc)
-                    Glibc.send(raw, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-                #else
-                    Darwin.send(raw, $0.baseAddress, $0.count, 0)
-                #endif
-            }
-            // The server has closed: what it said before is what counts.
-            guard count > 0 else { return }
-            sent += count
-        }
-    }
-
-    /// Says that nothing more comes.
-    func finishSending() { shutdown(raw, Int32(SHUT_WR)) }
-
-    /// Reads once; `false` at the end or after an error.
-    private func fill() -> Bool {
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        let count = recv(raw, &chunk, chunk.count, 0)
-        if count < 0, errno == EAGAIN { Issue.record("nothing came for two minutes") }
-        guard count > 0 else { return false }
-        buffer += chunk[..<count]
-        return true
-    }
-
-    /// What has come, waiting for the first of it; nothing at the end.
-    func receive() -> [UInt8] {
-        if buffer.isEmpty { _ = fill() }
-        let some = buffer
-        buffer = []
-        return some
-    }
-
-    /// Everything up to the end of the connection.
-    func readAll() -> [UInt8] {
-        while fill() {}
-        let all = buffer
-        buffer = []
-        return all
+    convenience init(port: UInt16) throws {
+        self.init(try TestSocket.connected(to: port), isClient: true)
     }
 
     /// A response, by its Content-Length; `nil` if the connection ends before it is whole.
@@ -87,31 +39,6 @@ final class TestClient {
             while buffer.count < wanted { guard fill() else { return nil } }
         }
     }
-
-    /// Whether the connection is broken off, not ended, before another byte comes.
-    func endsWithReset() -> Bool {
-        var byte: UInt8 = 0
-        return recv(raw, &byte, 1, 0) < 0 && errno == ECONNRESET
-    }
-
-    /// Reads up to and with `text`; whether it came.
-    func through(_ text: String) -> Bool {
-        let wanted = Array(text.utf8)
-        var start = 0
-        while true {
-            while start + wanted.count <= buffer.count {
-                if buffer[start..<start + wanted.count].elementsEqual(wanted) {
-                    buffer.removeFirst(start + wanted.count)
-                    return true
-                }
-                start += 1
-            }
-            guard fill() else { return false }
-        }
-    }
-
-    /// Whether the server has closed.
-    func isAtEnd() -> Bool { buffer.isEmpty && !fill() }
 }
 
 /// A response as a client sees it.
