@@ -1,3 +1,5 @@
+internal import Platform
+
 /// What a progress bar counts.
 package enum ProgressUnit: Hashable, Sendable {
     /// Bytes, shown in binary units.

@@ -18,7 +18,7 @@ extension HTTPDate {
 }
 
 /// Reads one date from left to right.
-private struct DateReader {
+struct DateReader {
     let bytes: [UInt8]
     var position = 0
 
@@ -35,6 +35,30 @@ private struct DateReader {
             date = nil
         }
         return position == bytes.count ? date : nil
+    }
+
+    /// Reads `2015-05-25T10:00:00.5+02:00`, to its end.
+    mutating func calendarTime() -> Int64? {
+        guard let year = number(4), literal("-"), let month = number(2), (1...12).contains(month),
+            literal("-"), let day = number(2), literal("T") || literal("t"), let time = time(),
+            let date = moment(year, month, day, time)
+        else { return nil }
+        if literal(".") {
+            guard number(1) != nil else { return nil }
+            while number(1) != nil {}
+        }
+        guard let shift = shift(), position == bytes.count else { return nil }
+        return date.seconds - shift
+    }
+
+    /// `Z`, `+02:00`: seconds ahead of UTC.
+    private mutating func shift() -> Int64? {
+        if literal("Z") || literal("z") { return 0 }
+        let isBehind = literal("-")
+        guard isBehind || literal("+"), let hours = number(2), literal(":"),
+            let minutes = number(2), hours < 24, minutes < 60
+        else { return nil }
+        return Int64(hours * 3600 + minutes * 60) * (isBehind ? -1 : 1)
     }
 
     /// Reads `06 Nov 1994 08:49:37 GMT`.

@@ -1,7 +1,7 @@
 package import Platform
 
 /// What of a request is signed.
-package struct SignableRequest: Sendable, Hashable {
+package struct SignableRequest: Sendable {
     /// The method, in capitals.
     package var method: String
     /// The value of `Host`: the name, and the port if it is not the scheme's.
@@ -49,19 +49,6 @@ package struct SignableRequest: Sendable, Hashable {
     static func precedes(_ left: (String, String), _ right: (String, String)) -> Bool {
         if left.0 == right.0 { return left.1.utf8.lexicographicallyPrecedes(right.1.utf8) }
         return left.0.utf8.lexicographicallyPrecedes(right.0.utf8)
-    }
-
-    package static func == (left: SignableRequest, right: SignableRequest) -> Bool {
-        left.method == right.method && left.host == right.host && left.path == right.path
-            && left.query.elementsEqual(right.query, by: ==)
-            && left.fields.elementsEqual(right.fields, by: ==)
-            && left.payloadDigest == right.payloadDigest
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(method)
-        hasher.combine(path)
-        hasher.combine(payloadDigest)
     }
 }
 
@@ -151,14 +138,6 @@ package struct RequestSigner: Sendable, Hashable {
 
     /// `20130524T000000Z`.
     static func timestamp(_ seconds: Int64) -> String {
-        let days = seconds >= 0 ? seconds / 86_400 : -((-seconds + 86_399) / 86_400)
-        let rest = seconds - days * 86_400
-        let date = CivilDate(daysSince1970: days)
-        func padded(_ number: Int64, _ count: Int = 2) -> String {
-            let digits = String(number)
-            return String(repeating: "0", count: max(count - digits.count, 0)) + digits
-        }
-        let day = padded(date.year, 4) + padded(date.month) + padded(date.day)
-        return "\(day)T\(padded(rest / 3600))\(padded(rest / 60 % 60))\(padded(rest % 60))Z"
+        (CalendarTime.text(seconds) + "Z").filter { $0 != "-" && $0 != ":" }
     }
 }
