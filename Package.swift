@@ -166,7 +166,8 @@ let package = Package(
 
         .target(name: "Expectations", path: "Tests/Expectations", swiftSettings: settings),
         .target(
-            name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
+            name: "StorageTestSupport",
+            dependencies: ["VersionTree", "CASStore", "Platform", "CZlib"],
             path: "Tests/StorageTestSupport", swiftSettings: settings),
         .target(
             name: "BucketTestSupport",

@@ -7,23 +7,30 @@ package import Platform
 /// mebibyte of memory, whatever the length of a stream. Another zlib may give other bytes for the same
 /// content. Not for use by two threads at once.
 package final class Deflater {
-    private let stream = ZlibStream()
+    /// At a fixed place: zlib's state points back at it.
+    private let state = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+    private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
     /// The number of compressed bytes that the stream has given so far.
     package private(set) var byteCount: Int64 = 0
 
     /// Prepares the first stream.
     /// - Throws: `.outOfMemory`.
     package init() throws(StoreError) {
+        state.initialize(to: z_stream())
         // Nine is the most memory, for the best search; a negative window has neither header nor trailer (zlib.h).
         let done = deflateInit2_(
-            stream.state, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY,
+            state, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY,
             ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
         guard done == Z_OK else {
             throw StoreError(.outOfMemory, "unable to prepare to compress: out of memory")
         }
     }
 
-    deinit { deflateEnd(stream.state) }
+    deinit {
+        deflateEnd(state)
+        state.deallocate()
+        room.deallocate()
+    }
 
     /// Adds a piece of the stream.
     /// - Parameter sink: gets the compressed pieces, in order; may not keep them.
@@ -51,21 +58,31 @@ package final class Deflater {
     /// Forgets a stream that was not finished, and begins the next one.
     package func reset() {
         byteCount = 0
-        deflateReset(stream.state)
+        deflateReset(state)
     }
 
     private func run(
         _ piece: UnsafeRawBufferPointer, _ flush: Int32,
         _ sink: (UnsafeRawBufferPointer) throws(StoreError) -> Void
     ) throws(StoreError) {
-        try stream.run(piece) { (state) throws(StoreError) -> Bool in
-            // Anything else is a mistake of the caller's in zlib's eyes, and this one makes none.
-            let done = deflate(state, flush)
-            precondition(done == Z_OK || done == Z_STREAM_END || done == Z_BUF_ERROR)
-            return done == Z_STREAM_END
-        } sink: { (bytes) throws(StoreError) in
-            byteCount += Int64(bytes.count)
-            try sink(bytes)
-        }
+        var rest = piece
+        repeat {
+            let count = min(rest.count, 1 << 30)
+            state.pointee.next_in = UnsafeMutablePointer(
+                mutating: rest.baseAddress?.assumingMemoryBound(to: UInt8.self))
+            state.pointee.avail_in = uInt(count)
+            repeat {
+                state.pointee.next_out = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                state.pointee.avail_out = uInt(room.count)
+                // Anything else is a mistake of the caller's in zlib's eyes, and this one makes none.
+                let done = deflate(state, flush)
+                precondition(done == Z_OK || done == Z_STREAM_END || done == Z_BUF_ERROR)
+                let given = room.count - Int(state.pointee.avail_out)
+                byteCount += Int64(given)
+                if given > 0 { try sink(UnsafeRawBufferPointer(rebasing: room[..<given])) }
+                if done == Z_STREAM_END { return }
+            } while state.pointee.avail_out == 0
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        } while !rest.isEmpty
     }
 }

@@ -74,16 +74,8 @@ extension ZipArchive {
     }
 
     private static func contains(_ path: Substring, _ members: [ZipMember]) -> Bool {
-        var (low, high) = (0, members.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if members[middle].path.utf8.lexicographicallyPrecedes(path.utf8) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        return low < members.count && members[low].path.utf8.elementsEqual(path.utf8)
+        let place = members.firstPosition { $0.path.utf8.lexicographicallyPrecedes(path.utf8) }
+        return place < members.count && members[place].path.utf8.elementsEqual(path.utf8)
     }
 }
 

@@ -82,23 +82,13 @@ package struct ZipArchive: Sendable, Hashable {
     package func pieces(in range: Range<Int64>) -> [Piece] {
         var cut = ZipCut(range.clamped(to: 0..<byteCount))
         guard !cut.range.isEmpty else { return [] }
-        var section = section(at: cut.range.lowerBound)
+        // The last that begins at or before it; none is empty.
+        var section = starts.firstPosition { $0 <= cut.range.lowerBound } - 1
         while section < starts.count - 1, starts[section] < cut.range.upperBound {
             add(section, to: &cut)
             section += 1
         }
         return cut.finish()
-    }
-
-    /// The section that a byte belongs to.
-    private func section(at offset: Int64) -> Int {
-        // The last that begins at or before it; none is empty.
-        var (low, high) = (0, starts.count - 1)
-        while high - low > 1 {
-            let middle = (low + high) / 2
-            if starts[middle] <= offset { low = middle } else { high = middle }
-        }
-        return low
     }
 
     private func add(_ section: Int, to cut: inout ZipCut) {
