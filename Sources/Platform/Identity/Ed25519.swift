@@ -43,15 +43,12 @@ enum Ed25519 {
         _ signature: [UInt8], of message: [UInt8], by publicKey: [UInt8]
     ) -> Bool {
         guard signature.count == signatureByteCount else { return false }
-        // What libcrypto leaves in its list of errors would be taken for one of the next connection
-        // (SSL_get_error(3)).
-        defer { ERR_clear_error() }
-        guard let key = castree_ed25519_public(publicKey, publicKey.count) else { return false }
+        guard let key = castree_ed25519_public(publicKey, publicKey.count) else {
+            ERR_clear_error()
+            return false
+        }
         defer { EVP_PKEY_free(key) }
-        guard let context = EVP_MD_CTX_new() else { return false }
-        defer { EVP_MD_CTX_free(context) }
-        return EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1
-            && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+        return isSignature(signature, of: message, by: key)
     }
 
     /// Overwrites secret bytes, whatever the compiler thinks of that.
@@ -89,18 +86,7 @@ enum Ed25519 {
         /// The signature of a message.
         /// - Throws: `.outOfMemory`.
         func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] {
-            defer { ERR_clear_error() }
-            var signature = [UInt8](repeating: 0, count: signatureByteCount)
-            var count = signature.count
-            let context = EVP_MD_CTX_new()
-            defer { EVP_MD_CTX_free(context) }
-            guard context != nil, EVP_DigestSignInit(context, nil, nil, nil, key) == 1,
-                EVP_DigestSign(context, &signature, &count, message, message.count) == 1,
-                count == signatureByteCount
-            else {
-                throw StoreError(.outOfMemory, "unable to sign: libcrypto has no memory for it")
-            }
-            return signature
+            try signature(of: message, by: key)
         }
 
         /// Calls `body` with the seed, and overwrites this copy of it.

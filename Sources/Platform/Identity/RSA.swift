@@ -41,28 +41,46 @@ enum RSA {
         /// The signature of a message, as long as the modulus.
         /// - Throws: `.outOfMemory`.
         func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] {
-            defer { ERR_clear_error() }
-            let context = EVP_MD_CTX_new()
-            defer { EVP_MD_CTX_free(context) }
-            var count = Int(EVP_PKEY_get_size(key))
-            var signature = [UInt8](repeating: 0, count: count)
-            guard context != nil, EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key) == 1,
-                EVP_DigestSign(context, &signature, &count, message, message.count) == 1,
-                count == signature.count
-            else {
-                throw StoreError(.outOfMemory, "unable to sign: libcrypto has no memory for it")
-            }
-            return signature
+            try signature(of: message, by: key, EVP_sha256())
         }
 
         /// Whether a signature of a message is that of the public half.
         func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
-            defer { ERR_clear_error() }
-            let context = EVP_MD_CTX_new()
-            defer { EVP_MD_CTX_free(context) }
-            return context != nil && EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key) == 1
-                && EVP_DigestVerify(
-                    context, signature, signature.count, message, message.count) == 1
+            isSignature(signature, of: message, by: key, EVP_sha256())
         }
     }
+}
+
+/// The signature of a message by a key of libcrypto's.
+/// - Parameter digest: what is made of the message first; nil for an algorithm that knows itself.
+/// - Throws: `.outOfMemory`.
+func signature(
+    of message: [UInt8], by key: OpaquePointer, _ digest: OpaquePointer? = nil
+) throws(StoreError) -> [UInt8] {
+    defer { ERR_clear_error() }
+    let context = EVP_MD_CTX_new()
+    defer { EVP_MD_CTX_free(context) }
+    var count = Int(EVP_PKEY_get_size(key))
+    var signature = [UInt8](repeating: 0, count: count)
+    guard context != nil, EVP_DigestSignInit(context, nil, digest, nil, key) == 1,
+        EVP_DigestSign(context, &signature, &count, message, message.count) == 1,
+        count == signature.count
+    else {
+        throw StoreError(.outOfMemory, "unable to sign: libcrypto has no memory for it")
+    }
+    return signature
+}
+
+/// Whether a signature of a message is that of a key of libcrypto's.
+func isSignature(
+    _ signature: [UInt8], of message: [UInt8], by key: OpaquePointer,
+    _ digest: OpaquePointer? = nil
+) -> Bool {
+    // What libcrypto leaves in its list of errors would be taken for one of the next connection
+    // (SSL_get_error(3)).
+    defer { ERR_clear_error() }
+    let context = EVP_MD_CTX_new()
+    defer { EVP_MD_CTX_free(context) }
+    return context != nil && EVP_DigestVerifyInit(context, nil, digest, nil, key) == 1
+        && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
 }
