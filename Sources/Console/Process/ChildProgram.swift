@@ -26,39 +26,63 @@ package final class ChildProgram: Sendable {
     package init(
         _ path: String, _ words: [String], hasInput: Bool = true
     ) throws(SystemError) {
+        let child = try Self.spawn(path, [path] + words, takingErrors: true)
+        if !hasInput { Self.shut([child.input]) }
+        process = child.process
+        output = child.output
+        input = hasInput ? child.input : nil
+    }
+
+    /// Starts a program with pipes as its standard input and output.
+    ///
+    /// - Parameters:
+    ///   - words: its arguments, from the name by which it is called on.
+    ///   - takesErrors: whether its standard error is its output, too; otherwise it is this program's.
+    ///   - flags: of posix_spawnattr_setflags(3); the signals that this program ignores (``Interruption``) are named.
+    static func spawn(
+        _ path: String, _ words: [String], takingErrors takesErrors: Bool, _ flags: Int32 = 0
+    ) throws(SystemError) -> (process: pid_t, input: Int32, output: Int32) {
         let out = try System.makePipe()
         let inward: (source: Int32, target: Int32)
         do throws(SystemError) {
             inward = try System.makePipe()
         } catch {
-            Self.shut([out.source, out.target])
+            shut([out.source, out.target])
             throw error
         }
-        var arguments: [UnsafeMutablePointer<CChar>?] =
-            ([path] + words).map { strdup($0) } + [nil]
+        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }
         #if canImport(Glibc)
             var actions = posix_spawn_file_actions_t()
+            var attributes = posix_spawnattr_t()
         #else
             var actions: posix_spawn_file_actions_t?
+            var attributes: posix_spawnattr_t?
         #endif
         posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
         // A copy made by dup2 stays open in the new program; the originals do not.
         posix_spawn_file_actions_adddup2(&actions, inward.source, 0)
-        posix_spawn_file_actions_adddup2(&actions, out.target, 1)
-        posix_spawn_file_actions_adddup2(&actions, out.target, 2)
+        for target: Int32 in takesErrors ? [1, 2] : [1] {
+            posix_spawn_file_actions_adddup2(&actions, out.target, target)
+        }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for signal in [SIGPIPE, SIGXFSZ] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(flags))
         var process = pid_t()
-        let result = posix_spawn(&process, path, &actions, nil, &arguments, environ)
-        Self.shut([inward.source, out.target])
+        let result = posix_spawn(&process, path, &actions, &attributes, &arguments, environ)
+        shut([inward.source, out.target])
         guard result == 0 else {
-            Self.shut([inward.target, out.source])
+            shut([inward.target, out.source])
             throw SystemError(number: result)
         }
-        if !hasInput { Self.shut([inward.target]) }
-        self.process = process
-        output = out.source
-        input = hasInput ? inward.target : nil
+        return (process, inward.target, out.source)
     }
 
     deinit {

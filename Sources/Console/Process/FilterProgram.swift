@@ -48,52 +48,12 @@ package struct FilterProgram {
     }
 
     private init(_ command: String) throws(SystemError) {
-        let out = try System.makePipe()
-        let inward: (source: Int32, target: Int32)
-        do throws(SystemError) {
-            inward = try System.makePipe()
-        } catch {
-            ChildProgram.shut([out.source, out.target])
-            throw error
-        }
-        _ = fcntl(inward.target, F_SETFL, fcntl(inward.target, F_GETFL) | O_NONBLOCK)
-        let words: [String] = ["sh", "-c", command]
-        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-        defer { for argument in arguments { free(argument) } }
-        #if canImport(Glibc)
-            var actions = posix_spawn_file_actions_t()
-            var attributes = posix_spawnattr_t()
-        #else
-            var actions: posix_spawn_file_actions_t?
-            var attributes: posix_spawnattr_t?
-        #endif
-        posix_spawn_file_actions_init(&actions)
-        posix_spawnattr_init(&attributes)
-        defer {
-            posix_spawn_file_actions_destroy(&actions)
-            posix_spawnattr_destroy(&attributes)
-        }
-        posix_spawn_file_actions_adddup2(&actions, inward.source, 0)
-        posix_spawn_file_actions_adddup2(&actions, out.target, 1)
+        isLeader = !Self.hasTerminal
         // What this program ignores, others do not expect to be ignored (Interruption).
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        for signal in [SIGPIPE, SIGXFSZ] { sigaddset(&signals, signal) }
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        let isLeader = !Self.hasTerminal
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGDEF | (isLeader ? POSIX_SPAWN_SETPGROUP : 0)))
-        var process = pid_t()
-        let result = posix_spawn(&process, "/bin/sh", &actions, &attributes, &arguments, environ)
-        ChildProgram.shut([inward.source, out.target])
-        guard result == 0 else {
-            ChildProgram.shut([inward.target, out.source])
-            throw SystemError(number: result)
-        }
-        self.process = process
-        self.isLeader = isLeader
-        input = inward.target
-        output = out.source
+        (process, input, output) = try ChildProgram.spawn(
+            "/bin/sh", ["sh", "-c", command], takingErrors: false,
+            Int32(POSIX_SPAWN_SETSIGDEF) | (isLeader ? Int32(POSIX_SPAWN_SETPGROUP) : 0))
+        _ = fcntl(input, F_SETFL, fcntl(input, F_GETFL) | O_NONBLOCK)
     }
 
     /// Writes its input and reads its output, until it has closed that, has ended or is ended.
