@@ -1,4 +1,5 @@
 import HotPush
+import Platform
 
 /// A client's check for an update.
 struct CodePushCheck {
@@ -52,10 +53,7 @@ struct CodePushCheck {
 
     /// Whether a text has the form of a deployment key, as CodePush makes them.
     static func isKey(_ text: String) -> Bool {
-        text.utf8.allSatisfy { byte in
-            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
-                || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
-        }
+        text.utf8.allSatisfy { $0.isPlain && $0 != UInt8(ascii: ".") }
     }
 
     /// Reads the version of an app as all systems here do, or as node-semver does (`v1.0.0`, white space).

@@ -24,13 +24,12 @@ package enum PercentEncoding {
     package static func unreserved(_ text: String, keepingSlashes: Bool = false) -> String {
         var result: [UInt8] = []
         for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"), UInt8(ascii: "~"):
+            if byte.isPlain || byte == UInt8(ascii: "~")
+                || keepingSlashes && byte == UInt8(ascii: "/")
+            {
                 result.append(byte)
-            case UInt8(ascii: "/") where keepingSlashes: result.append(byte)
-            default: result += [percent, digit(byte >> 4), digit(byte & 15)]
+            } else {
+                result += [percent, digit(byte >> 4), digit(byte & 15)]
             }
         }
         return String(decoding: result, as: UTF8.self)
@@ -82,22 +81,9 @@ package enum PercentEncoding {
 
     /// RFC 3986, section 3.3: what a path may hold as itself, and the slash.
     private static func isAllowed(_ byte: UInt8, _ more: StaticString) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            return true
-        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"),
-            UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"),
-            UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "*"), UInt8(ascii: "+"),
-            UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "="), UInt8(ascii: ":"),
-            UInt8(ascii: "@"), UInt8(ascii: "/"):
-            return true
-        default:
-            for offset in 0..<more.utf8CodeUnitCount where more.utf8Start[offset] == byte {
-                return true
-            }
-            return false
-        }
+        byte.isPlain
+            || ("~!$&'()*+,;=:@/" as StaticString).withUTF8Buffer { $0.contains(byte) }
+            || more.withUTF8Buffer { $0.contains(byte) }
     }
 
     private static func isEscape(_ bytes: [UInt8], _ position: Int) -> Bool {

@@ -18,21 +18,11 @@ struct ErrorAnswer: Hashable {
     }
 
     private static func read(_ body: [UInt8]) throws(XMLScanner.Malformed) -> ErrorAnswer {
-        var answer = ErrorAnswer()
         var scanner = try XMLScanner(body, root: "Error")
-        while let name = try scanner.next() {
-            if XMLScanner.equal(name, "Code") {
-                answer.code = try scanner.text()
-            } else if XMLScanner.equal(name, "Message") {
-                answer.message = try scanner.text()
-            } else if XMLScanner.equal(name, "Region") {
-                answer.region = try scanner.text()
-            } else if XMLScanner.equal(name, "Endpoint") {
-                answer.endpoint = try scanner.text()
-            } else {
-                try scanner.skip()
-            }
-        }
+        let texts = try scanner.texts("Code", "Message", "Region", "Endpoint")
+        var answer = ErrorAnswer()
+        (answer.code, answer.message) = (texts["Code"] ?? "", texts["Message"] ?? "")
+        (answer.region, answer.endpoint) = (texts["Region"], texts["Endpoint"])
         return answer
     }
 }

@@ -8,21 +8,12 @@ struct DeleteAnswer {
     init(_ body: [UInt8]) throws(XMLScanner.Malformed) {
         var scanner = try XMLScanner(body, root: "DeleteResult")
         while let name = try scanner.next() {
-            guard XMLScanner.equal(name, "Error") else {
+            guard name == "Error" else {
                 try scanner.skip()
                 continue
             }
-            var (key, code) = ("", "")
-            while let name = try scanner.next() {
-                if XMLScanner.equal(name, "Key") {
-                    key = try scanner.text()
-                } else if XMLScanner.equal(name, "Code") {
-                    code = try scanner.text()
-                } else {
-                    try scanner.skip()
-                }
-            }
-            errors.append((key, code))
+            let texts = try scanner.texts("Key", "Code")
+            errors.append((texts["Key"] ?? "", texts["Code"] ?? ""))
         }
     }
 
@@ -38,16 +29,9 @@ struct DeleteAnswer {
 enum PartsAnswer {
     /// The name of a new upload.
     static func upload(_ body: [UInt8]) throws(XMLScanner.Malformed) -> String {
-        var upload = ""
         var scanner = try XMLScanner(body, root: "InitiateMultipartUploadResult")
-        while let name = try scanner.next() {
-            if XMLScanner.equal(name, "UploadId") {
-                upload = try scanner.text()
-            } else {
-                try scanner.skip()
-            }
-        }
-        guard !upload.isEmpty else { throw XMLScanner.Malformed(offset: body.count) }
+        let upload = try scanner.texts("UploadId")["UploadId"] ?? ""
+        guard !upload.isEmpty else { throw XMLScanner.Malformed() }
         return upload
     }
 
@@ -57,45 +41,24 @@ enum PartsAnswer {
         var isEncoded = false
         var scanner = try XMLScanner(body, root: "ListMultipartUploadsResult")
         while let name = try scanner.next() {
-            if XMLScanner.equal(name, "Upload") {
-                if let upload = try openUpload(&scanner) { uploads.append(upload) }
-            } else if XMLScanner.equal(name, "EncodingType") {
-                isEncoded = try scanner.text() == "url"
-            } else {
-                try scanner.skip()
+            switch name {
+            case "Upload": if let upload = try openUpload(&scanner) { uploads.append(upload) }
+            case "EncodingType": isEncoded = try scanner.text() == "url"
+            default: try scanner.skip()
             }
         }
-        guard isEncoded else { return uploads }
-        var readable: [OpenUpload] = []
-        for var upload in uploads {
-            guard let key = try ListAnswer.decoded(upload.key) else { continue }
-            upload.key = key
-            readable.append(upload)
-        }
-        return readable
+        return isEncoded ? try ListAnswer.decoded(uploads, \.key) : uploads
     }
 
     /// - Returns: `nil` for one of which nobody can tell the age.
     private static func openUpload(
         _ scanner: inout XMLScanner
     ) throws(XMLScanner.Malformed) -> OpenUpload? {
-        var upload = OpenUpload(key: "", name: "", begunAt: 0)
-        var isTimed = false
-        while let name = try scanner.next() {
-            if XMLScanner.equal(name, "Key") {
-                upload.key = try scanner.text()
-            } else if XMLScanner.equal(name, "UploadId") {
-                upload.name = try scanner.text()
-            } else if XMLScanner.equal(name, "Initiated") {
-                if let time = AnswerTime.element(try scanner.text()) {
-                    upload.begunAt = time
-                    isTimed = true
-                }
-            } else {
-                try scanner.skip()
-            }
-        }
-        return isTimed && !upload.key.isEmpty && !upload.name.isEmpty ? upload : nil
+        let texts = try scanner.texts("Key", "UploadId", "Initiated")
+        guard let key = texts["Key"], !key.isEmpty, let name = texts["UploadId"], !name.isEmpty,
+            let begunAt = texts["Initiated"].flatMap(AnswerTime.element)
+        else { return nil }
+        return OpenUpload(key: key, name: name, begunAt: begunAt)
     }
 
     /// What completes an upload.

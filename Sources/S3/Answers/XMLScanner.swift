@@ -7,7 +7,7 @@ import Platform
 /// nothing expands; the caller bounds the document's size.
 struct XMLScanner {
     /// The document is not well-formed, or has what no answer of S3 has.
-    struct Malformed: Error { var offset: Int }
+    struct Malformed: Error {}
 
     private let bytes: [UInt8]
     private var position = 0
@@ -22,7 +22,7 @@ struct XMLScanner {
     /// Opens the root element.
     ///
     /// - Parameter name: the root's name.
-    init(_ bytes: [UInt8], root name: StaticString) throws(Malformed) {
+    init(_ bytes: [UInt8], root name: String) throws(Malformed) {
         self.bytes = bytes
         // Some stores send blanks while they work, then the declaration.
         skipBlanks()
@@ -30,11 +30,13 @@ struct XMLScanner {
             try skip(past: "?>")
             skipBlanks()
         }
-        guard let root = try nextTag(), Self.equal(bytes[root], name) else { throw malformed }
+        guard let root = try nextTag(), bytes[root].elementsEqual(name.utf8) else {
+            throw Malformed()
+        }
     }
 
     /// The next element in the one that is open; nil at its end, which is then closed.
-    mutating func next() throws(Malformed) -> ArraySlice<UInt8>? {
+    mutating func next() throws(Malformed) -> String? {
         if isEmptyElement {
             isEmptyElement = false
             open.removeLast()
@@ -42,7 +44,7 @@ struct XMLScanner {
         }
         // Text between elements means nothing here.
         while position < bytes.count, bytes[position] != UInt8(ascii: "<") { position += 1 }
-        return try nextTag().map { bytes[$0] }
+        return try nextTag().map { String(decoding: bytes[$0], as: UTF8.self) }
     }
 
     /// The text of the element that is open, which is then closed; it has no elements in it.
@@ -59,9 +61,9 @@ struct XMLScanner {
             position += 1
         }
         let raw = bytes[start..<position]
-        guard try nextTag() == nil else { throw malformed }
+        guard try nextTag() == nil else { throw Malformed() }
         let text = isPlain ? Array(raw) : try Self.resolved(raw)
-        guard let text = String(validating: text, as: UTF8.self) else { throw malformed }
+        guard let text = String(validating: text, as: UTF8.self) else { throw Malformed() }
         return text
     }
 
@@ -71,20 +73,22 @@ struct XMLScanner {
         while open.count >= depth { _ = try next() }
     }
 
-    /// Whether that is the element's name.
-    static func equal(_ name: ArraySlice<UInt8>, _ other: StaticString) -> Bool {
-        other.withUTF8Buffer { name.elementsEqual($0) }
+    /// The texts of those elements with `names` in the open one, the last of each; the others are skipped.
+    mutating func texts(_ names: String...) throws(Malformed) -> [String: String] {
+        var texts: [String: String] = [:]
+        while let name = try next() {
+            if names.contains(name) { texts[name] = try text() } else { try skip() }
+        }
+        return texts
     }
 
     // MARK: tags
-
-    private var malformed: Malformed { Malformed(offset: position) }
 
     /// Reads a tag: the name of an element that opens, or nil if the open one closes.
     private mutating func nextTag() throws(Malformed) -> Range<Int>? {
         while starts(with: "<!--") { try skipComment() }
         guard position + 1 < bytes.count, bytes[position] == UInt8(ascii: "<") else {
-            throw malformed
+            throw Malformed()
         }
         position += 1
         if bytes[position] == UInt8(ascii: "/") {
@@ -92,14 +96,14 @@ struct XMLScanner {
             let name = try name()
             skipBlanks()
             guard let last = open.popLast(), bytes[last] == bytes[name], take(">") else {
-                throw malformed
+                throw Malformed()
             }
             return nil
         }
         let name = try name()
         try skipAttributes()
         isEmptyElement = take("/")
-        guard take(">"), open.count < Self.depthMax else { throw malformed }
+        guard take(">"), open.count < Self.depthMax else { throw Malformed() }
         open.append(name)
         // The local name: without its prefix.
         let colon = bytes[name].firstIndex(of: UInt8(ascii: ":"))
@@ -114,26 +118,26 @@ struct XMLScanner {
     private mutating func name() throws(Malformed) -> Range<Int> {
         let start = position
         while position < bytes.count, Self.isNameByte(bytes[position]) { position += 1 }
-        guard position > start, position - start <= 128 else { throw malformed }
+        guard position > start, position - start <= 128 else { throw Malformed() }
         return start..<position
     }
 
     private mutating func skipAttributes() throws(Malformed) {
         while true {
             skipBlanks()
-            guard position < bytes.count else { throw malformed }
+            guard position < bytes.count else { throw Malformed() }
             guard Self.isNameByte(bytes[position]) else { return }
             _ = try name()
             skipBlanks()
-            guard take("=") else { throw malformed }
+            guard take("=") else { throw Malformed() }
             skipBlanks()
             guard position < bytes.count, [34, 39].contains(bytes[position]) else {
-                throw malformed
+                throw Malformed()
             }
             let quote = bytes[position]
             position += 1
             while position < bytes.count, bytes[position] != quote {
-                if bytes[position] == UInt8(ascii: "<") { throw malformed }
+                if bytes[position] == UInt8(ascii: "<") { throw Malformed() }
                 position += 1
             }
             position += 1
@@ -141,13 +145,7 @@ struct XMLScanner {
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
-            UInt8(ascii: "."), UInt8(ascii: ":"):
-            true
-        default: false
-        }
+        byte.isPlain || byte == UInt8(ascii: ":")
     }
 
     // MARK: characters
@@ -170,7 +168,7 @@ struct XMLScanner {
 
     private mutating func skip(past text: StaticString) throws(Malformed) {
         while position < bytes.count, !starts(with: text) { position += 1 }
-        guard position < bytes.count else { throw malformed }
+        guard position < bytes.count else { throw Malformed() }
         position += text.utf8CodeUnitCount
     }
 
@@ -183,9 +181,8 @@ struct XMLScanner {
                 text.append(byte)
                 continue
             }
-            let at = rest.startIndex
             guard let end = rest.prefix(12).firstIndex(of: UInt8(ascii: ";")) else {
-                throw Malformed(offset: at)
+                throw Malformed()
             }
             let name = String(decoding: rest[..<end], as: UTF8.self)
             rest = rest[(end + 1)...]
@@ -196,7 +193,7 @@ struct XMLScanner {
             case "quot": text.append(UInt8(ascii: "\""))
             case "apos": text.append(UInt8(ascii: "'"))
             default:
-                guard let scalar = scalar(name) else { throw Malformed(offset: at) }
+                guard let scalar = scalar(name) else { throw Malformed() }
                 text.append(contentsOf: String(Character(scalar)).utf8)
             }
         }

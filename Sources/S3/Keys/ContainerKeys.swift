@@ -2,7 +2,7 @@ import Platform
 import Storage
 
 /// Keys from the endpoint that a container's environment names (ECS, EKS, Cloud Run's like).
-struct ContainerKeys: EndingKeys {
+struct ContainerKeys: Sendable {
     private let request: MetadataRequest
     private let url: String
     private let settings: BucketSettings
@@ -27,7 +27,7 @@ struct ContainerKeys: EndingKeys {
         request = MetadataRequest(carrier: carrier, name: "the container's endpoint of keys")
     }
 
-    func fetch(at now: Int64) throws(StoreError) -> AccessKeys {
+    func fetch() throws(StoreError) -> AccessKeys {
         var fields = [(name: "accept", value: "application/json")]
         if let token = try token() { fields.append(("authorization", token)) }
         // A try may meet a moment in which the endpoint is busy.

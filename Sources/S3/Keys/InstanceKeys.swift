@@ -2,7 +2,7 @@ import Platform
 import Storage
 
 /// Keys of the role of the machine, from its metadata service, version 2 (a token first).
-struct InstanceKeys: EndingKeys {
+struct InstanceKeys: Sendable {
     private let request: MetadataRequest
     private let base: String
 
@@ -18,7 +18,7 @@ struct InstanceKeys: EndingKeys {
         request = MetadataRequest(carrier: carrier, name: "the instance's metadata service")
     }
 
-    func fetch(at now: Int64) throws(StoreError) -> AccessKeys {
+    func fetch() throws(StoreError) -> AccessKeys {
         let lifetime = (name: "x-aws-ec2-metadata-token-ttl-seconds", value: "21600")
         guard let answer = ask("PUT", "/latest/api/token", [lifetime]), answer.status == 200,
             let token = Self.line(answer.body)

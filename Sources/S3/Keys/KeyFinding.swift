@@ -23,11 +23,11 @@ extension BucketSettings {
         if variable("AWS_WEB_IDENTITY_TOKEN_FILE") != nil {
             throw Self.foreign("AWS_WEB_IDENTITY_TOKEN_FILE", of: nil)
         }
-        if let container = try ContainerKeys(self, carrier) { return RenewedKeys(container) }
+        if let container = try ContainerKeys(self, carrier) { return RenewedKeys(container.fetch) }
         guard variable("AWS_EC2_METADATA_DISABLED")?.lowercased() != "true" else {
             throw Self.noKeys
         }
-        return RenewedKeys(InstanceKeys(self, carrier))
+        return RenewedKeys(InstanceKeys(self, carrier).fetch)
     }
 
     private func environmentKeys() throws(StoreError) -> AccessKeys? {

@@ -2,23 +2,16 @@ import Platform
 import Storage
 import Synchronization
 
-/// What gives keys that end.
-protocol EndingKeys: Sendable {
-    /// Asks for keys.
-    ///
-    /// - Throws: `.credentials` if there are none.
-    func fetch(at now: Int64) throws(StoreError) -> AccessKeys
-}
-
 /// Keys that end, and are asked for again five minutes before.
 final class RenewedKeys: KeySource {
     private static let secondsBefore: Int64 = 300
 
-    private let source: any EndingKeys
+    private let fetch: @Sendable () throws(StoreError) -> AccessKeys
     /// Held while keys are fetched: whoever needs them waits for the one request.
     private let known = Mutex<AccessKeys?>(nil)
 
-    init(_ source: any EndingKeys) { self.source = source }
+    /// - Parameter fetch: asks for keys; throws `.credentials` if there are none.
+    init(_ fetch: @escaping @Sendable () throws(StoreError) -> AccessKeys) { self.fetch = fetch }
 
     func keys(at now: Int64) throws(StoreError) -> AccessKeys? {
         let result = known.withLock { known -> Result<AccessKeys, StoreError> in
@@ -26,7 +19,7 @@ final class RenewedKeys: KeySource {
                 return .success(known)
             }
             do throws(StoreError) {
-                let fetched = try source.fetch(at: now)
+                let fetched = try fetch()
                 known = fetched
                 return .success(fetched)
             } catch {

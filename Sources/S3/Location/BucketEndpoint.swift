@@ -91,12 +91,12 @@ package struct BucketEndpoint: Sendable, Hashable, CustomStringConvertible {
         var host = rest.prefix { $0 != "/" }.lowercased()
         var path = rest.dropFirst(host.count)
         while path.hasSuffix("/") { path.removeLast() }
-        for byte in path.utf8 where !isPlain(byte) && byte != UInt8(ascii: "/") {
+        for byte in path.utf8 where !byte.isPlain && byte != UInt8(ascii: "/") {
             throw refuse(endpoint, "its path has letters, digits and . _ - / only")
         }
         let isBracketed = host.hasPrefix("[")
         for byte in host.utf8
-        where !isPlain(byte) && byte != UInt8(ascii: ":")
+        where !byte.isPlain && byte != UInt8(ascii: ":")
             && !(isBracketed && [UInt8(ascii: "["), UInt8(ascii: "]")].contains(byte))
         {
             throw refuse(endpoint, "a host and perhaps a port follow, and nothing else")
@@ -109,19 +109,9 @@ package struct BucketEndpoint: Sendable, Hashable, CustomStringConvertible {
         return (isHTTPS, host, String(path))
     }
 
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "-"):
-            true
-        default: false
-        }
-    }
-
     /// Whether a region can have that name.
     static func isName(_ region: String) -> Bool {
-        (1...64).contains(region.utf8.count) && region.utf8.allSatisfy(isPlain)
+        (1...64).contains(region.utf8.count) && region.utf8.allSatisfy(\.isPlain)
     }
 
     private static func refuse(_ endpoint: String, _ rule: String) -> StoreError {

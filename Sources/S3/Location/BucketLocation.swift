@@ -99,7 +99,7 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
         guard prefix.utf8.count <= prefixByteCountMax else {
             throw refuse(text, "its prefix has more than \(prefixByteCountMax) bytes")
         }
-        for byte in prefix.utf8 where !isPrefixByte(byte) {
+        for byte in prefix.utf8 where !byte.isPlain && byte != UInt8(ascii: "/") {
             throw refuse(text, "a prefix has letters, digits and . _ - / only")
         }
         // Clients and proxies take away empty and dotted segments, and the signature fails.
@@ -109,32 +109,13 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    private static func isPrefixByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "-"), UInt8(ascii: "/"):
-            true
-        default: false
-        }
-    }
-
     /// The rules for names of buckets, without those that keep them apart from addresses.
     private static func isBucketName(_ name: Substring) -> Bool {
-        let bytes = Array(name.utf8)
-        guard (3...63).contains(bytes.count), bytes[0] != UInt8(ascii: "."),
-            bytes[0] != UInt8(ascii: "-"), bytes[bytes.count - 1] != UInt8(ascii: "."),
-            bytes[bytes.count - 1] != UInt8(ascii: "-")
-        else { return false }
-        for byte in bytes {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-                UInt8(ascii: "."), UInt8(ascii: "-"):
-                continue
-            default: return false
-            }
-        }
-        return !name.contains("..")
+        let isEdge = { (byte: UInt8?) in byte?.isAlphanumeric == true }
+        return (3...63).contains(name.utf8.count) && isEdge(name.utf8.first)
+            && isEdge(name.utf8.last)
+            && name.utf8.allSatisfy { $0.isPlain && !(65...90).contains($0) && $0 != 95 }
+            && !name.contains("..")
     }
 
     private static func refuse(_ text: String, _ problem: String) -> StoreError {

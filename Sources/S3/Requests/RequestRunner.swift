@@ -145,7 +145,6 @@ final class RequestRunner: Sendable {
         _ onBytes: (UnsafeRawBufferPointer) -> Bool, isRepeated: Bool
     ) throws(StoreError) -> SentRequest {
         let endpoint = endpoint
-        let target = Self.target(of: call, endpoint)
         gate.enter()
         let number = state.withLock {
             $0.figures.requestCount += 1
@@ -155,12 +154,7 @@ final class RequestRunner: Sendable {
         }
         var sent = SentRequest(signedAt: now, endpoint: endpoint)
         defer { leave(number, sent) }
-        var request = CarriedRequest(
-            method: call.method, url: endpoint.origin + target.encodedTarget)
-        let signer = RequestSigner(region: endpoint.region)
-        request.fields =
-            call.fields + (try signer.fields(for: target, by: signing, at: sent.signedAt))
-        request.body = call.body
+        var request = try Self.request(call, to: endpoint, by: signing, at: sent.signedAt)
         request.stallSeconds = call.stallSeconds ?? options.stallSeconds
         // Blanks that come before a late answer are no body.
         if call.mayFailLate { request.leastByteCount = 0 }
@@ -200,13 +194,20 @@ final class RequestRunner: Sendable {
         return Int(min(seconds, 1_728_000) * 1_000)
     }
 
-    private static func target(of call: S3Call, _ endpoint: BucketEndpoint) -> SignableRequest {
+    private static func request(
+        _ call: S3Call, to endpoint: BucketEndpoint, by keys: AccessKeys?, at seconds: Int64
+    ) throws(StoreError) -> CarriedRequest {
         var target = SignableRequest(
             method: call.method, host: endpoint.requestHost, path: endpoint.path(call.key))
         target.query = call.query
         target.fields = call.fields
         target.payloadDigest = call.digest
-        return target
+        var request = CarriedRequest(
+            method: call.method, url: endpoint.origin + target.encodedTarget)
+        let signer = RequestSigner(region: endpoint.region)
+        request.fields = call.fields + (try signer.fields(for: target, by: keys, at: seconds))
+        request.body = call.body
+        return request
     }
 
     /// Signs a GET that somebody else sends.
@@ -214,11 +215,9 @@ final class RequestRunner: Sendable {
         var get = get
         (get.endpoint, get.signedAt) = (endpoint, now)
         get.keys = try keys.keys(at: get.signedAt)
-        let target = Self.target(of: get.call, get.endpoint)
-        let signer = RequestSigner(region: get.endpoint.region)
-        get.url = get.endpoint.origin + target.encodedTarget
-        get.fields =
-            get.call.fields + (try signer.fields(for: target, by: get.keys, at: get.signedAt))
+        let request = try Self.request(
+            get.call, to: get.endpoint, by: get.keys, at: get.signedAt)
+        (get.url, get.fields) = (request.url, request.fields)
         return get
     }
 

@@ -94,21 +94,22 @@ extension S3Storage {
     private func send(
         _ parts: [Part], _ key: String, _ upload: String
     ) throws(StoreError) -> Step<[EntityTag]> {
-        let tags = SharedTags(count: parts.count)
+        let tags = Mutex([EntityTag](repeating: EntityTag(""), count: parts.count))
+        let doubt = Mutex<UnknownWrite?>(nil)
         try Parallel.run(workers: options.partJobCount, count: parts.count, chunk: 1) {
             [self] (work) throws(StoreError) in
-            while tags.doubt == nil, let chunk = work.nextChunk() {
+            while doubt.withLock({ $0 == nil }), let chunk = work.nextChunk() {
                 for index in chunk {
                     switch try send(parts[index], index + 1, key, upload) {
-                    case .known(let tag): tags.set(index, tag)
+                    case .known(let tag): tags.withLock { $0[index] = tag }
                     // The whole is in vain: the others send no further part.
-                    case .unknown(let reason): tags.giveUp(reason)
+                    case .unknown(let reason): doubt.withLock { $0 = $0 ?? reason }
                     }
                 }
             }
         }
-        if let doubt = tags.doubt { return .unknown(doubt) }
-        return .known(tags.all)
+        if let doubt = doubt.withLock({ $0 }) { return .unknown(doubt) }
+        return .known(tags.withLock({ $0 }))
     }
 
     private func send(
@@ -179,28 +180,4 @@ extension S3Storage {
             runner.runOnce(call)
         }
     }
-}
-
-/// The tags of parts, as they come, and why the rest is in vain.
-private final class SharedTags: Sendable {
-    private struct State {
-        var tags: [EntityTag]
-        var doubt: UnknownWrite?
-    }
-
-    private let state: Mutex<State>
-
-    init(count: Int) {
-        state = Mutex(State(tags: Array(repeating: EntityTag(""), count: count)))
-    }
-
-    func set(_ index: Int, _ tag: EntityTag) { state.withLock { $0.tags[index] = tag } }
-
-    func giveUp(_ doubt: UnknownWrite) { state.withLock { $0.doubt = $0.doubt ?? doubt } }
-
-    /// Why nobody knows the tag of a part.
-    var doubt: UnknownWrite? { state.withLock { $0.doubt } }
-
-    /// All of them in order, once every part has one.
-    var all: [EntityTag] { state.withLock { $0.tags } }
 }

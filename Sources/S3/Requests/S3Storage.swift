@@ -31,14 +31,27 @@ package final class S3Storage: ObjectStorage {
         runner = RequestRunner(endpoint, keys, carrier, options)
     }
 
+    /// Makes the bucket that a user names, with endpoint, region and keys as their settings say.
+    ///
+    /// Nothing is asked of the store. Certificates to trust instead of the system's (`AWS_CA_BUNDLE`) are the
+    /// carrier's.
+    /// - Throws: `.badOrigin`, `.credentials`; see ``BucketSettings``.
+    package convenience init(
+        _ location: BucketLocation, _ settings: BucketSettings, carrier: any BucketCarrier,
+        _ options: BucketOptions = BucketOptions()
+    ) throws(StoreError) {
+        let settings = settings.settings(of: location)
+        self.init(
+            location, at: try settings.endpoint(of: location),
+            keys: try settings.keySource(carrier), carrier: carrier, options)
+    }
+
     /// `s3://BUCKET/PREFIX at ENDPOINT`.
     package var place: String { "\(location) at \(runner.endpoint)" }
     /// The most that the options allow; how many are really sent, the answers decide.
     package var parallelCount: Int { options.jobCount }
     /// All requests so far, those for parts and repeated ones among them.
     package var figures: StorageFigures { runner.figures }
-
-    func endpointText() -> String { runner.endpoint.description }
 
     // MARK: reading
 
@@ -115,16 +128,13 @@ package final class S3Storage: ObjectStorage {
         guard answer.status == 200 else { throw strange(answer, "a listing") }
         do throws(XMLScanner.Malformed) {
             let listing = try ListAnswer(answer.body)
-            guard listing.files.count <= 1_000 else { throw XMLScanner.Malformed(offset: 0) }
-            var files: [ListedFile] = []
-            files.reserveCapacity(listing.files.count)
-            for file in listing.files {
-                guard file.key.utf8.starts(with: start.utf8) else {
-                    throw XMLScanner.Malformed(offset: 0)
+            guard listing.files.count <= 1_000 else { throw XMLScanner.Malformed() }
+            var files = listing.files
+            for index in files.indices {
+                guard files[index].key.utf8.starts(with: start.utf8) else {
+                    throw XMLScanner.Malformed()
                 }
-                var file = file
-                file.key = relative(file.key)
-                files.append(file)
+                files[index].key = relative(files[index].key)
             }
             return ListPage(
                 files: files, next: listing.isTruncated ? listing.token : nil,

@@ -30,7 +30,7 @@ package enum HashedName {
         else { return false }
         let rest = name[(mark + 1)...]
         guard matches([47] + rest) else { return false }
-        return rest.split(whereSeparator: { !isAlphanumeric($0) }).contains {
+        return rest.split(whereSeparator: { !$0.isWord }).contains {
             isMixed($0) && matches(Array("/x.".utf8) + $0)
         }
     }
@@ -58,7 +58,7 @@ package enum HashedName {
         var start = part.lowerBound
         while start < part.upperBound {
             var end = start
-            while end < part.upperBound, isAlphanumeric(path[end]) { end += 1 }
+            while end < part.upperBound, path[end].isWord { end += 1 }
             if end - start >= least, isHash(path, start..<end), !isOfUUID(path, start..<end) {
                 return true
             }
@@ -96,12 +96,5 @@ package enum HashedName {
             }
         }
         return digits && lower != upper
-    }
-
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 48...57, 65...90, 97...122: true
-        default: byte >= 128
-        }
     }
 }

@@ -24,7 +24,7 @@ enum NamedDigest {
     /// Where in a path digits may begin: after what is neither letter nor digit.
     private static func starts(in path: ArraySlice<UInt8>) -> [Int] {
         path.indices.filter { position in
-            guard position == path.startIndex || !isAlphanumeric(path[position - 1]) else {
+            guard position == path.startIndex || !path[position - 1].isWord else {
                 return false
             }
             let digits = path[position...].prefix(digitsMin)
@@ -49,13 +49,13 @@ enum NamedDigest {
     private static func isPrefix(_ text: [UInt8], of digits: [UInt8]) -> Bool {
         let same = zip(text, digits).prefix { $0 == $1 }.count
         guard same >= digitsMin else { return false }
-        return (digitsMin...same).contains { $0 == text.count || !isAlphanumeric(text[$0]) }
+        return (digitsMin...same).contains { $0 == text.count || !text[$0].isWord }
     }
 
     /// Whether digits of a kind that words rarely have begin here: only then a file is read to find its digests.
     private static func looksLikeDigits(_ text: ArraySlice<UInt8>) -> Bool {
         let run = text.prefix { $0 != 46 && $0 != 47 }
-        let hex = run.prefix { isAlphanumeric($0) }
+        let hex = run.prefix(while: \.isWord)
         if hex.count >= digitsMin, hex.allSatisfy({ Hex.value(ofEitherCase: $0) != nil }) {
             return true
         }
@@ -64,13 +64,11 @@ enum NamedDigest {
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool {
-        byte == 45 || byte == 95 || byte < 128 && isAlphanumeric(byte)
+        byte.isPlain && byte != 46
     }
+}
 
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 48...57, 65...90, 97...122: true
-        default: byte >= 128
-        }
-    }
+extension UInt8 {
+    /// Whether it is a letter or digit, or of a character beyond ASCII.
+    var isWord: Bool { isAlphanumeric || self >= 128 }
 }

@@ -1,3 +1,5 @@
+import Platform
+
 /// A host as written in a URL, with or without a port: `kiosk.example`, `[fd00::1]:8080`.
 struct URLHost {
     enum Mistake: Error { case port, bracket, name }
@@ -34,13 +36,6 @@ struct URLHost {
     }
 
     private static func isName(_ name: ArraySlice<UInt8>) -> Bool {
-        guard !name.isEmpty, name.count <= 253 else { return false }
-        for byte in name {
-            switch byte {
-            case 48...57, 97...122, 45, 46, 95: continue
-            default: return false
-            }
-        }
-        return true
+        (1...253).contains(name.count) && name.allSatisfy { $0.isPlain && !(65...90).contains($0) }
     }
 }

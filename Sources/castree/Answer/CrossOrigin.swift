@@ -1,4 +1,5 @@
 import ClientSystems
+import Platform
 import WebServer
 
 /// Lets pages of apps ask across origins (fetch.spec.whatwg.org, "CORS protocol").
@@ -38,9 +39,6 @@ enum CrossOrigin {
 
     private static func isListOfNames(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 1024
-            && text.utf8.allSatisfy { byte in
-                (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
-                    || "-_, ".utf8.contains(byte)
-            }
+            && text.utf8.allSatisfy { $0.isAlphanumeric || "-_, ".utf8.contains($0) }
     }
 }
