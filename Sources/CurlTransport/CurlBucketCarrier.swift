@@ -1,5 +1,4 @@
 package import CASStore
-internal import CCurl
 package import HotPush
 package import S3
 import Storage
@@ -20,10 +19,7 @@ package final class CurlBucketCarrier: BucketCarrier {
     ///   program's name; the rest does not matter here.
     /// - Throws: `.transport` if libcurl cannot start or an option is bad.
     package init(_ options: TransportOptions = TransportOptions()) throws(StoreError) {
-        try CurlLibrary.start()
-        guard RequestFields.isFieldValue(options.userAgent) else {
-            throw StoreError(.transport, "unable to use a user agent that contains a line end")
-        }
+        try options.start()
         var options = options
         // A connection for each request at once: what HTTP/2 would share, no bucket needs.
         options.isHTTP2Allowed = false

@@ -19,7 +19,17 @@ enum CurlLibrary {
     }()
 
     /// - Throws: `.transport` if it is not installed, or does not start.
-    static func start() throws(StoreError) {
+    fileprivate static func start() throws(StoreError) {
         if let problem { throw StoreError(.transport, problem) }
+    }
+}
+
+extension TransportOptions {
+    /// Starts libcurl for them unless this process has already started it.
+    func start() throws(StoreError) {
+        try CurlLibrary.start()
+        guard RequestFields.isFieldValue(userAgent) else {
+            throw StoreError(.transport, "unable to use a user agent that contains a line end")
+        }
     }
 }

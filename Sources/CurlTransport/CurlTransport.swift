@@ -23,8 +23,6 @@ public final class CurlTransport: Transport {
     private let redirects: RedirectPolicy
     private let multi: UnsafeMutableRawPointer
     private let state: RunState
-    /// The lines of a request that has no fields of its own.
-    private let plain: LineList
     private var exchanges: [Exchange] = []
     private var free: [Exchange] = []
     /// The client last said that it has nothing to do; this holds until another transfer ends.
@@ -38,25 +36,16 @@ public final class CurlTransport: Transport {
     /// - Throws: `StoreError` with code `transport` if libcurl cannot start or an option is
     ///   invalid, `outOfMemory`.
     public init(_ options: TransportOptions = TransportOptions()) throws(StoreError) {
-        try CurlLibrary.start()
+        try options.start()
         guard options.parallelCount >= 1 else {
             throw StoreError(.transport, "unable to download \(options.parallelCount) at once")
-        }
-        guard RequestFields.isFieldValue(options.userAgent) else {
-            throw StoreError(.transport, "unable to use a user agent that contains a line end")
         }
         if let value = options.credentials?.authorization, !RequestFields.isFieldValue(value) {
             throw StoreError(.transport, "unable to use credentials that contain a line end")
         }
         guard let multi = curl_multi_init() else { throw EasyHandle.noMemory }
-        guard let plain = LineList(RequestFields.lines(of: TransferRequest(id: 0, url: "")) ?? [])
-        else {
-            curl_multi_cleanup(multi)
-            throw EasyHandle.noMemory
-        }
         self.options = options
         self.multi = multi
-        self.plain = plain
         limits = TimeLimits(options)
         redirects = RedirectPolicy(countMax: options.redirectCountMax)
         state = RunState(rate: RateLimit(byteRate: options.byteRateMax))
@@ -153,7 +142,7 @@ public final class CurlTransport: Transport {
                 return
             case .request(let request):
                 let exchange = try freeExchange()
-                if let failure = try exchange.begin(request, plain: plain) {
+                if let failure = try exchange.begin(request) {
                     end(exchange, .failed(failure), client)
                 } else {
                     try check(curl_multi_add_handle(multi, exchange.easy.raw))
@@ -224,7 +213,7 @@ public final class CurlTransport: Transport {
         } catch {
             return end(exchange, .failed(error), client)
         }
-        if let failure = try exchange.follow(target.text, plain: plain) {
+        if let failure = try exchange.follow(target.text) {
             end(exchange, .failed(failure), client)
         } else {
             try check(curl_multi_add_handle(multi, exchange.easy.raw))

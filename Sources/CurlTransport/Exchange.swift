@@ -78,30 +78,23 @@ final class Exchange {
 
     /// Prepares the handle for a request.
     ///
-    /// - Parameter plain: the shared lines of a request that has no fields of its own.
     /// - Returns: why the request cannot be made; nil if it can.
-    func begin(
-        _ request: TransferRequest, plain: borrowing LineList
-    ) throws(StoreError) -> TransferFailure? {
+    func begin(_ request: TransferRequest) throws(StoreError) -> TransferFailure? {
         self.request = request
         begunAt = state.now
         visited.removeAll(keepingCapacity: true)
-        return try ask(request.url, plain: plain, isForeign: false)
+        return try ask(request.url, isForeign: false)
     }
 
     /// Prepares the handle for the next URL after a redirect.
-    func follow(
-        _ url: String, plain: borrowing LineList
-    ) throws(StoreError) -> TransferFailure? {
+    func follow(_ url: String) throws(StoreError) -> TransferFailure? {
         let (first, next) = (URLParts(request.url), URLParts(url))
         var isForeign = true
         if let first, let next { isForeign = !next.hasOrigin(of: first) }
-        return try ask(url, plain: plain, isForeign: isForeign)
+        return try ask(url, isForeign: isForeign)
     }
 
-    private func ask(
-        _ url: String, plain: borrowing LineList, isForeign: Bool
-    ) throws(StoreError) -> TransferFailure? {
+    private func ask(_ url: String, isForeign: Bool) throws(StoreError) -> TransferFailure? {
         visited.append(url)
         (phase, verdict, bodyByteCount, isPaused) = (.asking, nil, 0, false)
         reader.reset()
@@ -118,11 +111,6 @@ final class Exchange {
         // Empty: all encodings that the library knows; nil: the bytes as they are.
         try easy.set(CURLOPT_ACCEPT_ENCODING, request.acceptsEncodings ? "" : nil as String?)
         let authorization = try authorize(url, isForeign: isForeign)
-        if authorization == nil, RequestFields.isPlain(request) {
-            try easy.set(CURLOPT_HTTPHEADER, UnsafeMutableRawPointer(plain.first))
-            lines = nil
-            return nil
-        }
         guard var texts = RequestFields.lines(of: request, isForeign: isForeign) else {
             return TransferFailure(
                 .request,

@@ -74,11 +74,7 @@ struct HeadReader {
     /// The three digits after the first blank: `HTTP/1.1 200 OK`, `HTTP/2 200`.
     private func status() -> Int? {
         guard let blank = bytes.firstIndex(of: 32), blank + 3 < bytes.count else { return nil }
-        var status = 0
-        for digit in bytes[(blank + 1)...(blank + 3)] {
-            guard digit >= 48, digit <= 57 else { return nil }
-            status = status * 10 + Int(digit - 48)
-        }
+        let status = Int(String(decoding: bytes[(blank + 1)...(blank + 3)], as: UTF8.self)) ?? 0
         return status >= 100 ? status : nil
     }
 

@@ -1,3 +1,4 @@
+internal import CASStore
 internal import CCurl
 internal import HotPush
 
@@ -30,28 +31,15 @@ enum RequestFields {
         return lines
     }
 
-    /// Whether the lines of a request without fields are enough.
-    static func isPlain(_ request: TransferRequest) -> Bool {
-        request.range == nil && request.fields.isEmpty && request.confinedFields.isEmpty
-            && !request.acceptsEncodings
-    }
-
     /// `token` of RFC 9110, section 5.6.2.
     static func isToken(_ name: String) -> Bool {
-        for byte in name.utf8 {
-            switch byte {
-            case 48...57, 65...90, 97...122: continue
-            case 33, 35...39, 42, 43, 45, 46, 94, 95, 96, 124, 126: continue
-            default: return false
-            }
-        }
-        return !name.isEmpty
+        !name.isEmpty
+            && name.utf8.allSatisfy { $0.isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 
     /// Whether a value contains no line end and no NUL (RFC 9110, section 5.5).
     static func isFieldValue(_ value: String) -> Bool {
-        for byte in value.utf8 where byte == 10 || byte == 13 || byte == 0 { return false }
-        return true
+        !value.utf8.contains { $0 == 10 || $0 == 13 || $0 == 0 }
     }
 }
 
