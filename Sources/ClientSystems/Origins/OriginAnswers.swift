@@ -44,7 +44,7 @@ package final class OriginAnswers: Sendable {
     /// What is known of the origin.
     package let reader: OriginReader
     private let feeds: [any ClientFeed.Type]
-    private let planned: Mutex<BoundedCache<String, ServedAnswer.Plan>>
+    private let planned: Mutex<RecentlyUsed<String, ServedAnswer.Plan>>
 
     /// Answers the clients of all systems.
     package convenience init(_ reader: OriginReader) {
@@ -55,7 +55,7 @@ package final class OriginAnswers: Sendable {
     init(_ reader: OriginReader, feeds: [any ClientFeed.Type], planned: Int = 8 << 20) {
         self.reader = reader
         self.feeds = feeds
-        self.planned = Mutex(BoundedCache(limit: planned, keepsOneLarger: true))
+        self.planned = Mutex(RecentlyUsed(limit: planned, keepsOneLarger: true))
     }
 
     /// Answers by the same rules from another origin, of which nothing is known yet.
@@ -182,7 +182,7 @@ package final class OriginAnswers: Sendable {
             isStill = number == look.number
         }
         guard isStill else {
-            planned.withLock { $0.remove(request.path) }
+            _ = planned.withLock { $0.remove(request.path) }
             return nil
         }
         return ServedAnswer(

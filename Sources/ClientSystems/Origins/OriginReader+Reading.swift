@@ -125,7 +125,7 @@ extension OriginReader {
         let known = state.withLock { $0.files.value(of: path) }
         let kept = try current(path, known, limit: limit, mayRead) { $0 }
         guard let bytes = try kept.outcome.get() else {
-            state.withLock { $0.files.remove(path) }
+            _ = state.withLock { $0.files.remove(path) }
             return nil
         }
         // A path that leads nowhere is not kept: anybody can ask for any number of them.
@@ -216,7 +216,7 @@ extension OriginReader {
     /// What is kept in memory; otherwise it is made, and kept at its cost.
     /// - Throws: `.unread` if nothing may be made.
     private func kept<Key, Value>(
-        _ cache: any WritableKeyPath<State, BoundedCache<Key, Value>> & Sendable, _ key: Key,
+        _ cache: any WritableKeyPath<State, RecentlyUsed<Key, Value>> & Sendable, _ key: Key,
         _ mayMake: Bool, _ lack: @autoclosure () -> String,
         _ make: () throws(StoreError) -> (value: Value, cost: Int)?
     ) throws(StoreError) -> Value? {

@@ -74,12 +74,12 @@ package final class OriginReader: Sendable {
         var histories: [ChannelKey: Kept<ClientHistory>] = [:]
         var joined: [ChannelKey: Joined] = [:]
         var proofs: [ChannelKey: Proof] = [:]
-        var files: BoundedCache<String, Kept<[UInt8]>>
-        var contents: BoundedCache<ContentKey, ClientContent>
-        var fetchedContents: BoundedCache<ContentKey, ClientContent>
-        var bytes: BoundedCache<ObjectID, [UInt8]>
-        var archiveByteCounts: BoundedCache<String, Int64?>
-        var encoded: BoundedCache<String, [UInt8]>
+        var files: RecentlyUsed<String, Kept<[UInt8]>>
+        var contents: RecentlyUsed<ContentKey, ClientContent>
+        var fetchedContents: RecentlyUsed<ContentKey, ClientContent>
+        var bytes: RecentlyUsed<ObjectID, [UInt8]>
+        var archiveByteCounts: RecentlyUsed<String, Int64?>
+        var encoded: RecentlyUsed<String, [UInt8]>
 
         mutating func nextReading() -> UInt64 {
             readings += 1
@@ -118,13 +118,13 @@ package final class OriginReader: Sendable {
         self.afterPointer = afterPointer
         state = Mutex(
             State(
-                files: BoundedCache(limit: limits.bytes),
-                contents: BoundedCache(limit: limits.contents, keepsOneLarger: true),
-                fetchedContents: BoundedCache(
+                files: RecentlyUsed(limit: limits.bytes),
+                contents: RecentlyUsed(limit: limits.contents, keepsOneLarger: true),
+                fetchedContents: RecentlyUsed(
                     limit: limits.fetchedContents, keepsOneLarger: true),
-                bytes: BoundedCache(limit: limits.bytes, keepsOneLarger: true),
-                archiveByteCounts: BoundedCache(limit: limits.archiveByteCounts),
-                encoded: BoundedCache(limit: limits.encoded, keepsOneLarger: true)))
+                bytes: RecentlyUsed(limit: limits.bytes, keepsOneLarger: true),
+                archiveByteCounts: RecentlyUsed(limit: limits.archiveByteCounts),
+                encoded: RecentlyUsed(limit: limits.encoded, keepsOneLarger: true)))
     }
 
     /// Reads another origin by the same rules.

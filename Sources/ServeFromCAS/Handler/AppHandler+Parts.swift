@@ -66,7 +66,9 @@ extension AppHandler.Parts {
         }
         proxies = try Self.proxies(options)
         tls = try Self.tls(options)
-        objects = ContentCache(versions.store, copies: shelf)
+        objects = ContentCache(
+            versions.store, copies: { [shelf] in shelf.copies(of: $0) },
+            replaced: { [shelf] in shelf.replaced($0, by: $1) })
     }
 
     /// How versions are shown.

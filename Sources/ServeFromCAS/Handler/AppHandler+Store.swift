@@ -137,3 +137,27 @@ extension AppHandler {
         watch.setForeground(isForeground && !isUnseen, now: now)
     }
 }
+
+extension AppHandler {
+    /// How many rounds every loop makes until a waiting connection is accepted, its request is read,
+    /// and the work for it is in the queue.
+    private static let rounds = 3
+
+    /// Does `work` when all requests that have arrived by now are read, and their work on the store
+    /// is done.
+    func readWhatWaits(then work: @escaping @Sendable () -> Void) {
+        let loops = loopsToRead.withLock { $0 }
+        goRound(Array(repeatElement(loops, count: Self.rounds).joined())[...], then: work)
+    }
+
+    private func goRound(_ loops: ArraySlice<EventLoop>, then work: @escaping @Sendable () -> Void)
+    {
+        guard let next = loops.first else {
+            // If too much waits already, nothing is judged now: this is called again soon.
+            _ = storeWork.add(work)
+            return
+        }
+        let rest = loops.dropFirst()
+        guard next.submit({ _ in self.goRound(rest, then: work) }) else { return }
+    }
+}

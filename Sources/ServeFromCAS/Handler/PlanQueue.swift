@@ -1,4 +1,3 @@
-import Platform
 import Synchronization
 
 /// Long work for clients, done by a few threads beside those that serve: so much for each client, and so much in all.
@@ -34,16 +33,18 @@ package final class PlanQueue: Sendable {
         var places: [String: Place] = [:]
         var counts: [[UInt8]: Int] = [:]
         var waiting = 0
-        /// What the threads do next.
-        var ready: [@Sendable () -> Void] = []
-        var running = 0
     }
 
     private let limits: Limits
+    private let threads: StoreQueue
     private let state = Mutex(State())
 
     /// - Parameter limits: how much is taken.
-    package init(_ limits: Limits = Limits()) { self.limits = limits }
+    package init(_ limits: Limits = Limits()) {
+        self.limits = limits
+        threads = StoreQueue(
+            threads: limits.threads, countMax: limits.all, givesWay: limits.givesWay)
+    }
 
     /// Does some work, perhaps after other work with the same key.
     ///
@@ -73,34 +74,8 @@ package final class PlanQueue: Sendable {
 
     private func begin(_ key: String, _ work: @escaping Work) {
         let job: @Sendable () -> Void = { [self] in work { self.goOn(key) } }
-        let needsThread = state.withLock { state in
-            state.ready.append(job)
-            guard state.running < limits.threads else { return false }
-            state.running += 1
-            return true
-        }
         // Without a thread it is late for everybody, and lost to nobody.
-        let isStarted =
-            needsThread
-            && Parallel.start {
-                if self.limits.givesWay { Parallel.giveWay() }
-                self.run()
-            }
-        if needsThread, !isStarted { run() }
-    }
-
-    private func run() {
-        while let job = next() { job() }
-    }
-
-    private func next() -> (@Sendable () -> Void)? {
-        state.withLock { state in
-            guard !state.ready.isEmpty else {
-                state.running -= 1
-                return nil
-            }
-            return state.ready.removeFirst()
-        }
+        if !threads.add(job) { job() }
     }
 
     /// What was done for a key is over: the next that waits for it, or another key.

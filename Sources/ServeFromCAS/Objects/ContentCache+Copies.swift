@@ -1,24 +1,15 @@
-package import CASStore
+import CASStore
 import Synchronization
 
-/// Knows files besides the objects that should have an object's bytes: those of trees.
-package protocol ObjectCopies: Sendable {
-    /// Files that should have the bytes of `object`, the likeliest first; ``ObjectCopy/triedMax`` of them
-    /// are tried.
-    func copies(of object: ObjectID) -> [ObjectCopy]
-    /// Called once for each object for which a copy is served, with the reason: the object's own error.
-    func replaced(_ failure: StoreError, by copy: String)
-}
-
 /// A file that should have the bytes of an object.
-package struct ObjectCopy: Sendable {
+struct ObjectCopy: Sendable {
     /// How many are tried for an object that cannot be read.
-    package static let triedMax = 8
+    static let triedMax = 8
 
     /// Where it is, for people.
-    package let name: String
+    let name: String
     /// Opens it; `nil` if it does not exist.
-    package let open: @Sendable () throws(StoreError) -> ObjectReader?
+    let open: @Sendable () throws(StoreError) -> ObjectReader?
 }
 
 // What is served if an object is missing, or is not what its address says.
@@ -32,7 +23,7 @@ extension ContentCache {
     func copy(
         of object: ObjectID, _ size: Int64, mayEnter: Bool, insteadOf failure: StoreError
     ) throws(StoreError) -> ObjectContent {
-        for copy in copies?.copies(of: object).prefix(ObjectCopy.triedMax) ?? [] {
+        for copy in copies(object).prefix(ObjectCopy.triedMax) {
             // A copy that cannot be read does not count: the error to report is the object's.
             guard let reader = try? copy.open() else { continue }
             let open = OpenObject(reader, OpenObject.Copied(name: copy.name, failure: failure))
@@ -49,7 +40,7 @@ extension ContentCache {
             let verdict = keep(open, stamp)
             if verdict == nil, size > Int64(limits.verifiedAtOnce) { return unverified(open) }
             guard (verdict ?? inspect(open, stamp)).failure == nil else {
-                state.withLock { $0.opened.remove(object) }
+                _ = state.withLock { $0.opened.remove(object) }
                 continue
             }
             tellIfCopy(open)
@@ -66,6 +57,6 @@ extension ContentCache {
         let isNews = state.withLock { state in
             state.replaced.count < Self.toldMax && state.replaced.insert(open.address).inserted
         }
-        if isNews { copies?.replaced(copied.failure, by: copied.name) }
+        if isNews { replaced(copied.failure, copied.name) }
     }
 }

@@ -10,7 +10,7 @@ package import WebServer
 /// changed since; fstat(2) tells before each use. Up to ``Limits/verifiedAtOnce`` bytes this
 /// happens in passing; larger files are read on another thread. A file that does not match stays
 /// refused, without being read again, until it changes. If an object cannot be read, a file that
-/// should have its bytes takes its place (``ObjectCopies``), verified in the same way.
+/// should have its bytes takes its place (``ObjectCopy``), verified in the same way.
 ///
 /// **Limits.** Once the object has been verified, bytes that change without the file's times
 /// changing go unnoticed: a failing disk or RAM, a write to the device beneath the file system. So
@@ -38,10 +38,10 @@ package final class ContentCache: ObjectSource {
 
     struct State {
         var store: any ObjectFiles
-        var small: RecentlyUsed<[UInt8]>
-        var opened: RecentlyUsed<Opened>
+        var small: RecentlyUsed<ObjectID, [UInt8]>
+        var opened: RecentlyUsed<ObjectID, Opened>
         /// For files that are no longer open, or were found wrong.
-        var verdicts: RecentlyUsed<Verdicts>
+        var verdicts: RecentlyUsed<ObjectID, Verdicts>
         /// Counts small objects that were not in memory.
         var missed = 0
         /// Objects for which it was reported that another file takes their place.
@@ -63,16 +63,24 @@ package final class ContentCache: ObjectSource {
     private static let overhead = 160
 
     let limits: Limits
-    /// Knows other files with the bytes of an object.
-    let copies: (any ObjectCopies)?
+    /// Knows other files that should have the bytes of an object, the likeliest first.
+    let copies: @Sendable (ObjectID) -> [ObjectCopy]
+    /// Told, once for each object, why such a file takes its place, and which.
+    let replaced: @Sendable (_ failure: StoreError, _ copy: String) -> Void
     let state: Mutex<State>
     private let verifying = VerifyingQueue()
 
-    package init(
-        _ store: any ObjectFiles, limits: Limits = Limits(), copies: (any ObjectCopies)? = nil
+    package convenience init(_ store: any ObjectFiles, limits: Limits = Limits()) {
+        self.init(store, limits, copies: { _ in [] }, replaced: { _, _ in })
+    }
+
+    init(
+        _ store: any ObjectFiles, _ limits: Limits = Limits(),
+        copies: @escaping @Sendable (ObjectID) -> [ObjectCopy],
+        replaced: @escaping @Sendable (_ failure: StoreError, _ copy: String) -> Void
     ) {
         self.limits = limits
-        self.copies = copies
+        (self.copies, self.replaced) = (copies, replaced)
         state = Mutex(
             State(
                 store: store,
@@ -142,7 +150,7 @@ package final class ContentCache: ObjectSource {
     private func small(_ object: ObjectID, _ size: Int64) throws(StoreError) -> [UInt8] {
         // Two threads may read the same object: both reads are right, and neither holds a lock.
         guard let bytes = try store.read(object, limit: limits.smallByteCount) else {
-            throw missing(object)
+            throw store.missing(object)
         }
         guard bytes.count == Int(size) else { throw otherSize(object, size) }
         enter(object, bytes)
@@ -160,8 +168,8 @@ package final class ContentCache: ObjectSource {
     private func open(_ object: ObjectID, _ size: Int64) throws(StoreError) -> ObjectContent {
         guard let reader = try store.open(object) else {
             // An open file must not keep a collected object's space on the disk.
-            state.withLock { $0.opened.remove(object) }
-            throw missing(object)
+            _ = state.withLock { $0.opened.remove(object) }
+            throw store.missing(object)
         }
         let open = OpenObject(reader)
         let stamp = try open.currentStamp()
@@ -183,8 +191,8 @@ package final class ContentCache: ObjectSource {
             }
             let isSound = verdict != nil && verdict?.failure == nil
             let opened = Opened(object: open, sound: isSound ? stamp : nil)
-            let gone = state.opened.insert(object, opened, cost: 1)
-            if let gone, let sound = gone.sound {
+            for gone in state.opened.insert(object, opened, cost: 1) {
+                guard let sound = gone.sound, gone.object.address != object else { continue }
                 state.note(Verdict(stamp: sound, failure: nil), on: gone.object.address)
             }
             if isSound { state.forget(stamp, of: object) }
@@ -199,10 +207,8 @@ package final class ContentCache: ObjectSource {
             guard verdict.stamp.byteCount == size else { throw otherSize(open.address, size) }
             return .file(open)
         }
-        state.withLock { state in
-            // A sound file may take its place.
-            state.opened.remove(open.address)
-        }
+        // A sound file may take its place.
+        _ = state.withLock { $0.opened.remove(open.address) }
         throw failure
     }
 
@@ -263,8 +269,6 @@ package final class ContentCache: ObjectSource {
 
     /// The number of files kept open.
     var openCount: Int { state.withLock { $0.opened.count } }
-
-    private func missing(_ object: ObjectID) -> StoreError { store.missing(object) }
 
     private func otherSize(_ object: ObjectID, _ size: Int64) -> StoreError {
         StoreError(

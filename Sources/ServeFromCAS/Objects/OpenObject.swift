@@ -46,12 +46,7 @@ package final class OpenObject: ContentFile {
 
     /// The bytes of a small object, compared with its address.
     func verifiedBytes() throws(StoreError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Int(byteCount))
-        try reader.forEachPiece { piece throws(StoreError) in
-            piece.withUnsafeBytes { bytes.append(contentsOf: $0) }
-        }
-        return bytes
+        try reader.verifiedBytes()
     }
 
     package func shortened() -> StoreError {

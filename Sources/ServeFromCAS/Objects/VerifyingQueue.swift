@@ -14,55 +14,37 @@ final class VerifyingQueue: Sendable {
         var isStarted = false
     }
 
-    private struct State: Sendable {
-        var jobs: [ObjectID: Job] = [:]
-        var threads = 0
-    }
-
     /// Two, so that one film does not hold up everything else; more would only compete for the disk.
-    private static let threadMax = 2
-    private let state = Mutex(State())
+    private let threads = StoreQueue(threads: 2, countMax: .max)
+    private let jobs = Mutex<[ObjectID: Job]>([:])
 
     /// Calls `run` on another thread, unless this is already under way, and `then` afterwards.
     func add(
         _ object: OpenObject, run: @escaping @Sendable (OpenObject) -> Void,
         then: @escaping @Sendable () -> Void
     ) {
-        let needsThread = state.withLock { state in
-            if state.jobs[object.address] != nil {
-                state.jobs[object.address]?.waiting.append(then)
+        let isNew = jobs.withLock { jobs in
+            if jobs[object.address] != nil {
+                jobs[object.address]?.waiting.append(then)
                 return false
             }
-            state.jobs[object.address] = Job(object: object, run: run, waiting: [then])
-            guard state.threads < Self.threadMax else { return false }
-            state.threads += 1
+            jobs[object.address] = Job(object: object, run: run, waiting: [then])
             return true
         }
-        guard needsThread else { return }
         // If no thread can be started, this one does the work: late is better than never.
-        Parallel.detach { self.work() }
+        if isNew, !threads.add({ self.doSmallest() }) { doSmallest() }
     }
 
-    private func work() {
-        while let job = next() {
-            job.run(job.object)
-            let waiting = state.withLock { state in
-                state.jobs.removeValue(forKey: job.object.address)?.waiting ?? []
-            }
-            for each in waiting { each() }
-        }
-    }
-
-    private func next() -> Job? {
-        state.withLock { state in
-            let smallest = state.jobs.values.lazy.filter { !$0.isStarted }
+    private func doSmallest() {
+        let smallest = jobs.withLock { jobs in
+            let smallest = jobs.values.lazy.filter { !$0.isStarted }
                 .min { $0.object.byteCount < $1.object.byteCount }
-            guard let smallest else {
-                state.threads -= 1
-                return nil
-            }
-            state.jobs[smallest.object.address]?.isStarted = true
+            if let smallest { jobs[smallest.object.address]?.isStarted = true }
             return smallest
         }
+        guard let job = smallest else { return }
+        job.run(job.object)
+        let done = jobs.withLock { $0.removeValue(forKey: job.object.address) }
+        for each in done?.waiting ?? [] { each() }
     }
 }

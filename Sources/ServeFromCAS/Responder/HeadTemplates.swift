@@ -2,7 +2,7 @@
 /// type, so that ten thousand files need a dozen.
 ///
 /// The address and the length, which differ between files, are written when the head is sent.
-/// Representations with a label or a source map have their own heads (``HeadCache``). For one
+/// Representations with a label or a source map have their own heads (``Responder``). For one
 /// thread, without a lock.
 struct HeadTemplates: Sendable {
     /// For each resource: 0 for unknown, `own`, or the number of its content type plus one.

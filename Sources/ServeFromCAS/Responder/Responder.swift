@@ -8,7 +8,9 @@ package import WebServer
 package struct Responder: Sendable {
     /// What is served.
     package let site: Site
-    private var cache: HeadCache
+    /// Recent heads of representations with a label or a source map, which no other representation shares: no answer
+    /// depends on what is here.
+    private var ownHeads: RecentlyUsed<Int, ResponseHead>
     private var templates = HeadTemplates()
 
     /// Makes a responder.
@@ -16,7 +18,7 @@ package struct Responder: Sendable {
     /// - Parameter headCountMax: how many unshared heads are kept, about half a KB each.
     package init(site: Site, headCountMax: Int = 512) {
         self.site = site
-        cache = HeadCache(countMax: min(headCountMax, max(16, site.table.count)))
+        ownHeads = RecentlyUsed(limit: headCountMax)
     }
 
     /// The response to one request; keeps nothing.
@@ -148,14 +150,24 @@ package struct Responder: Sendable {
     }
 
     private mutating func notModified(_ shown: borrowing Representation) -> ResponseHead {
-        templates.notModified(shown) ?? cache.notModified(shown)
+        templates.notModified(shown) ?? ownHead(shown, isNotModified: true)
+    }
+
+    private mutating func ownHead(
+        _ shown: borrowing Representation, isNotModified: Bool
+    ) -> ResponseHead {
+        let key = shown.number * 2 + (isNotModified ? 1 : 0)
+        if let head = ownHeads.value(of: key) { return head }
+        let head = isNotModified ? shown.notModified() : shown.whole()
+        ownHeads.insert(key, head, cost: 1)
+        return head
     }
 
     @inline(__always)
     private mutating func whole(
         _ request: borrowing RequestHead, _ shown: borrowing Representation
     ) -> Response {
-        let head = templates.whole(shown) ?? cache.whole(shown)
+        let head = templates.whole(shown) ?? ownHead(shown, isNotModified: false)
         if case .head = request.method { return Response(head: head) }
         let (address, size) = (shown.resource.address, shown.resource.byteCount)
         if size == 0 { return Response(head: head, body: .piece(.bytes([]))) }

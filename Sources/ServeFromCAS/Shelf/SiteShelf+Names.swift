@@ -76,21 +76,11 @@ extension SiteShelf {
 
     /// The names of all versions in the store.
     func names(_ versions: VersionStore) -> [String] {
-        var names: [String] = []
-        do throws(StoreError) {
-            try versions.fileSystem.list(versions.directories.manifests.raw) {
-                (entry, _) throws(StoreError) in
-                let file = String(cString: entry)
-                if file.hasSuffix(StoreLayout.manifestSuffix), !file.hasPrefix(".") {
-                    names.append(String(file.dropLast(StoreLayout.manifestSuffix.count)))
-                }
-                return true
-            }
-        } catch {
-            // Without the list, no version is known to differ, and none to bear a name out.
-            names = []
+        // Without the list, no version is known to differ, and none to bear a name out.
+        let files = try? versions.fileSystem.names(in: versions.directories.manifests.raw) {
+            file, _ in file.hasSuffix(StoreLayout.manifestSuffix) && !file.hasPrefix(".")
         }
-        return names
+        return (files ?? []).map { String($0.dropLast(StoreLayout.manifestSuffix.count)) }
     }
 }
 

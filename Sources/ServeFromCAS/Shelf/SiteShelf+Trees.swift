@@ -3,10 +3,11 @@ import VersionTree
 
 // If an object cannot be opened, the trees may have its bytes: those of the served versions, and
 // files at the same path in the others.
-extension SiteShelf: ObjectCopies {
+extension SiteShelf {
     /// How many files of one version are tried: usually they are all one file.
     private static let perVersionMax = 3
 
+    /// Files that should have the bytes of `object`, the likeliest first.
     func copies(of object: ObjectID) -> [ObjectCopy] {
         var places: [String] = []
         var paths: [String] = []
@@ -32,6 +33,7 @@ extension SiteShelf: ObjectCopies {
         }
     }
 
+    /// Called once for each object for which a copy is served, with the reason: the object's own error.
     func replaced(_ failure: StoreError, by copy: String) {
         notice(
             "\(failure.message); until then \(copy), which has its bytes, is served in its place")
@@ -39,21 +41,12 @@ extension SiteShelf: ObjectCopies {
 
     /// The names of all trees.
     private var trees: [String] {
-        var names: [String] = []
         let versions = versions
-        do throws(StoreError) {
-            try versions.fileSystem.list(versions.directories.versions.raw) {
-                (entry, _) throws(StoreError) in
-                let name = String(cString: entry)
-                // Hidden ones are being built or removed.
-                if !name.hasPrefix(".") { names.append(name) }
-                return names.count < Self.treesMax
-            }
-        } catch {
-            // Without the list, the trees of the served versions remain.
-            return []
+        // Hidden ones are being built or removed. Without the list, the trees of the served versions remain.
+        let names = try? versions.fileSystem.names(in: versions.directories.versions.raw) {
+            name, _ in !name.hasPrefix(".")
         }
-        return names.sorted()
+        return (names ?? []).prefix(Self.treesMax).sorted()
     }
 
     private static var treesMax: Int { 256 }

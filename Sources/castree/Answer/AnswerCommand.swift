@@ -36,7 +36,7 @@ extension Invocation {
         let responder = OriginResponder(answers: served.answers, isMirror: served.mirror != nil)
         let response = try responder.suppliedResponse(
             to: head, body, from: served.mirror, isWhole: isGiven("output"))
-        let printed = PrintedAnswer(response, OriginObjectFiles(origin: responder.origin))
+        let printed = PrintedAnswer(response, responder.origin)
         if let file, let place {
             // Whoever serves the file must not serve an error from then on.
             guard 200..<300 ~= response.head.status else {
@@ -103,12 +103,12 @@ extension Invocation {
 /// An answer as people and scripts read it.
 struct PrintedAnswer {
     private let response: PlannedResponse
-    private let objects: OriginObjectFiles
+    private let objects: DirectoryOrigin
 
     /// The largest body that is printed.
     private static let printedMax: Int64 = 1 << 20
 
-    init(_ response: PlannedResponse, _ objects: OriginObjectFiles) {
+    init(_ response: PlannedResponse, _ objects: DirectoryOrigin) {
         self.response = response
         self.objects = objects
     }

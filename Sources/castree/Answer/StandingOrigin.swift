@@ -99,15 +99,9 @@ final class StandingOrigin: ObjectFiles {
 
     // MARK: Files
 
-    private var objects: OriginObjectFiles { OriginObjectFiles(origin: responder.origin) }
-
     func open(_ address: ObjectID) throws(StoreError) -> ObjectReader? {
-        try objects.open(address)
+        try responder.origin.open(address)
     }
 
-    func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]? {
-        try objects.read(address, limit: limit)
-    }
-
-    func missing(_ object: ObjectID) -> StoreError { objects.missing(object) }
+    func missing(_ object: ObjectID) -> StoreError { responder.origin.missing(object) }
 }

@@ -54,7 +54,7 @@ struct RecentlyUsedTests {
     }
 
     @Test func `throws out what was not used lately, when the cost is over the limit`() throws {
-        var table = RecentlyUsed<Int>(limit: 10)
+        var table = RecentlyUsed<ObjectID, Int>(limit: 10)
         for number in 1...3 { table.insert(try key(UInt8(number)), number, cost: 3) }
         expect(table.value(of: try key(1)), equals: 1)
         table.insert(try key(4), 4, cost: 3)
@@ -72,7 +72,7 @@ struct RecentlyUsedTests {
     }
 
     @Test func `has what a dictionary has, after many changes`() throws {
-        var table = RecentlyUsed<Int>(limit: 1_000_000)
+        var table = RecentlyUsed<ObjectID, Int>(limit: 1_000_000)
         var wanted: [ObjectID: Int] = [:]
         var state: UInt64 = 9
         func next() -> UInt64 {
@@ -100,7 +100,7 @@ struct RecentlyUsedTests {
     }
 
     @Test func `keeps what is asked for again and again, however much passes through`() throws {
-        var table = RecentlyUsed<Int>(limit: 20)
+        var table = RecentlyUsed<ObjectID, Int>(limit: 20)
         let wanted = try key(0)
         table.insert(wanted, 0, cost: 1)
         for number in 1...200 {

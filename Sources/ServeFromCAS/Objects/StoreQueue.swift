@@ -1,0 +1,62 @@
+import Platform
+import Synchronization
+
+/// Work that a loop must not do, because it may wait for the disk or for a process that holds a lock.
+///
+/// Begun in order, on other threads, which end when nothing is left. Safe to use from all threads.
+package final class StoreQueue: Sendable {
+    private struct State: Sendable {
+        var work: [@Sendable () -> Void] = []
+        var threadCount = 0
+    }
+
+    private let threadMax: Int
+    private let countMax: Int
+    private let givesWay: Bool
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - threads: how many work at once.
+    ///   - countMax: how much may wait; usually far more than there are connections that can, unless they ask again and
+    ///     again.
+    ///   - givesWay: whether the threads let others have the processors first.
+    package init(threads: Int = 1, countMax: Int = 4096, givesWay: Bool = false) {
+        threadMax = threads
+        self.countMax = countMax
+        self.givesWay = givesWay
+    }
+
+    /// Does `work` soon.
+    /// - Returns: `false` if too much waits already, or the system can start no thread.
+    package func add(_ work: @escaping @Sendable () -> Void) -> Bool {
+        let (isTaken, needsThread) = state.withLock { state in
+            if state.threadCount < threadMax {
+                state.threadCount += 1
+                return (true, true)
+            }
+            guard state.work.count < countMax else { return (false, false) }
+            state.work.append(work)
+            return (true, false)
+        }
+        guard needsThread else { return isTaken }
+        if Parallel.start({ self.run(work) }) { return true }
+        state.withLock { $0.threadCount -= 1 }
+        return false
+    }
+
+    private func run(_ first: () -> Void) {
+        if givesWay { Parallel.giveWay() }
+        first()
+        while let work = next() { work() }
+    }
+
+    private func next() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            guard !state.work.isEmpty else {
+                state.threadCount -= 1
+                return nil
+            }
+            return state.work.removeFirst()
+        }
+    }
+}
