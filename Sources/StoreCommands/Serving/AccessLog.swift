@@ -132,3 +132,15 @@ package final class ServerNotices: Sendable {
     /// Writes what can be written without waiting for anybody.
     package func end() { lines.end() }
 }
+
+extension Invocation {
+    /// Where `--access-log` sends its lines, if it is given; a file is to be ended.
+    package func accessLog(
+        _ notices: ServerNotices
+    ) throws -> (file: AccessLog?, append: (@Sendable (RequestLine) -> Void)?) {
+        guard let path = try value("access-log") else { return (nil, nil) }
+        if path == "-" { return (nil, { notices.append($0) }) }
+        let file = try AccessLog(path, notices)
+        return (file, { file.append($0) })
+    }
+}

@@ -62,7 +62,7 @@ final class OriginHandler: RequestHandler {
             responder = try standing.look()
         } catch {
             // What is wrong there has been said.
-            return .response(Self.noOrigin(head))
+            return .response(Self.later(30, "There is no origin here at the moment.", head))
         }
         let asked = Asked(head: head, body: body, exchange: exchange, responder: responder)
         let lack = mirror.flatMap { mirror in
@@ -110,30 +110,25 @@ final class OriginHandler: RequestHandler {
 
     // MARK: Trouble
 
-    private static func noOrigin(_ head: RequestHead) -> Response {
+    /// An answer that says to ask again later.
+    private static func later(_ seconds: Int, _ sentence: String, _ head: RequestHead) -> Response {
         PlainAnswer.response(
-            503, "There is no origin here at the moment.", method: head.method,
-            fields: [("Retry-After", "30")] + CrossOrigin.fields(head))
+            503, sentence, method: head.method,
+            fields: [("Retry-After", "\(seconds)")] + CrossOrigin.fields(head))
     }
 
     static func busy(_ head: RequestHead) -> Response {
-        PlainAnswer.response(
-            503, "The origin is being read from a slow disk.", method: head.method,
-            fields: [("Retry-After", "30")] + CrossOrigin.fields(head))
+        later(30, "The origin is being read from a slow disk.", head)
     }
 
     static func tooMuch(_ head: RequestHead) -> Response {
-        PlainAnswer.response(
-            503, "Too much is being put together, for you or for all.", method: head.method,
-            fields: [("Retry-After", "5")] + CrossOrigin.fields(head))
+        later(5, "Too much is being put together, for you or for all.", head)
     }
 
     /// Says what is wrong, to the client that something is.
     func trouble(_ error: StoreError, _ head: RequestHead) -> Response {
         tell(error)
-        return PlainAnswer.response(
-            503, "The origin cannot be read as it is now.", method: head.method,
-            fields: [("Retry-After", "60")] + CrossOrigin.fields(head))
+        return Self.later(60, "The origin cannot be read as it is now.", head)
     }
 
     /// Says something once, however many requests meet it.

@@ -24,7 +24,7 @@ extension Invocation {
         // One system's broken configuration keeps the others from nothing; it counts again as soon as it is mended.
         let systems = served.answers.systems { notices.tell($0.message) }
         let log = try accessLog(notices)
-        defer { log?.end() }
+        defer { log.file?.end() }
 
         let standing = try StandingOrigin(
             OriginResponder(answers: served.answers, isMirror: served.mirror != nil),
@@ -36,7 +36,7 @@ extension Invocation {
         options.connection.parser.takesUTF8 = true
         // An eighth, as of the archives that are put together.
         options.loop.clientConnections = options.loop.maximumConnections / 8
-        options.accessLog = accessLog(log, notices)
+        if let append = log.append { options.accessLog = { append(RequestLine($0)) } }
         options.forwarded = ForwardedClients(by: try proxies())
         options.onDamage = { notices.tell($0.message) }
         let handler = OriginHandler(
@@ -133,19 +133,6 @@ extension Invocation {
             }
             return block
         }
-    }
-
-    private func accessLog(_ notices: ServerNotices) throws -> AccessLog? {
-        guard let path = try value("access-log"), path != "-" else { return nil }
-        return try AccessLog(path, notices)
-    }
-
-    private func accessLog(
-        _ log: AccessLog?, _ notices: ServerNotices
-    ) -> (@Sendable (AccessRecord) -> Void)? {
-        if let log { return { log.append(RequestLine($0)) } }
-        if values("access-log").isEmpty { return nil }
-        return { notices.append(RequestLine($0)) }
     }
 }
 

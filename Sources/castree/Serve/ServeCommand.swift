@@ -163,8 +163,8 @@ extension Invocation {
         }
         var options = given
         let log = try accessLog(notices)
-        defer { log?.end() }
-        options.accessLog = accessLog(log, notices)
+        defer { log.file?.end() }
+        if let append = log.append { options.accessLog = { append(RequestLine($0)) } }
         let store = StoreInUse(versions, try storeOptions { notices.tell($0) })
         let hold = try settings?.hold(versions)
         defer { withExtendedLifetime(hold) {} }
@@ -262,20 +262,6 @@ extension Invocation {
         let named = "--port NUMBER sets one"
         if flag("next-port") { return "the next twenty are in use, too; \(named)" }
         return "--next-port takes the next free one, \(named), --app-id ID computes one"
-    }
-
-    /// The access log in a file of its own; `nil` if it has none.
-    fileprivate func accessLog(_ notices: ServerNotices) throws -> AccessLog? {
-        guard let path = try value("access-log"), path != "-" else { return nil }
-        return try AccessLog(path, notices)
-    }
-
-    fileprivate func accessLog(
-        _ log: AccessLog?, _ notices: ServerNotices
-    ) -> (@Sendable (AccessRecord) -> Void)? {
-        if let log { return { log.append(RequestLine($0)) } }
-        if values("access-log").isEmpty { return nil }
-        return { notices.append(RequestLine($0)) }
     }
 
     fileprivate func serverOptions(_ notices: ServerNotices) throws -> AppServerOptions {
