@@ -1,3 +1,5 @@
+import Platform
+
 /// The value of `Accept` or `Accept-Encoding` (RFC 9110, section 12.5).
 struct Acceptance {
     /// The names in lower case, each with its weight in thousandths.
@@ -11,7 +13,7 @@ struct Acceptance {
             for parameter in parts.dropFirst() {
                 let halves = parameter.split(separator: "=", maxSplits: 1)
                 guard halves.count == 2, Self.word(halves[0]) == "q" else { continue }
-                guard let weight = Self.weight(Self.word(halves[1])) else { return nil }
+                guard let weight = acceptWeight(Self.word(halves[1]).utf8) else { return nil }
                 return (name, weight)
             }
             return (name, 1000)
@@ -28,18 +30,6 @@ struct Acceptance {
 
     private static func word(_ text: Substring) -> String {
         text.trimmed { $0 == " " || $0 == "\t" }.lowercased()
-    }
-
-    /// Reads `0.5`: at most three digits after the point, and not above 1 (section 12.4.2).
-    private static func weight(_ text: String) -> Int? {
-        let halves = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-        let digits = halves.count == 2 ? halves[1] : ""
-        guard halves[0] == "0" || halves[0] == "1", digits.utf8.count <= 3,
-            digits.utf8.allSatisfy({ (48...57).contains($0) })
-        else { return nil }
-        let padded = digits + String(repeating: "0", count: 3 - digits.utf8.count)
-        let weight = (halves[0] == "1" ? 1000 : 0) + (Int(padded) ?? 0)
-        return weight <= 1000 ? weight : nil
     }
 }
 

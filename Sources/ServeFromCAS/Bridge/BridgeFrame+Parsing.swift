@@ -84,12 +84,10 @@ extension BridgeFrame {
         guard !field.isEmpty, field.count <= 16, field.count == 1 || field.first != 48 else {
             throw BridgeViolation(.protocolError, "a number is empty, too long or begins with 0")
         }
-        var value: UInt64 = 0
-        for digit in field {
-            guard (48...57).contains(digit) else {
-                throw BridgeViolation(.protocolError, "a number has other characters than digits")
-            }
-            value = value * 10 + UInt64(digit - 48)
+        guard field.allSatisfy({ (48...57).contains($0) }),
+            let value = UInt64(String(decoding: field, as: UTF8.self))
+        else {
+            throw BridgeViolation(.protocolError, "a number has other characters than digits")
         }
         guard value <= numberMax else {
             throw BridgeViolation(.protocolError, "a number is over 2^53 - 1")
@@ -130,12 +128,8 @@ package enum BridgeBatch {
             }
             let bytes = rest[start..<start + count]
             let isBinary = bytes.first == 66
-            if !isBinary {
-                var check = UTF8Check()
-                let isSound = bytes.withUnsafeBytes { check.accept($0) }
-                guard isSound, check.isComplete else {
-                    throw BridgeViolation(.notUTF8, "a text is not UTF-8")
-                }
+            if !isBinary, String(validating: bytes, as: UTF8.self) == nil {
+                throw BridgeViolation(.notUTF8, "a text is not UTF-8")
             }
             frames.append(try BridgeFrame(bytes, isBinary: isBinary))
             rest = rest[(start + count)...]

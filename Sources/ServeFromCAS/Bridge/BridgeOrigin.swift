@@ -5,9 +5,6 @@ import WebServer
 ///
 /// The rules are docs/bridge-protocol.md, "Who may connect".
 struct BridgeOrigin: Sendable, Hashable {
-    /// The names by which a server on the loopback interface is known.
-    static let loopbackNames = ["localhost", "127.0.0.1", "[::1]"]
-
     /// The authority that the request names: an absolute target's, else the Host field's.
     var host: String?
     var origin: String?
@@ -19,7 +16,7 @@ struct BridgeOrigin: Sendable, Hashable {
     /// Whether such a request may use the bridge.
     ///
     /// - Parameter hosts: names without a port; an IPv6 address in brackets.
-    func isAllowed(hosts: [String] = loopbackNames) -> Bool {
+    func isAllowed(hosts: [String] = HostPolicy.loopback) -> Bool {
         guard let host = host?.lowercased(), let name = Self.name(of: host) else { return false }
         // A name matches at any port, `name:port` only at that one.
         let isKnown = hosts.contains { allowed in

@@ -4,27 +4,19 @@ import CASStore
 ///
 /// A secret: whoever knows it can read the session's messages.
 public struct BridgeSessionID: Sendable, Hashable, CustomStringConvertible {
-    private let high: UInt64
-    private let low: UInt64
+    /// The digits.
+    public let description: String
 
     /// Reads 32 lower-case hexadecimal digits; `nil` for anything else.
     package init?(_ text: String) {
-        guard let bytes = Hex.bytes(text), bytes.count == 16 else { return nil }
-        high = bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) }
-        low = bytes[8...].reduce(0) { $0 << 8 | UInt64($1) }
+        guard Hex.bytes(text)?.count == 16 else { return nil }
+        description = text
     }
 
     /// A new name from the system's random numbers.
     static func random() throws(StoreError) -> BridgeSessionID {
-        let digits = try randomToken() + randomToken()
-        guard let id = BridgeSessionID(digits) else {
-            throw StoreError(.io, "the system's random numbers are not 16 digits")
-        }
-        return id
+        BridgeSessionID(digits: try randomToken() + randomToken())
     }
 
-    /// The digits.
-    public var description: String {
-        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Hex.string($0) }
-    }
+    private init(digits: String) { description = digits }
 }

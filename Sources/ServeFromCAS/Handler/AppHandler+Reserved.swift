@@ -57,7 +57,7 @@ extension AppHandler {
     func isOwn(_ head: RequestHead, hasSecret: Bool = false) -> Bool {
         // A token policy has let only its own requests pass.
         let origin = BridgeOrigin(head, hasSecret: hasSecret || tokenPolicy != nil)
-        return origin.isAllowed(hosts: BridgeOrigin.loopbackNames + options.hosts)
+        return origin.isAllowed(hosts: HostPolicy.loopback + options.hosts)
     }
 
     /// The page says that its version has started well.

@@ -151,21 +151,11 @@ extension PinRequest {
 
     /// The path in the Referer if its authority is the request's own.
     private static func referrer(_ request: borrowing RequestHead) -> [UInt8]? {
-        guard let field = request.value(of: "referer"),
-            let host = request.authority ?? request.value(of: "host")
+        guard let host = request.authority ?? request.value(of: "host"),
+            let page = request.url(in: "referer"),
+            RequestHead.areSame(page.authority, request.bytes[host])
         else { return nil }
-        let value = request.bytes[field]
-        guard let colon = value.firstIndex(of: 58), value[colon...].starts(with: [58, 47, 47])
-        else {
-            return nil
-        }
-        let rest = value[(colon + 3)...]
-        let end = rest.firstIndex { $0 == 47 || $0 == 63 || $0 == 35 } ?? rest.endIndex
-        let isOwn = rest[..<end].elementsEqual(request.bytes[host]) {
-            FieldText.lowercased($0) == FieldText.lowercased($1)
-        }
-        guard isOwn else { return nil }
-        let path = rest[end...].prefix { $0 != 63 && $0 != 35 }
+        let path = page.rest.prefix { $0 != 63 && $0 != 35 }
         return path.isEmpty ? [47] : Array(path)
     }
 }

@@ -23,7 +23,8 @@ package struct HostPolicy: Sendable, Hashable {
         }
     }
 
-    private static let loopback = ["localhost", "127.0.0.1", "[::1]"]
+    /// The names by which a server on the loopback interface is known.
+    package static let loopback = ["localhost", "127.0.0.1", "[::1]"]
 
     /// Whether an authority is this machine's own, at whatever port.
     static func isLoopback(_ authority: ArraySlice<UInt8>) -> Bool {

@@ -42,8 +42,8 @@ extension RequestHead {
         guard accepts("text/html") else { return false }
         if value(of: "upgrade-insecure-requests").map({ matches($0, "1") }) ?? false { return true }
         if isNamedByScript { return false }
-        guard let own = authority ?? host, let page = namedAuthority(in: "referer"),
-            Self.areSame(page, bytes[own])
+        guard let own = authority ?? host, let page = url(in: "referer"),
+            Self.areSame(page.authority, bytes[own])
         else { return true }
         return accepts("application/xhtml+xml") && accepts("*/*")
     }
@@ -160,22 +160,26 @@ extension RequestHead {
         // Origin: null is of a page that may not say where it is from.
         if let origin = value(of: "origin"), bytes[origin].isWord("null") { return true }
         for field: StaticString in ["origin", "referer"] {
-            guard let named = namedAuthority(in: field) else { continue }
+            guard let named = url(in: field)?.authority else { continue }
             if !Self.areSame(part(named), ownName) { return true }
         }
         return false
     }
 
-    /// The authority of the URL that a field holds.
-    private func namedAuthority(in field: StaticString) -> ArraySlice<UInt8>? {
+    /// The authority of the URL that a field holds, and its path with what follows that.
+    package func url(
+        in field: StaticString
+    ) -> (authority: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)? {
         guard let value = value(of: field) else { return nil }
         let text = bytes[value]
         guard let colon = text.firstIndex(of: 58), text[colon...].starts(with: [58, 47, 47])
         else { return nil }
-        return text[(colon + 3)...].prefix { $0 != 47 && $0 != 63 && $0 != 35 }
+        let authority = text[(colon + 3)...].prefix { $0 != 47 && $0 != 63 && $0 != 35 }
+        return (authority, text[authority.endIndex...])
     }
 
-    private static func areSame(_ one: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Bool {
+    /// Whether two authorities are one, whatever the case of their letters.
+    package static func areSame(_ one: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Bool {
         one.elementsEqual(other) { FieldText.lowercased($0) == FieldText.lowercased($1) }
     }
 

@@ -69,14 +69,7 @@ package enum ByteRanges: Equatable {
     }
 
     private static func number(_ digits: FieldText) -> Int64? {
-        if digits.isEmpty { return nil }
-        var result: Int64 = 0
-        for byte in digits {
-            guard byte >= 48, byte <= 57 else { return nil }
-            let (product, isTooLarge) = result.multipliedReportingOverflow(by: 10)
-            let (sum, isStillTooLarge) = product.addingReportingOverflow(Int64(byte - 48))
-            result = isTooLarge || isStillTooLarge ? .max : sum
-        }
-        return result
+        guard !digits.isEmpty, digits.allSatisfy({ $0 >= 48 && $0 <= 57 }) else { return nil }
+        return Int64(String(decoding: digits, as: UTF8.self)) ?? .max
     }
 }

@@ -1,3 +1,5 @@
+import Platform
+
 /// The value of a field as received, or a part of it.
 package typealias FieldText = ArraySlice<UInt8>
 
@@ -49,21 +51,7 @@ extension ArraySlice<UInt8> {
         for parameter in split(separator: 59) {
             let parameter = parameter.trimmed()
             guard parameter.count >= 2, parameter.prefix(2).isWord("q=") else { continue }
-            let digits = parameter.dropFirst(2)
-            guard let first = digits.first, first == 48 || first == 49, digits.count <= 5 else {
-                return nil
-            }
-            var result = Int(first - 48) * 1000
-            if digits.count > 1 {
-                guard digits[digits.startIndex + 1] == 46 else { return nil }
-                var unit = 100
-                for byte in digits.dropFirst(2) {
-                    guard byte >= 48, byte <= 57 else { return nil }
-                    result += Int(byte - 48) * unit
-                    unit /= 10
-                }
-            }
-            return result <= 1000 ? result : nil
+            return acceptWeight(parameter.dropFirst(2))
         }
         return 1000
     }

@@ -13,31 +13,11 @@ package enum DecodedPath: Equatable {
 
     /// Decodes once and does not look at the result again: `%252e` is the text `%2e`.
     package init(_ path: FieldText) {
-        var result: [UInt8] = []
-        result.reserveCapacity(path.count)
-        var hasSlash = false
-        var position = path.startIndex
-        while position < path.endIndex {
-            var byte = path[position]
-            position += 1
-            if byte == 37 {
-                guard position + 1 < path.endIndex,
-                    let high = Hex.value(ofEitherCase: path[position]),
-                    let low = Hex.value(ofEitherCase: path[position + 1])
-                else {
-                    self = .malformed
-                    return
-                }
-                byte = high << 4 | low
-                position += 2
-                if byte == 47 { hasSlash = true }
-            }
-            if byte == 0 {
-                self = .malformed
-                return
-            }
-            result.append(byte)
+        guard let bytes = PercentEncoding.decoded(path), !bytes.contains(0) else {
+            self = .malformed
+            return
         }
-        self = hasSlash ? .nothing : .bytes(result)
+        let isSlash = { (byte: UInt8) in byte == 47 }
+        self = bytes.count(where: isSlash) > path.count(where: isSlash) ? .nothing : .bytes(bytes)
     }
 }

@@ -57,7 +57,7 @@ struct BridgeOriginTests {
     ]
 
     func isAllowed(_ origin: BridgeOrigin) -> Bool {
-        origin.isAllowed(hosts: BridgeOrigin.loopbackNames + ["kiosk.local"])
+        origin.isAllowed(hosts: HostPolicy.loopback + ["kiosk.local"])
     }
 
     @Test(arguments: allowed)
