@@ -59,18 +59,6 @@ struct NumberToken {
     /// Returns the value if it fits 64 bits; for integers only.
     func value(in bytes: [UInt8]) -> Int64? {
         assert(isInteger)
-        let isNegative = bytes[start] == ASCII.minus
-        // Counts downwards, because the negative side has one value more.
-        var negated: Int64 = 0
-        for index in (isNegative ? start + 1 : start)..<end {
-            let (product, overflowed) = negated.multipliedReportingOverflow(by: 10)
-            if overflowed { return nil }
-            let digit = Int64(bytes[index] - ASCII.zero)
-            let (difference, underflowed) = product.subtractingReportingOverflow(digit)
-            if underflowed { return nil }
-            negated = difference
-        }
-        if isNegative { return negated }
-        return negated == .min ? nil : -negated
+        return Int64(String(decoding: bytes[start..<end], as: UTF8.self))
     }
 }

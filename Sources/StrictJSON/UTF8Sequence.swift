@@ -42,22 +42,6 @@ enum UTF8Sequence: Equatable {
 extension [UInt8] {
     /// Appends the UTF-8 of a code point that is not a surrogate.
     mutating func append(codePoint value: UInt32) {
-        func tail(_ shift: UInt32) -> UInt8 { 0x80 | UInt8((value >> shift) & 0x3F) }
-        switch value {
-        case ..<0x80:
-            append(UInt8(value))
-        case ..<0x800:
-            append(0xC0 | UInt8(value >> 6))
-            append(tail(0))
-        case ..<0x1_0000:
-            append(0xE0 | UInt8(value >> 12))
-            append(tail(6))
-            append(tail(0))
-        default:
-            append(0xF0 | UInt8(value >> 18))
-            append(tail(12))
-            append(tail(6))
-            append(tail(0))
-        }
+        if let scalar = Unicode.Scalar(value) { append(contentsOf: String(scalar).utf8) }
     }
 }

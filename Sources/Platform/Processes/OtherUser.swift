@@ -21,7 +21,7 @@ package struct OtherUser: Sendable {
     /// - Returns: `nil` without the right to be somebody else.
     package init?(_ user: UInt32, group: UInt32) {
         self.user = user
-        self.group = UserEntry(user).group(preferring: group)
+        self.group = groupOf(user, preferring: group)
         ownGroup = getegid()
         var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
         let count = getgroups(Int32(groups.count), &groups)
@@ -49,32 +49,17 @@ package struct OtherUser: Sendable {
     }
 }
 
-/// What passwd(5) and group(5) say of a user.
-private struct UserEntry {
-    private var name: String?
-    private var ownGroup: UInt32?
-    private let user: UInt32
-
-    /// The group of whom nobody knows.
-    private static let nogroup: UInt32 = 65_534
-
-    init(_ user: UInt32) {
-        self.user = user
-        let entry = databaseFields("/etc/passwd").first {
-            $0.count > 3 && UInt32($0[2]) == user
-        }
-        name = entry?[0]
-        ownGroup = entry.flatMap { UInt32($0[3]) }
+/// A group, if a user is in it by passwd(5) and group(5); otherwise the user's own.
+private func groupOf(_ user: UInt32, preferring group: UInt32) -> UInt32 {
+    let entry = databaseFields("/etc/passwd").first { $0.count > 3 && UInt32($0[2]) == user }
+    guard let entry, let own = UInt32(entry[3]) else {
+        // Whom nobody knows is in nogroup.
+        return group == 0 ? 65_534 : group
     }
-
-    /// A group, if the user is in it; otherwise the user's own.
-    func group(preferring group: UInt32) -> UInt32 {
-        guard let name, let ownGroup else { return group == 0 ? Self.nogroup : group }
-        if group == ownGroup { return group }
-        let isMember = databaseFields("/etc/group").contains {
-            $0.count > 3 && UInt32($0[2]) == group
-                && $0[3].split(separator: ",").contains { $0 == name }
-        }
-        return isMember ? group : ownGroup
+    if group == own { return group }
+    let isMember = databaseFields("/etc/group").contains {
+        $0.count > 3 && UInt32($0[2]) == group
+            && $0[3].split(separator: ",").contains { $0 == entry[0] }
     }
+    return isMember ? group : own
 }

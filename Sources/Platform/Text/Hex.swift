@@ -16,19 +16,14 @@ package enum Hex {
     /// Returns the bytes that `text` spells, or `nil` unless it is an even number of lower-case
     /// hexadecimal digits.
     package static func bytes(_ text: String) -> [UInt8]? {
-        let digits = text.utf8
+        let digits = Array(text.utf8)
         guard digits.count % 2 == 0 else { return nil }
         var result: [UInt8] = []
         result.reserveCapacity(digits.count / 2)
-        var high: UInt8?
-        for character in digits {
-            guard let value = value(of: character) else { return nil }
-            if let first = high {
-                result.append(first << 4 | value)
-                high = nil
-            } else {
-                high = value
-            }
+        for place in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = value(of: digits[place]), let low = value(of: digits[place + 1])
+            else { return nil }
+            result.append(high << 4 | low)
         }
         return result
     }
