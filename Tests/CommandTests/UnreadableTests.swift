@@ -58,6 +58,49 @@ struct UnreadableTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `no command makes something else of a version whose manifest cannot be read`(
+        _ isIndexed: Bool
+    ) throws {
+        let store = place.directory.appending(path: ".castree")
+        let manifest = store.appending(path: "manifests/2.json")
+        let before = try Data(contentsOf: manifest)
+        let bad = try environment(failing: ".castree/manifests/2.json")
+        for words in [
+            ["add", "r1", "--version", "2"], ["pull", "o"], ["gc"], ["status"], ["versions"],
+            ["serve"],
+        ] {
+            if !isIndexed {
+                for name in ["index.sqlite", "stamp"] {
+                    try FileManager.default.removeItem(at: store.appending(path: name))
+                }
+            }
+            if words == ["serve"] {
+                let server = try Served(place, environment: bad)
+                try expect(server.get().body, equals: "page 2")
+                _ = try server.end()
+            } else {
+                let finished = try place.run(.castree, words, environment: bad)
+                let isRefused = words[0] == "add" || words[0] == "gc" && !isIndexed
+                expect(!isRefused || finished.status == 1, "\(finished.testDescription)")
+            }
+            try expect(Data(contentsOf: manifest) == before, "\(words)")
+        }
+        let check = try place.castree("fsck")
+        expect(check.status == 0, "\(check.testDescription)")
+        try expect(place.castree("cat", "2:index.html").text, equals: "page 2")
+    }
+
+    @Test func `a manifest that cannot be read gives way to that of the same content`() throws {
+        let bad = try environment(failing: ".castree/manifests/2.json")
+        let added = try castree("add", "r2", "--version", "2", failing: bad)
+        expect(added.status == 0, "\(added.testDescription)")
+        let quarantine = place.directory.appending(path: ".castree/quarantine").path
+        let kept = try FileManager.default.contentsOfDirectory(atPath: quarantine)
+        expect(kept.contains { $0.hasPrefix("manifest-2") }, "\(kept)")
+        try expect(castree("fsck", failing: bad).status, equals: 0)
+    }
+
     @Test func `an object that a check could not read is written anew by the next add`() throws {
         let bad = try environment(failing: object)
         try expect(castree("fsck", failing: bad).status, equals: 4)

@@ -86,6 +86,7 @@ extension IndexTransaction {
         }
         // What the disk did not give now, it may give the next time.
         try setMeta("manifests_changed_at", isUnread ? -1 : changedAt)
+        _ = try completeVersions()
         return damaged
     }
 
@@ -107,7 +108,6 @@ extension IndexTransaction {
                 try setPresent(object)
             }
         }
-        _ = try completeVersions()
     }
 
     /// The versions whose manifest's file is not, or no longer, the one that was registered.

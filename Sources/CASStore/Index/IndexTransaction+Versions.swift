@@ -90,7 +90,8 @@ extension IndexTransaction {
     /// Whether a version promises the real sizes of its objects, which are all there.
     ///
     /// Only the manifest says what it promised; it is read once, when the version would become
-    /// complete. If it cannot be read, or is not the registered one, the version is not complete.
+    /// complete. If it cannot be read, or is not the registered one, the version is not complete; if the disk does not give
+    /// it, the next use of the index looks again.
     private func promisesHold(_ name: String, _ manifest: ObjectID?) throws(StoreError) -> Bool {
         let registration: Registration
         do throws(StoreError) {
@@ -98,6 +99,10 @@ extension IndexTransaction {
         } catch {
             let isDamaged = error.cause == nil || error.isNotDirectory || error.isUnreadable
             guard error.code == .notFound || isDamaged else { throw error }
+            if error.isUnreadable {
+                try setMeta("manifests_changed_at", -1)
+                index.isReconciled = false
+            }
             return false
         }
         guard registration.manifest == manifest else { return false }

@@ -184,7 +184,6 @@ extension Store {
             // A writer that dies between a manifest's rename and its own transaction leaves a
             // version that only the directory knows.
             try index.reconcile(thoroughly: true)
-            _ = try index.completeVersions()
         }
         if isRead {
             try passingOver(staged) { () throws(StoreError) in

@@ -155,7 +155,9 @@ extension VersionStore {
         var rival = EmbeddedDecision.Rival(version: version)
         rival.wasEmbedded = lifecycle.embedded == version
         do throws(StoreError) {
-            let manifest = try manifest(of: version)
+            let manifest = try lookingAgain { () throws(StoreError) in
+                try self.manifest(of: version)
+            }
             let terms = ReleaseTerms(of: manifest)
             rival.isSame = try manifest.contentAddress() == content
             rival.order = terms.order
@@ -163,7 +165,7 @@ extension VersionStore {
         } catch {
             // A version whose manifest is gone or damaged cannot be shown either. If one merely cannot be
             // read now, nobody knows: it is not forgotten, and counts as one that says nothing of itself.
-            rival.isFit = ![.badManifest, .noVersion, .tooLarge].contains(error.code)
+            rival.isFit = !Self.saysManifestIsLost(error)
         }
         return rival
     }

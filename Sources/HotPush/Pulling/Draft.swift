@@ -43,8 +43,17 @@ final class Draft {
     }
 
     /// The registered manifest of the same release.
+    /// - Throws: `.io` if the disk does not give it: what came under it would be forgotten.
     private func standing() throws(StoreError) -> Manifest? {
-        let standing = try versions.readableManifest(of: plan.release.version.description)
+        let name = plan.release.version.description
+        let standing: Manifest?
+        do throws(StoreError) {
+            standing = try versions.manifestUnlessLost(of: name)
+        } catch {
+            guard error.isUnreadable else { throw error }
+            throw error.advising(
+                "check the disk (dmesg, smartctl), or retire what has come of version \(name)")
+        }
         return standing?.received?.address == received.address ? standing : nil
     }
 

@@ -67,7 +67,14 @@ extension VersionStore {
             // What has a tree, or proved good, was whole once; a repair may bring back what it has lost.
             if knownGood.contains(row.name) { continue }
             if try isMaterialized(row.name) { continue }
-            let manifest = try readableManifest(of: row.name)
+            let manifest: Manifest?
+            do throws(StoreError) {
+                manifest = try manifestUnlessLost(of: row.name)
+            } catch {
+                // Of what the disk does not give, nobody knows what it is.
+                guard error.isUnreadable else { throw error }
+                continue
+            }
             let terms = manifest.map { ReleaseTerms(of: $0) } ?? ReleaseTerms()
             if isReplaced(row.content, terms) { parts.insert(row.name) }
         }

@@ -26,7 +26,7 @@ extension SiteShelf {
         do throws(StoreError) {
             return try versions.registeredManifest(of: name)
         } catch {
-            guard [.badManifest, .noVersion, .tooLarge].contains(error.code),
+            guard VersionStore.saysManifestIsUnusable(error),
                 let shown = try versions.manifestShown(by: name)
             else { throw error }
             notice("version \(name) is served as its tree shows it: \(error.message)")
@@ -42,7 +42,7 @@ extension SiteShelf {
             let isKnown = try versions.store.versionRow(name) != nil
             if isKnown, try versions.hasManifest(name) { return }
             guard try versions.isMaterialized(name),
-                try versions.readableManifest(of: name) == nil
+                try versions.manifestUnlessLost(of: name) == nil
             else { return }
             guard try versions.recoverManifest(of: name) != .none else { return }
             notice(

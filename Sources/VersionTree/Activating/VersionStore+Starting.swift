@@ -96,7 +96,7 @@ extension VersionStore {
         } catch {
             if [.interrupted, .locked].contains(error.code) { throw error }
             // Nothing mends that but somebody who adds it again, so it does not wait for it.
-            if error.code == .badManifest, error.cause == nil { return nil }
+            if error.code == .badManifest { return nil }
             store.options.notice(
                 "version \(pending) waits on, since it cannot be shown as its manifest says, and version \(current) stays: "
                     + error.message)
@@ -250,7 +250,7 @@ extension VersionStore: StartableVersions {
             guard row.isComplete, lifecycle.ban(of: row.content) == nil else { return false }
             _ = try materializeIfAbsent(name, alone: true)
         } catch {
-            guard error.code == .badManifest, error.cause == nil else { throw error }
+            guard error.code == .badManifest else { throw error }
             return false
         }
         return true

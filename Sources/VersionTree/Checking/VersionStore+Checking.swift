@@ -145,7 +145,7 @@ extension VersionStore {
                         manifest.ordinal,
                     ])
             } catch {
-                guard Self.saysManifestIsBad(error) else { throw error }
+                guard Self.saysManifestIsUnusable(error) else { throw error }
                 unreadable.insert(name)
                 return nil
             }
@@ -184,7 +184,7 @@ extension VersionStore {
             _ = try manifest(of: name)
             return nil
         } catch {
-            guard Self.saysManifestIsBad(error) else { throw error }
+            guard Self.saysManifestIsUnusable(error) else { throw error }
             return error
         }
     }
@@ -235,11 +235,13 @@ extension VersionStore {
         return result
     }
 
-    /// A manifest; `nil` if it has a finding of its own: it cannot be read, or is not the registered
-    /// one.
+    /// A manifest; `nil` if it has a finding of its own: it cannot be read, at a second look either, or is not the
+    /// registered one.
     func readable(_ name: String) throws(StoreError) -> Manifest? {
         let registered = try VersionName.isName(name) ? store.versionRow(name)?.manifest : nil
-        let found = try allowing(Self.saysManifestIsBad, try addressedManifest(of: name))
+        let found = try allowing(
+            Self.saysManifestIsUnusable,
+            try lookingAgain { () throws(StoreError) in try addressedManifest(of: name) })
         return registered == nil || registered == found?.address ? found?.manifest : nil
     }
 }

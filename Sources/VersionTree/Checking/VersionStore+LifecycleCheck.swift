@@ -34,11 +34,13 @@ extension VersionStore {
                     try store.versionRow(name) == nil
                     ? manifest(of: name) : registeredManifest(of: name)
             } catch {
-                guard Self.saysManifestIsBad(error) else { throw error }
+                guard Self.saysManifestIsUnusable(error) else { throw error }
                 // Lost, which is another finding; or being retired, which takes the manifest before the row.
                 guard error.code != .noVersion, try hasManifest(name) else { continue }
+                let problem = try problem(ofManifest: name)
+                if error.isUnreadable, problem == nil { continue }
                 findings.append(
-                    try problem(ofManifest: name) != nil
+                    try problem != nil
                         ? damagedManifest(name, error)
                         : Finding(
                             .editedManifest, version: name, path: StoreLayout.manifestPath(name),
@@ -50,7 +52,10 @@ extension VersionStore {
 
     /// The finding of a manifest that cannot be read.
     func damagedManifest(_ name: String, _ error: StoreError) throws(StoreError) -> Finding {
-        var message = error.message
+        var message =
+            error.ifUnreadable {
+                StoreError(.badManifest, "the manifest of version \(name) cannot be read: \($0)")
+            }.message
         if try !isMaterialized(name) {
             if message.hasSuffix(".") { message.removeLast() }
             message +=

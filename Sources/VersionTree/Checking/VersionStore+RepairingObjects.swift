@@ -116,6 +116,8 @@ extension VersionStore {
                         StoreError.damagedObject(object).message))
                 continue
             }
+            // What cannot be read promises nothing, and has a finding of its own.
+            if try readable(name) == nil { continue }
             findings.append(
                 Finding(
                     .falseManifest, version: name,

@@ -45,12 +45,7 @@ extension Manifest {
                     reader, byteCount: file.byteCount, countMax: Self.countMax))
         } catch {
             // A text that could not be read looks as if it were cut off.
-            if let first = failure.first {
-                throw first.ifUnreadable {
-                    StoreError(
-                        .badManifest, "the manifest is refused: \($0)", cause: first.cause)
-                }
-            }
+            if let first = failure.first { throw first }
             throw StoreError(.badManifest, "the manifest is refused: \(error.message)")
         }
     }

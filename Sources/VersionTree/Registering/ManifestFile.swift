@@ -53,13 +53,24 @@ struct ManifestFile {
     /// What is in the manifest's place.
     private enum Standing { case same(Manifest, Registration), damaged, nothing }
 
+    /// Must not use the index.
+    ///
+    /// One that the disk does not give at a second look either is that of the same content, as the index says, or all
+    /// that is left of its version: this one takes its place, and it stays in quarantine.
     /// - Throws: `.versionExists` if a manifest with other content is there.
     private func standing() throws(StoreError) -> Standing {
+        let version = manifest.version.description
         let there: (manifest: Manifest, address: ObjectID, file: HeldFile)
         do throws(StoreError) {
-            there = try versions.addressedManifest(of: manifest.version.description)
+            there = try versions.lookingAgain { () throws(StoreError) in
+                try versions.addressedManifest(of: version)
+            }
         } catch {
             if error.code == .noVersion { return .nothing }
+            if error.isUnreadable {
+                try versions.setDamagedManifestAside(version, unless: false)
+                return .damaged
+            }
             guard error.code == .badManifest || error.code == .tooLarge else { throw error }
             return .damaged
         }
@@ -72,7 +83,7 @@ struct ManifestFile {
                 && there.manifest.received?.address == manifest.received?.address
         if isSuperior, manifest.includes(there.manifest) { return .damaged }
         guard try registration.content == manifest.contentAddress() else {
-            throw StoreError.versionExists(manifest.version.description)
+            throw StoreError.versionExists(version)
         }
         registration.file = there.file
         return .same(there.manifest, registration)

@@ -126,11 +126,14 @@ extension VersionStore {
     }
 
     /// Makes a version of a tree that nobody knows, before somebody uses its name for something else.
+    /// - Throws: `.io` if there is a manifest that the disk does not give: nobody knows whose name it is.
     func recoverUnknownTree(_ name: String) throws(StoreError) {
-        guard try isMaterialized(name), try store.versionRow(name) == nil,
-            try !hasManifest(name)
-        else { return }
-        _ = try recoverManifest(of: name)
+        guard try isMaterialized(name), try store.versionRow(name) == nil else { return }
+        guard try hasManifest(name) else {
+            _ = try recoverManifest(of: name)
+            return
+        }
+        _ = try manifestUnlessLost(of: name)
     }
 
     private func treeTime(of name: String) throws(StoreError) -> Int64 {
@@ -141,7 +144,7 @@ extension VersionStore {
     /// Keeps a damaged manifest in quarantine: it may tell a person what is lost.
     ///
     /// No file replaces a directory: one goes there with all that it holds.
-    private func setDamagedManifestAside(_ name: String, unless isSame: Bool) throws(StoreError) {
+    func setDamagedManifestAside(_ name: String, unless isSame: Bool) throws(StoreError) {
         let (manifests, quarantine) = (directories.manifests.raw, directories.quarantine.raw)
         let manifest = StoreLayout.manifest(name)
         let aside = try StoreLayout.aside("manifest-\(name)", suffix: StoreLayout.manifestSuffix)

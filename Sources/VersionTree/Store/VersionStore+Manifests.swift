@@ -4,7 +4,7 @@ public import CASStore
 
 extension VersionStore {
     /// The manifest of a registered version, read from its file: needs no index, and writes nothing.
-    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged.
+    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged; `.io` if the disk does not give it.
     public func manifest(of name: String) throws(StoreError) -> Manifest {
         do throws(StoreError) {
             return try parse(openManifest(name), name)
@@ -13,9 +13,26 @@ extension VersionStore {
         }
     }
 
-    /// The manifest of a version; `nil` if it is lost: the version was retired, or the file is missing or damaged.
+    /// The manifest of a version, for callers that go on without it; `nil` if it is lost, or the disk does not give it.
     package func readableManifest(of name: String) throws(StoreError) -> Manifest? {
-        try allowing(Self.saysManifestIsBad, try manifest(of: name))
+        try allowing(Self.saysManifestIsUnusable, try manifest(of: name))
+    }
+
+    /// The manifest of a version, for callers that replace or forget what is lost: `nil` if the version was retired, or
+    /// the file is missing or damaged.
+    /// - Throws: `.io` if the disk does not give it: it may the next time.
+    package func manifestUnlessLost(of name: String) throws(StoreError) -> Manifest? {
+        try allowing(Self.saysManifestIsLost, try manifest(of: name))
+    }
+
+    /// What reading a manifest gives, if need be at a second look: what the disk does not give once may be whole.
+    package func lookingAgain<R>(_ look: () throws(StoreError) -> R) throws(StoreError) -> R {
+        do throws(StoreError) {
+            return try look()
+        } catch {
+            guard error.isUnreadable else { throw error }
+            return try look()
+        }
     }
 
     /// What is in the place of a manifest; `nil` if nothing is.
@@ -28,8 +45,15 @@ extension VersionStore {
         try manifestStatus(name) != nil
     }
 
-    static func saysManifestIsBad(_ error: StoreError) -> Bool {
+    /// Whether nothing brings back what a manifest said: somebody may make it again, or do without it for good.
+    package static func saysManifestIsLost(_ error: StoreError) -> Bool {
         [.badManifest, .noVersion, .tooLarge].contains(error.code)
+    }
+
+    /// Whether a manifest is lost, or the disk does not give it now: of that, a check makes a finding, and nobody else
+    /// more than doing without.
+    package static func saysManifestIsUnusable(_ error: StoreError) -> Bool {
+        saysManifestIsLost(error) || error.isUnreadable
     }
 
     /// The manifest of a registered version, if its file is the one that was registered.
@@ -93,7 +117,7 @@ extension VersionStore {
             manifest = try Manifest(reading: file, fileSystem, address)
         } catch {
             guard error.code == .badManifest else { throw error }
-            throw StoreError(.badManifest, "version \(name): \(error.message)", cause: error.cause)
+            throw StoreError(.badManifest, "version \(name): \(error.message)")
         }
         guard manifest.version.description == name else {
             throw StoreError(

@@ -89,6 +89,8 @@ extension VersionStore {
                 return StoreError(
                     .incompleteVersion, StoreError.damagedObject(object).message, object: object)
             }
+            // What the disk did not give was not compared.
+            _ = try manifestUnlessLost(of: name)
             return StoreError(
                 .incompleteVersion,
                 "version \(name) promises a size that one of its objects does not have: its manifest is wrong; "

@@ -169,6 +169,36 @@ import VersionTree
         try expect(fixture.device.reopened().versions().map(\.version), equals: ["3"])
     }
 
+    @Test func `takes nothing of a release whose manifest the disk does not give`() throws {
+        let manifest = "\(fixture.device.path)/manifests/1.json"
+        let disk = FaultyFileSystem { operation in
+            operation.verb == .read && operation.path == manifest
+                ? StoreError(systemCall: "pread", errno: EIO, path: manifest) : nil
+        }
+        var before: [UInt8]?
+        for (version, refusal) in [("1", .notFound), ("1", .io), ("2", .notFound)]
+            as [(String, StoreError.Code)]
+        {
+            fixture.offer(
+                version, ["/a": Content(String(repeating: version, count: 100_000))])
+            var file = ReleaseFile(path: try TreePath("a"))
+            file.byteCount = 100_000
+            var options = PullingFixture.options
+            options.reader = KnownFormat(file)
+            fixture.origin.play([.cut(after: 50_000), .status(404)], on: "/a")
+            let versions =
+                before == nil
+                ? fixture.device.versions : try fixture.device.opened(on: disk, keeping: 0)
+            let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
+            expect(code { try pull.run(fixture.origin.url) }, equals: refusal)
+            let now = try Damage.contents(manifest)
+            expect(before == nil || now == before)
+            before = now
+        }
+        let names = try fixture.device.reopened().versions().map(\.version)
+        expect(names.sorted(), equals: ["1", "2"])
+    }
+
     @Test func `says before the first byte that the disk can hold no more files`() throws {
         try fixture.publish("2")
         let full = try fixture.device.opened(

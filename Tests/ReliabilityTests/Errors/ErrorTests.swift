@@ -62,6 +62,32 @@ import Synchronization
         )
     }
 
+    @Test func `takes no manifest that it does not give once for a lost one`() throws {
+        let all = Scenario.all
+        let failures = Mutex<[String]>([])
+        let firedCount = Mutex(0)
+        DispatchQueue.concurrentPerform(iterations: all.count) { index in
+            do {
+                let bench = try ErrorBench(all[index])
+                let share = TestShare(oneIn: 3, of: "manifests, \(all[index].testDescription)")
+                for (turn, call) in bench.calls(.max).enumerated()
+                where share.takes(turn) && call.operation.path.contains("/store/manifests/")
+                    && !call.operation.changesDisk
+                    && [.open, .status, .read].contains(call.operation.verb)
+                {
+                    let tally = try bench.fail(call, with: EIO)
+                    firedCount.withLock { $0 += tally.firedCount }
+                    failures.withLock { $0 += tally.problems }
+                }
+            } catch {
+                failures.withLock { $0.append("\(all[index].testDescription): \(error)") }
+            }
+        }
+        let problems = failures.withLock(\.self)
+        expect(problems.isEmpty, "\(problems.prefix(5).joined(separator: "\n"))")
+        expect(firedCount.withLock(\.self) > 0)
+    }
+
     @Test func `has every error say what failed, on what, why, and what to do`() {
         let whole = StoreError(systemCall: "write", errno: EIO, path: "/store/stamp")
         expect(whole.gaps, equals: [])
