@@ -14,6 +14,25 @@ extension BridgeScript {
         })();
         """#
 
+    static let saying = #"""
+        // A document without an address of its own (`srcdoc`, `about:`, `blob:`) is of the version of the page that made it:
+        // it came without a field. Where that page is gone, or cannot be asked, its version is not known.
+        const saidBy = page => {
+          const { timeOrigin } = page.performance;
+          const [{ name = page.location.href, serverTiming, workerStart } = {}] =
+            page.performance.getEntriesByType('navigation');
+          if (/^(about|blob):/.test(name)) {
+            const maker = page.frameElement ? page.parent : page.opener;
+            return maker.performance.timeOrigin > timeOrigin ? '&version=' : saidBy(maker);
+          }
+          if (!serverTiming) return '';
+          const own = serverTiming.find(entry => entry.name === 'castree');
+          return own ? '&version=' + own.description : workerStart ? '&version=' : '';
+        };
+        let said = '&version=';
+        try { said = saidBy(window); } catch (error) {}
+        """#
+
     static let turning = #"""
         // The way back: what the browser has in memory it takes for a page without asking, whatever `Vary` says. A tab that
         // has had pages of two versions loads such a page again.

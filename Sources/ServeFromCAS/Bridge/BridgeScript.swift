@@ -28,7 +28,7 @@ package enum BridgeScript {
           const names = /^(version-ready|progress|rolled-back|checking|available|ready|up-to-date|update-failed)$/;
           // What the document says of its version, wherever the copy was kept: a service worker may show an old one.
           const worker = window.navigator && navigator.serviceWorker;
-          const [{ serverTiming, workerStart, type, activationStart, deliveryType } = {}] =
+          const [{ workerStart, type, activationStart, deliveryType } = {}] =
             performance.getEntriesByType('navigation');
           // The path that a page was loaded from: what its address says now, a script may have written.
           const pathOf = page => {
@@ -37,11 +37,7 @@ package enum BridgeScript {
           };
           // A page that was fetched ahead of its visit: its reload is not.
           const isAhead = activationStart > 0 || deliveryType === 'navigational-prefetch';
-          const said = (() => {
-            if (!serverTiming) return '';
-            const own = serverTiming.find(entry => entry.name === 'castree');
-            return own ? '&version=' + own.description : workerStart ? '&version=' : '';
-          })();
+          \#(saying)
           // An address may have 8 KiB.
           const isShort = path => path.length < 2048;
           const whose = said + (isShort(pathOf(window)) ? '&from=' + pathOf(window) : '');

@@ -207,10 +207,16 @@ extension PinTable {
             return browser.loads[same]
         }
         nextLoad += 1
-        let load = Load(
+        var load = Load(
             number: nextLoad, path: address ?? asking.path, version: version, usedAt: now,
             askedAt: now, begunAt: now, isAnswered: false)
-        append(load, to: &browser, now)
+        if address.map({ $0.first != 47 }) ?? false {
+            // Without an address of its own it is part of a page that is there already, and makes that no newer.
+            load.begunAt -= limits.loadingMax + .seconds(1)
+            browser.loads.insert(load, at: 0)
+        } else {
+            append(load, to: &browser, now)
+        }
         browsers[name] = browser
         return load
     }

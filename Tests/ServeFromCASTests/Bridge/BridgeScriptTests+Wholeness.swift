@@ -16,6 +16,60 @@ extension BridgeScriptTests {
         ("name: 'http://localhost:1/f', initiatorType: 'iframe', \(says("1"))", false),
     ]
 
+    /// A page as one that it has made sees it.
+    private static func maker(_ says: String, since: Int = 1, more: String = "") -> String {
+        "{ performance: { timeOrigin: \(since), getEntriesByType: () => "
+            + "[{ name: 'http://localhost:1/', \(says) }] }\(more) }"
+    }
+
+    /// Documents without an address of their own: what one is called, who has made it, and what it may say.
+    private static let addressless: [(name: String, maker: String, said: String)] = {
+        let one = maker(says("1"))
+        let inFrame =
+            "{ performance: { timeOrigin: 1, getEntriesByType: () => [{ name: 'about:srcdoc' }] }, "
+            + "frameElement: {}, parent: \(one) }"
+        let stranger = "{ get performance() { throw new Error('of another origin'); } }"
+        var all = [
+            ("about:srcdoc", "frameElement = {}; globalThis.parent = \(one)", "&version=1"),
+            ("about:srcdoc", "frameElement = {}; globalThis.parent = \(inFrame)", "&version=1"),
+            ("about:blank", "frameElement = {}; globalThis.parent = \(stranger)", "&version="),
+            ("http://localhost:1/", "opener = \(one)", "&version=2"),
+            ("http://localhost:1/", "frameElement = {}; globalThis.parent = \(one)", "&version=2"),
+        ]
+        for name in ["about:blank", "blob:http://localhost:1/x"] {
+            all += [
+                (name, "opener = \(one)", "&version=1"), (name, "opener = null", "&version="),
+                (name, "opener = \(stranger)", "&version="),
+                (name, "opener = \(maker("workerStart: 1, serverTiming: []"))", "&version="),
+                // Over plain http to a name, browsers say nothing.
+                (name, "opener = \(maker("x: 1"))", ""),
+                // It has been loaded again since.
+                (name, "opener = \(maker(says("1"), since: 3))", "&version="),
+            ]
+        }
+        return all.map { (name: $0.0, maker: $0.1, said: $0.2) }
+    }()
+
+    @Test(
+        "says of a document without an address the version of the page that made it, or that it does not know"
+    )
+    func addressless() throws {
+        for (name, maker, said) in Self.addressless {
+            let own = name.hasPrefix("http") ? Self.says("2") : "serverTiming: []"
+            let page = """
+                null; globalThis.\(maker);
+                Object.defineProperty(globalThis, 'performance', { value: { timeOrigin: 2, getEntriesByType: kind =>
+                  kind === 'navigation' ? [{ name: '\(name)', \(own) }] : [] } });
+                """
+            let steps = """
+                open(first);
+                await castree.confirm();
+                console.log(posts.map(p => p.replace(/.*session=a+/, '')).join());
+                """
+            try expect(run(steps, frame: page), equals: said, "\(name), \(maker)")
+        }
+    }
+
     @Test(
         "loads a page again that has files of another version, once in a tab, and confirms nothing")
     func mixed() throws {

@@ -49,4 +49,35 @@ struct OwnPageTests {
             try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
         }
     }
+
+    @Test(
+        "so a document without an address, in an older page or of one, confirms that page's version or none, and hides nothing",
+        arguments: ["srcdoc", "blank", "http%3A%2F%2Flocalhost%2Fblob"], ["1", ""])
+    func addressless(_ path: String, _ version: String) throws {
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
+        let browser = try app.visitor()
+        func tab() throws -> TestBrowser {
+            let tab = try app.browser()
+            tab.cookies = browser.cookies
+            return tab
+        }
+        let old = try SocketPage(tab(), saying: "1", loadedFrom: "%2F")
+        try store.versions.activateAtNextBoot("2")
+        try expect(browser.navigate().text.contains("two"))
+        let session = try browser.beginSession()
+        let words = "?session=\(session)&version=\(version)"
+        try browser.post("/_castree/bridge\(words)&from=\(path)", "3\nA 0")
+        let confirmed = try browser.post("/_castree/confirm\(words)")
+        expect(confirmed.status, equals: version == "1" ? 204 : 409)
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.current == "2" && lifecycle.knownGood == ["1"], "\(lifecycle)")
+        // The start that nobody has taken back is confirmed by its page.
+        let own = try browser.beginSession()
+        let said = "?session=\(own)&version=2"
+        try browser.post("/_castree/bridge\(said)&from=%2F", "3\nA 0")
+        try expect(browser.post("/_castree/confirm\(said)").status, equals: 204)
+        try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
+        withExtendedLifetime(old) {}
+    }
 }
