@@ -167,7 +167,6 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def pulling(suite):
-        return
     publisher = suite.store()
     # Noise: what compresses is in a pack of some kilobytes, and here before anybody has looked. One file is larger than
     # all others, so that for most of the time only a part of one frame has come.

@@ -1,5 +1,7 @@
 """What belongs to the web origin survives a restart of the server."""
 
+import time
+
 from place import demand
 
 PAGE = """<!doctype html><title>Kept</title><h1 id="text"></h1><script>
@@ -23,6 +25,43 @@ def checks(suite):
     suite.check(
         "restart",
         "localStorage, IndexedDB and the service worker survive a restart of the server.", restart)
+    suite.check(
+        "restart-tabs",
+        "Tabs of one version that outlive the server are told apart from those of the next two.", tabs)
+
+
+def site(version):
+    """A page that says its version, with the bridge, and a module that says it, too."""
+    page = f"""<!doctype html><script src="/_castree/bridge.js"></script>
+<script>const version = '{version}', good = castree.confirm();</script>"""
+    return {"index.html": page, "module.js": f"export default '{version}';"}
+
+
+def tabs(suite):
+    store = suite.store()
+    store.add("1", site("1"), activate=True)
+    for version in "23":
+        store.add(version, site(version))
+    with suite.browser() as browser:
+        first, second = browser.tab(), browser.tab()
+        with store.serve("--confirm-within", "60s") as server:
+            for tab in (first, second):
+                tab.go(server.url)
+                demand(tab.run("good"), "a page of the first version confirms nothing")
+            demand(server.stop() == 0, "the server did not end as it should")
+        with store.serve("--confirm-within", "60s"):
+            store("activate", "2", "--at-next-boot")
+            for tab in (first, second):
+                tab.reload()
+                demand(tab.run("good"), "a page of the second version confirms nothing")
+            store("activate", "3")
+            second.reload()
+            demand(second.run("good"), "a page of the third version confirms nothing")
+            for number in range(3):
+                for tab, version in ((first, "2"), (second, "3")):
+                    found = tab.run(f"import('/module.js?{number}').then(m => version + m.default)")
+                    demand(found == 2 * version, f"a page of {version} has a module of {found[1:]}")
+                time.sleep(1)
 
 
 def restart(suite):

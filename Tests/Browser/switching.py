@@ -1,5 +1,6 @@
 """Pages and switches: a page is of one version, whatever becomes current while it loads."""
 
+import json
 import random
 import threading
 import time
@@ -190,6 +191,49 @@ def checks(suite):
         "switching",
         f"In {SWITCHES} switches by another process no page of {FILES} files has files of two versions.",
         switching)
+    suite.check(
+        "frames",
+        "A frame without an address vouches for its page's version, and one in an older tab makes it no newer.",
+        frames)
+
+
+def frames(suite):
+    def site(version, script):
+        page = f"<!doctype html><!-- /_castree/bridge.js -->{script}<script>var version = '{version}'</script>"
+        return {
+            "index.html": page, "frame.html": f"<script>var version = '{version}'</script>",
+            "worker.js": f"postMessage('{version}')"}
+
+    bridge = '<script src="/_castree/bridge.js"></script>'
+    store = suite.store()
+    store.add("1", site("1", bridge), activate=True)
+    # It is tried, and its page loads no bridge.
+    store.add("2", site("2", ""))
+    with store.serve("--confirm-within", "60s") as server, suite.browser() as browser:
+        old, new = browser.tab(), browser.tab()
+        old.go(server.url)
+        demand(old.run("castree.confirm()"), "the first version's page confirms nothing")
+        store("activate", "2", "--at-next-boot")
+        new.go(server.url)
+        demand(new.run("version") == "2", "the second version does not start")
+        text = repr(bridge).replace("</", "<\\/")
+        absolute = text.replace("/_castree", server.url + "_castree")
+        for source in (f"srcdoc = {text}",
+                       f"src = URL.createObjectURL(new Blob([{absolute}], {{type: 'text/html'}}))"):
+            old.run("new Promise(done => { const frame = document.createElement('iframe');"
+                    f" frame.{source}; frame.onload = done; document.body.append(frame);"
+                    " window.made = frame; }).then(() => made.contentWindow.castree.confirm())")
+            good = json.loads(store("lifecycle", "--json"))["knownGood"]
+            demand(good == ["1"], f"a frame of a page of version 1 has vouched for {good}")
+        time.sleep(5)
+        found = old.run("new Promise(done => { const frame = document.createElement('iframe');"
+                        " frame.src = '/frame.html'; document.body.append(frame);"
+                        " frame.onload = () => done(frame.contentWindow.version); })")
+        demand(found == "1", f"a frame of a page of version 1 is of {found}")
+        found = new.run("new Promise(done => { const worker = new Worker('/worker.js');"
+                        " worker.onmessage = event => done(event.data);"
+                        " worker.onerror = () => done('none'); })")
+        demand(found != "1", "the newer tab's worker is of the older version")
 
 
 def switching(suite):

@@ -127,7 +127,7 @@ extension PinTable {
         guard let possible = possible(live.map { browser.loads[$0] }, request, contains)
         else { return nil }
         let versions = Self.versions(possible)
-        if let newest = possible.last,
+        if let newest = Self.newest(possible),
             versions.count == 1
                 || isLoading(newest, now) && !isEarlier
                     && !Self.isOfOther(than: newest, possible, request)
@@ -147,6 +147,12 @@ extension PinTable {
         }
         browsers[cookie.browser] = browser
         return doubt(versions, of: request, cookie)
+    }
+
+    /// The newest page, or the frame in it that was loaded last: a frame makes an older page no newer.
+    private static func newest(_ loads: [Load]) -> Load? {
+        guard let page = loads.last(where: { $0.parent == nil }) else { return loads.last }
+        return loads.last { $0.number == page.number || $0.parent == page.number }
     }
 
     /// Whether a request was sent before its browser had the answer that set its cookie anew: then an older page has

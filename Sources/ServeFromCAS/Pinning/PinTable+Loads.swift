@@ -48,10 +48,12 @@ extension PinTable {
         load.isAnswered = request.load != .subresource
         let same = browser.loads.firstIndex {
             isLive($0, now) && $0.version == version && $0.path == path
+                && ($0.parent == nil) == (parent == nil)
         }
         if let same {
             let old = browser.loads.remove(at: same)
             load.number = old.number
+            if parent == old.number { load.parent = old.parent }
             load.pages = min(old.pages + 1, 1_000_000)
             load.sessions = old.sessions
             load.connections = old.connections

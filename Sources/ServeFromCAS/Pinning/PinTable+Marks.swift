@@ -85,12 +85,12 @@ extension PinTable {
 
     /// After a restart of the server, the cookie tells which mark the newest page's version had.
     ///
-    /// It does not tell the marks of the others; if there were any, no further version gets a mark.
+    /// It does not tell the marks of others; if there were any of another version, no further version gets a mark.
     ///
     /// - Parameter isMarking: whether the browser is known to mark requests, even if the cookie has
     ///   no mark.
     mutating func recall(_ cookie: PinCookie, isMarking: Bool, _ now: Duration) {
-        let hasOthers = !cookie.others.isEmpty
+        let hasOthers = cookie.others.contains { $0 != cookie.version }
         guard cookie.mark != nil || (isMarking && hasOthers),
             browsers[cookie.browser]?.marks.isEmpty ?? true
         else { return }

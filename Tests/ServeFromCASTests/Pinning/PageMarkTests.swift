@@ -113,6 +113,50 @@ struct PageMarkTests {
     }
 
     @Test(
+        "tells further versions apart after a restart if all pages were of one version, however many",
+        arguments: [["/"], ["/", "/"], ["/", "/other"], ["/", "/other", "/"]])
+    func ofOneVersion(_ paths: [String]) throws {
+        var browser = try browser()
+        var marks = paths.map { browser.go($0) }.suffix(1)
+        browser.table = PinTable(run: "1")
+        for (name, seconds) in [("B", 1), ("C", 10), ("D", 1)] {
+            browser.now += .seconds(15)
+            browser.current = try VersionName(name)
+            marks.append(browser.go(isReload: name == "B"))
+            browser.now += .seconds(seconds)
+            expect(
+                marks.map { browser.get($0) },
+                equals: Array(["A", "B", "C", "D"].prefix(marks.count)))
+        }
+        expect(Set(marks).count == 4 && !marks.contains(nil), "\(marks)")
+    }
+
+    @Test("is of the newest page for a worker beside it, whatever an older page takes in meanwhile")
+    func olderFrames() throws {
+        for isFrame in [true, false] {
+            var browser = try browser()
+            let old = browser.go()
+            browser.current = try VersionName("B")
+            let new = browser.go()
+            for (seconds, expected) in [(5, "B"), (8, "doubt")] {
+                browser.now += .seconds(seconds)
+                if expected == "B" { expect(browser.get(new), equals: "B") }
+                if isFrame {
+                    expect(browser.get(old, load: .frame), equals: "A")
+                } else {
+                    // A document without an address (`srcdoc`).
+                    _ = browser.get(old)
+                    browser.table.hold(
+                        session: "s\(seconds)", connection: 1, word: .version(try VersionName("A")),
+                        address: Array("srcdoc".utf8), now: browser.now)
+                }
+                browser.now += .seconds(1)
+                expect(browser.get(nil), equals: expected, "\(isFrame), \(seconds)")
+            }
+        }
+    }
+
+    @Test(
         "is given to no other version while pages of an earlier run may have it", arguments: 1...3)
     func lost(_ restarts: Int) throws {
         var browser = try browser()
