@@ -8,10 +8,10 @@ import Expectations
     /// What those do who have the places.
     enum Deed: String, CaseIterable, Sendable {
         case nothing, halfHead, answered, secondHalfHead
-        case halfBody, unanswered
+        case halfBody, unwantedBody, unanswered
 
-        /// Whether they wait for nothing but their clients' requests.
-        var givesWay: Bool { ![.halfBody, .unanswered].contains(self) }
+        /// Whether they wait for nothing but their clients.
+        var givesWay: Bool { self != .unanswered }
 
         func begin(_ client: TestClient) {
             switch self {
@@ -23,6 +23,9 @@ import Expectations
                 if self == .secondHalfHead { client.send("GET /text HTTP/1.1\r\nHo") }
             case .halfBody:
                 client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
+            case .unwantedBody:
+                client.send("POST /text HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\nhalf")
+                expect(client.response()?.status, equals: 405)
             case .unanswered: client.send(get("/never"))
             }
         }
@@ -36,7 +39,7 @@ import Expectations
     }
 
     @Test(arguments: Deed.allCases)
-    func `who waits for a request gives way, and who has asked does not`(_ deed: Deed) throws {
+    func `who waits for a client gives way, and who has asked does not`(_ deed: Deed) throws {
         let server = try server {
             $0.loop.maximumConnections = 3
             $0.loop.patience = 0
@@ -56,6 +59,33 @@ import Expectations
         expect(next.response()?.has(server.objects["/small"]), equals: true)
         // Who came first has waited longest.
         if deed.givesWay { expect(holders[0].isAtEnd()) }
+    }
+
+    @Test func `who still sends what was answered gives way first, and to nobody after a moment`()
+        throws
+    {
+        let server = try server {
+            $0.loop.maximumConnections = 3
+            $0.loop.patience = 0
+            $0.loop.linger = 3_600_000
+        }
+        let page = try server.client()
+        Deed.answered.begin(page)
+        for _ in 0..<4 {
+            let dripping = try server.client()
+            Deed.unwantedBody.begin(dripping)
+            for byte in [UInt8](repeating: 120, count: 30) { dripping.send([byte]) }
+            let next = try server.client()
+            Deed.answered.begin(next)
+            let another = try server.client()
+            Deed.answered.begin(another)
+            expect(dripping.isAtEnd())
+        }
+        Deed.answered.begin(page)
+        let short = try self.server { $0.loop.linger = 1 }
+        let dripping = try short.client()
+        Deed.unwantedBody.begin(dripping)
+        expect(dripping.isAtEnd())
     }
 
     @Test(arguments: [0, 3_600_000] as [Int64])

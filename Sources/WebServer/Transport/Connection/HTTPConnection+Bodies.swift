@@ -70,7 +70,8 @@ extension HTTPConnection {
         guard keepsAlive else { return }
         if let dropping {
             phase = .dropping(dropping)
-            beginProgress()
+            restsSince = loop.now
+            stream.setDeadline(loop.options.linger)
         } else {
             phase = .head
         }

@@ -60,8 +60,8 @@ final class HTTPConnection: StreamHandler {
     @exclusivity(unchecked) var requestNumber: UInt32 = 0
     /// Whether the connection stays open after this request's answer.
     @exclusivity(unchecked) var keepsAlive = true
-    /// Since when the next request is waited for.
-    @exclusivity(unchecked) private var restsSince: Int64 = 0
+    /// Since when the client is waited for: its next request, the rest of a body.
+    @exclusivity(unchecked) var restsSince: Int64 = 0
     var isHTTP10 = false
     /// Bytes received when a body's progress was last checked.
     var progressMark: Int64 = 0
@@ -269,7 +269,10 @@ final class HTTPConnection: StreamHandler {
             } else {
                 stream.finish()
             }
-        case .collecting, .dropping:
+        case .dropping:
+            // The answer was sent long ago.
+            stream.close()
+        case .collecting:
             let isEnough = receivedByteCount - progressMark >= options.minimumProgress
             progressMark = receivedByteCount
             goOn(isEnough)
@@ -319,14 +322,22 @@ final class HTTPConnection: StreamHandler {
             stream.setDeadline(options.idle)
         case .waiting: stream.pauseReadingButNotice()
         case .streaming(let exchange): exchange.settleReading()
-        case .collecting, .dropping: stream.resumeReading()
+        case .collecting:
+            restsSince = loop.now
+            stream.resumeReading()
+        case .dropping: stream.resumeReading()
         case .ending: break
         }
     }
 
     func silence(of stream: Stream) -> ClientSilence {
-        guard case .head = phase, !stream.isEnding, !stream.hasQueued else { return .no }
-        return requestNumber == 0 ? .beforeFirst : .between(since: restsSince)
+        guard !stream.isEnding, !stream.hasQueued else { return .no }
+        switch phase {
+        case .head where requestNumber == 0: return .beforeFirst
+        case .head, .collecting: return .between(since: restsSince)
+        case .dropping: return .answered(since: restsSince)
+        case .waiting, .streaming, .ending: return .no
+        }
     }
 
     func stopping(_ stream: Stream) {

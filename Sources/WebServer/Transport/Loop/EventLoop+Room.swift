@@ -4,8 +4,10 @@ package enum ClientSilence: Sendable {
     case no
     /// Its first request has not come.
     case beforeFirst
-    /// Another request has not come, since then.
+    /// Another request has not come, or no more of its body, since then.
     case between(since: Int64)
+    /// It was answered then, and what still comes of its request is dropped.
+    case answered(since: Int64)
 }
 
 // Who gives way when all places are taken: otherwise whoever opens connections and sends nothing keeps all others out.
@@ -18,9 +20,10 @@ extension EventLoop {
 
     /// Ends a connection that waits for its client; returns whether one was there.
     ///
-    /// First that which has waited longest for its first request, then that which has been silent longest after an
-    /// answer, each if that is a while: a request takes a moment to come, and one that has come is answered. Then the
-    /// first after a moment. Where none has waited so long, new ones wait in the system's queue.
+    /// First that which has waited longest for its first request, then one that still sends what was answered long ago,
+    /// then that which has been silent longest after an answer or within a body, each if that is a while: a request takes
+    /// a moment to come, and one that has come is answered. Then the first after a moment. Where none has waited so long,
+    /// new ones wait in the system's queue.
     func makeRoom() -> Bool {
         let first = longestAwaited()
         func gives(after patience: Int64) -> Stream? {
@@ -57,10 +60,14 @@ extension EventLoop {
     private func longestSilent() -> Stream? {
         var longest: (stream: Stream, since: Int64)?
         for case let stream? in streams {
-            guard case .between(let since) = stream.handler?.silence(of: stream) ?? .no,
-                since < longest?.since ?? .max, gives(stream, since: since, after: options.patience)
-            else { continue }
-            longest = (stream, since)
+            switch stream.handler?.silence(of: stream) ?? .no {
+            case .answered(let since) where now - since >= options.patience: return stream
+            case .between(let since)
+            where since < longest?.since ?? .max
+                && gives(stream, since: since, after: options.patience):
+                longest = (stream, since)
+            default: continue
+            }
         }
         return longest?.stream
     }
