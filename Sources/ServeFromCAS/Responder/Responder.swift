@@ -51,7 +51,8 @@ package struct Responder: Sendable {
             if !isOptions, let key = site.index, getsIndex(request) {
                 return representation(request, key, site.destinations[key].resource)
             }
-            return PlainAnswer.notFound(request.method)
+            return PlainAnswer.notFound(
+                request.method, isPage: request.load == .page && site.indexResource == nil)
         }
     }
 

@@ -12,10 +12,15 @@ package enum PlainAnswer {
         return head.explained(sentence, method: method)
     }
 
+    /// Has a browser that shows an answer in place of a page ask again, seconds later.
+    package static let askingAgain = (name: "Refresh", value: "5")
+
     static let allow = "GET, HEAD, OPTIONS"
 
-    package static func notFound(_ method: Method) -> Response {
-        method == .get ? missing : response(404, nothing, method: method)
+    /// - Parameter isPage: whether a page is missing that the next version may have.
+    package static func notFound(_ method: Method, isPage: Bool = false) -> Response {
+        if isPage { return response(404, nothing, method: method, fields: [askingAgain]) }
+        return method == .get ? missing : response(404, nothing, method: method)
     }
 
     private static let nothing = "There is nothing at this address."

@@ -49,6 +49,23 @@ struct UnshownStartTests {
     }
 
     @Test(arguments: Lack.allCases)
+    func `has a browser ask again that shows the error in its place, and nobody else`(_ lack: Lack)
+        throws
+    {
+        let store = try store(lack, isFirstDay: true)
+        try store.versions.activate("2")
+        try breakPage(lack, store)
+        let app = try TestApp(store)
+        let answer = try app.browser().navigate()
+        expect(answer.status, equals: lack == .index ? 404 : 500)
+        expect(answer.value("Refresh"), equals: "5")
+        for path in ["/none.js", "/none"] {
+            let missing = try app.browser().load(path)
+            expect(missing.status == 404 && missing.value("Refresh") == nil)
+        }
+    }
+
+    @Test(arguments: Lack.allCases)
     func `waits while it is pending, and counts nothing`(_ lack: Lack) async throws {
         let store = try store(lack)
         try store.versions.activateAtNextBoot("2")

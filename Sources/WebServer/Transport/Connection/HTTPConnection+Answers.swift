@@ -51,7 +51,7 @@ extension HTTPConnection {
             loop.reportDamage(error)
             refuse(
                 MessageFailure(500, "the stored content is missing or damaged; it is not served"),
-                isHead: isHead)
+                isHead: isHead, isOfPage: response.head.isHTML)
             return nil
         }
         if !keepsAlive { finishAfterOutput() }
@@ -97,7 +97,9 @@ extension HTTPConnection {
     }
 
     /// Answers with an error of the transport's own and ends the connection.
-    func refuse(_ failure: MessageFailure, isHead: Bool = false) {
+    ///
+    /// - Parameter isOfPage: whether a browser may show it in place of a page, and asks again: that may be mended.
+    func refuse(_ failure: MessageFailure, isHead: Bool = false, isOfPage: Bool = false) {
         keepsAlive = false
         if log == nil, context.log != nil { log = PendingRecord(from: stream.peer) }
         var head = ResponseHead(failure.status)
@@ -105,6 +107,7 @@ extension HTTPConnection {
         head.add("Content-Type", "text/plain; charset=utf-8")
         head.add("Content-Length", "\(text.count)")
         head.add("Cache-Control", "no-store")
+        if isOfPage { head.add(PlainAnswer.askingAgain.name, PlainAnswer.askingAgain.value) }
         writeHead(head)
         if !isHead { append(text) }
         finishRecord(failure.status)
