@@ -85,10 +85,20 @@ import ProgramTestSupport
         try place.publish("2")
         try expect(place.device("pull", "site", "--activate").status, equals: 0)
         try expect(place.device("rollback").status, equals: 0)
-        let answer = try place.device("pull", "site", "--json")
-        expect(answer.status, equals: 20, "\(answer)")
-        try expect(answer.error().code, equals: "bannedVersion")
+        // A dry run says what a pull would, whether the version is here or its content alone is known.
+        for name in ["2", "3"] {
+            for more in [[], ["--dry-run"], ["--activate"], ["--activate", "--dry-run"]] {
+                let answer = try place.run(
+                    .castree, ["--store", "device", "pull", "site", "--json"] + more)
+                expect(answer.status, equals: 20, "\(name), \(more): \(answer)")
+                try expect(answer.error().code, equals: "bannedVersion")
+            }
+            if name == "2" { try place.add("3", Release.second) }
+            try place.publish("3")
+        }
+        try expect(place.device("pull", "site", "--force", "--dry-run").status, equals: 0)
         try expect(place.device("forgive", "2").status, equals: 0)
+        try expect(place.device("pull", "site", "--dry-run").status, equals: 0)
         try expect(place.device("pull", "site").status, equals: 0)
     }
 

@@ -178,6 +178,18 @@ public final class Pull {
         return reply
     }
 
+    /// Refuses a version that is here as ``show(_:)`` would, and changes nothing.
+    /// - Throws: `.bannedVersion`, `.incompleteVersion`.
+    package func refuseUnshowable(_ version: String) throws(StoreError) {
+        let lifecycle = try versions.lifecycle()
+        switch options.destination {
+        case .pending where (lifecycle.pending ?? lifecycle.current) == version: return
+        case .pending, .current:
+            if !options.isForced { try versions.refuseUnfit(version, lifecycle) }
+        case .kept: return
+        }
+    }
+
     /// Lifts the ban of a version that is taken all the same.
     private func forgive(_ version: String) throws(StoreError) {
         guard let row = try versions.store.versionRow(version),

@@ -69,7 +69,8 @@ extension VersionStore {
 
     /// Refuses a version that is banned, or that somebody has retired or damaged after its tree was
     /// made.
-    private func refuseUnfit(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
+    /// - Throws: `.bannedVersion`, `.incompleteVersion`, `.noVersion`.
+    package func refuseUnfit(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
         let row = try row(of: name)
         guard row.isComplete else { throw try incomplete(name) }
         if let ban = lifecycle.ban(of: row.content) {

@@ -117,7 +117,9 @@ extension Invocation {
         switch reply.answer {
         case .release(let found):
             return try show(pull.plan(found), found.choice, reply)
-        case .known(let version): report = PullReport(version: version)
+        case .known(let version):
+            try pull.refuseUnshowable(version)
+            report = PullReport(version: version)
         case .embedded:
             guard let embedded = try pull.versions.lifecycle().embedded else {
                 return try reportNothing(pull, reply)
