@@ -33,6 +33,26 @@ import StorageTestSupport
         try expect(refused.error().code, equals: "nothingToRollBackTo")
     }
 
+    @Test func `status, lifecycle and rollback name one way back`() throws {
+        for (version, deed) in [("1", "1"), ("3", "3"), ("4", "1")] {
+            try place.write(["index.html": version], to: "r\(version)")
+            try place.castree("add", "r\(version)", "--version", version)
+            try place.castree("activate", deed)
+            guard version == deed else {
+                try place.castree("activate", version, "--at-next-boot")
+                _ = try place.boot()
+                continue
+            }
+            try place.castree("confirm", version, "--token", try place.boot().token.text)
+        }
+        try expect(status().wayBack, equals: "3")
+        let lines = try place.castree("lifecycle").text.split(separator: "\n")
+        let named = lines.filter { $0.hasPrefix("way back") }.map { $0.split(separator: " ").last }
+        expect(named, equals: ["3"], "\(lines)")
+        try expect(place.castree("rollback").status, equals: 0)
+        try expect(status().current, equals: "3")
+    }
+
     /// Pulls versions 1 and 2, and confirms each.
     private func pullBoth() throws {
         for version in ["1", "2"] {

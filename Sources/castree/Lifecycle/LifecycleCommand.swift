@@ -10,7 +10,7 @@ extension Command {
         "lifecycle", summary: "shows which versions are current, pending, known good, bad",
         discussion: """
             The line 'boot' is a start of the app that is not confirmed yet (castree confirm). 'on \
-            trial' counts unconfirmed starts; 'way back' is what was current before them. 'watched \
+            trial' counts unconfirmed starts; 'way back' is what castree rollback goes to. 'watched \
             by' is the process that has a start confirmed or left; no other starts any meanwhile.
 
                 castree lifecycle
@@ -23,7 +23,9 @@ extension Command {
         } text: { output in
             // Another user may read the lifecycle, but not who has a lock.
             let watcher = try? store.startWatcher()
-            lifecycle.print(to: output, watcher: watcher)
+            // Nor does a disk that does not tell it keep the rest from anybody.
+            let wayBack = try? lifecycle.findWayBack(store)
+            lifecycle.print(to: output, wayBack: wayBack, watcher: watcher)
         }
     }
 }
@@ -61,7 +63,12 @@ extension Lifecycle {
     }
 
     /// Prints a line for each fact.
-    func print(to output: Output, includesToken: Bool = true, watcher: LockHolder? = nil) {
+    ///
+    /// - Parameter wayBack: what a rollback would go to.
+    func print(
+        to output: Output, includesToken: Bool = true, wayBack: String? = nil,
+        watcher: LockHolder? = nil
+    ) {
         var table = TextTable([.left(""), .left("")])
         table.add(["current", name(current)])
         table.add(["pending", name(pending)])
@@ -84,7 +91,7 @@ extension Lifecycle {
                 "\(trial.version): \(starts) not confirmed, \(trial.takenBack) taken back",
             ])
         }
-        if let wayBack, wayBack != current { table.add(["way back", name(wayBack)]) }
+        if let wayBack { table.add(["way back", name(wayBack)]) }
         // What is known good may be started again and again, and needs no confirmation.
         if let boot, !knownGood.contains(boot.version) {
             let token: DisplayText = includesToken ? ", token \(boot.token)" : ""
