@@ -5,8 +5,8 @@ import VersionTree
 /// says so in a few bytes (RFC 9110, section 13.1.2).
 ///
 /// A ``KeptFile`` by origin and channel: `castree-pointer 1 <XXH3-128>`, a line end, the tag, a space, when it came in
-/// seconds since 1970, a line end, the pointer's bytes. After a day it is asked for without a condition: whatever a
-/// cache has done to the tag, it does not last. What is missing, torn or damaged is asked for without a condition, too.
+/// seconds since 1970, a line end, the pointer's bytes. After an hour it is asked for without a condition: where
+/// a cache has put an old pointer under a new one's tag, the device does not miss the new one for longer. What is missing, torn or damaged is asked for without a condition, too.
 /// What is kept is judged anew each time, like one that has just come.
 struct KeptPointers {
     /// A pointer that came with a tag.
@@ -17,7 +17,7 @@ struct KeptPointers {
         var cameAt: Int64
 
         /// Whether it is so old, or from the future, that nobody should rely on it.
-        func isStale(_ now: Int64) -> Bool { !(0..<86_400 ~= now - cameAt) }
+        func isStale(_ now: Int64) -> Bool { !(0..<3600 ~= now - cameAt) }
     }
 
     private static let byteCountMax = ChannelPointer.byteCountMax + (16 << 10)

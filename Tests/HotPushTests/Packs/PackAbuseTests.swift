@@ -116,13 +116,13 @@ import VersionTree
         expect(tag(later), equals: "\"5f-1\"")
     }
 
-    @Test func `is asked without a condition after a day, and by who insists`() throws {
+    @Test func `is asked without a condition after an hour, and by who insists`() throws {
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")])
         try fixture.run()
         for (change, isConditional) in [
             ({ _ in }, true), ({ $0.isForced = true }, false),
-            ({ $0.now = { secondsNow() + 90_000 } }, false),
+            ({ $0.now = { secondsNow() + 3700 } }, false),
         ] as [((inout PullOptions) -> Void, Bool)] {
             fixture.origin.forgetRequests()
             try fixture.run(change)
