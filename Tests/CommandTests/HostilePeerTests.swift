@@ -45,6 +45,31 @@ import ProgramTestSupport
         expect(answer.errors.contains("nothing came for 1 s"), "\(answer)")
     }
 
+    @Test(arguments: ["/manifests", "/objects"])
+    func `pull and repair give up alike on an origin that drips`(_ path: String) throws {
+        let page = String(repeating: "a long page. ", count: 100)
+        let many = (0..<50).map { ("\($0).txt", "\($0)") }
+        try place.add("1", Dictionary(uniqueKeysWithValues: many + [("index.html", page)]))
+        try expect(
+            place.castree("publish", "1", "site", "--no-sync", "--no-packs").status, equals: 0)
+        try expect(pull("site").status, equals: 0)
+        let lost =
+            path == "/manifests" ? "truncate -s 100 other/manifests/*" : "rm -r other/objects/??"
+        let script =
+            "cp -a device other && chmod -R u+w other && rm -r other/versions/* && \(lost)"
+        try expect(place.run(.shell, ["-c", script]).status, equals: 0)
+        let origin = try HostileOrigin(
+            .drip(below: path, of: place.directory.appending(path: "site")))
+        // Who waits for what drips has it after half a minute.
+        for (words, status) in [
+            (["new", "pull", origin.url], 23), (["other", "fsck", "--from", origin.url], 4),
+        ] as [([String], Int32)] {
+            let answer = try place.run(
+                .castree, ["--store"] + words + ["--timeout", "1s", "--retries", "0"])
+            expect(answer.status, equals: status, "\(answer)")
+        }
+    }
+
     @Test
     func `pull refuses a version of too many entries, in a dry run too, and says how to take it`()
         throws

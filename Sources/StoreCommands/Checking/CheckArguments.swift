@@ -33,7 +33,7 @@ extension Option {
                     + "s3://BUCKET/PREFIX",
                 completion: .directories),
         ]
-        + reachingBucket
+        + reachingToRepair
 }
 
 extension Argument {

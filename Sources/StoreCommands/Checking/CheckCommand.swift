@@ -81,7 +81,8 @@ extension Command {
             }
             let origin = try fetching == nil ? nil : invocation.value("from")
             if fetching != nil, origin == nil {
-                try invocation.refuse(Option.reachingBucket, "is for origins: name one with --from")
+                try invocation.refuse(
+                    Option.reachingToRepair, "is for origins: name one with --from")
             }
             let isRepairing = origin != nil || repairs(invocation)
             if fetching != nil, invocation.flag("dry-run"), !isRepairing {

@@ -27,10 +27,7 @@ extension Option {
             .text(
                 "total-timeout", placeholder: "TIME",
                 "end any request that takes longer than this; the next one goes on from there"),
-            .text(
-                "least-rate", placeholder: "BYTES",
-                "give up on a connection that brings fewer bytes a minute for as long as --timeout, a minute at most; "
-                    + "a try that brought fewer has failed", fallback: "8K"),
+            leastRate,
             .text(
                 "netrc-file", placeholder: "FILE",
                 "take the web origin's user and password from this file [else CASTREE_ORIGIN_…, NETRC, ~/.netrc; see "
@@ -39,6 +36,11 @@ extension Option {
             certificates,
         ] + bucketAccess
 
+    private static let leastRate = Option.text(
+        "least-rate", placeholder: "BYTES",
+        "give up on a connection that brings fewer bytes a minute for as long as --timeout, a minute at most; "
+            + "a try that brought fewer has failed", fallback: "8K")
+
     /// Whom to trust, wherever a server is reached.
     private static let certificates = Option.text(
         "cacert", placeholder: "FILE", "trust these certificates instead of the system's",
@@ -46,6 +48,9 @@ extension Option {
 
     /// How a bucket is reached: the options of every other command that takes an `s3://` origin.
     package static let reachingBucket = patience + [certificates] + bucketAccess
+
+    /// The same for a repair, which is as patient as a pull.
+    package static let reachingToRepair = reachingBucket + [leastRate]
 
     /// The same for a server: whoever waits for it is better told to come back.
     package static let servingBucket = patience(retries: 2) + [certificates] + bucketAccess

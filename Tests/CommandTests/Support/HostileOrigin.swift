@@ -10,6 +10,8 @@ final class HostileOrigin {
         case dripHints
         /// Serves a channel whose manifest has so many entries, packed as small as can be.
         case manifest(entries: Int)
+        /// Serves an origin's directory, what is below a path ten bytes a second for half a minute.
+        case drip(below: String, of: URL)
     }
 
     /// Its root, without a slash behind it.
@@ -21,12 +23,13 @@ final class HostileOrigin {
 
     /// Starts it; it ends with its last owner.
     init(_ deed: Deed) throws {
-        let argument =
+        let arguments =
             switch deed {
-            case .dripHints: "0"
-            case .manifest(let entries): "\(entries)"
+            case .dripHints: ["0"]
+            case .manifest(let entries): ["\(entries)"]
+            case .drip(let path, let directory): ["0", directory.path, path]
             }
-        server = try OtherServer(python: Self.script, [argument])
+        server = try OtherServer(python: Self.script, arguments)
         let numbers = server.ready.compactMap(Int.init)
         try require(numbers.count == 3, "python3 is needed for this test")
         url = "http://127.0.0.1:\(numbers[0])"
@@ -34,7 +37,7 @@ final class HostileOrigin {
     }
 
     private static let script = """
-        import gzip, hashlib, json, socket, sys, threading, time
+        import gzip, hashlib, json, os, socket, sys, threading, time
 
         count = int(sys.argv[1])
         address = "ab" * 32
@@ -67,18 +70,26 @@ final class HostileOrigin {
                         if not more:
                             return
                         head += more
-                    for _ in range(0 if count else 100):
+                    for _ in range(100 if len(sys.argv) == 2 and not count else 0):
                         connection.sendall(
                             b"HTTP/1.1 103 Early Hints\\r\\nLink: </x>; rel=preload\\r\\n\\r\\n")
                         time.sleep(0.1)
                     path = head.split(b" ")[1].decode()
-                    if path in files:
+                    if len(sys.argv) > 2 and os.path.isfile(sys.argv[2] + path):
+                        body, status = open(sys.argv[2] + path, "rb").read(), "200 OK"
+                        field = ""
+                    elif path in files:
                         body, field = files[path]
                         status = "200 OK"
                     else:
                         body, field, status = b"", "", "404 Not Found"
                     connection.sendall(("HTTP/1.1 %s\\r\\nContent-Type: application/json\\r\\n"
                         "%sContent-Length: %d\\r\\n\\r\\n" % (status, field, len(body))).encode())
+                    if len(sys.argv) > 2 and path.startswith(sys.argv[3]):
+                        for place in range(min(300, len(body))):
+                            connection.sendall(body[place:place + 1])
+                            time.sleep(0.1)
+                        body = body[300:]
                     connection.sendall(body)
             except OSError:
                 pass
