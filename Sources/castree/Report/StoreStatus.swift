@@ -251,8 +251,9 @@ struct StoreStatus {
         note(
             "stalePage", version: version,
             "a service worker showed \(shown.map { "version \($0)" } ?? "an older page") in place of version "
-                + "\(version) at \(timestamp(events[last].at)): its script must differ from version to version, or "
-                + "castree serve --service-workers refuse does without workers")
+                + "\(version) at \(timestamp(events[last].at)): its script must differ from version to version, and one that "
+                + "unregisters itself comes before none; castree serve --service-workers refuse does without workers"
+        )
     }
 
     /// Finds the signed origins whose last pointer may be obeyed no more: nobody vouches that nothing newer is there.
