@@ -168,7 +168,7 @@ package final class Index: @unchecked Sendable {
         } catch {
             // Rolled back: the index is as it was. If even that is uncertain, the stamp goes on saying that
             // the index is in doubt; report the first error.
-            if let announced { try? withdraw(announced, connection) }
+            if let announced, connection.isWhole { try? withdraw(announced, connection) }
             // SQLite may have opened the file for reading only, and the disk may take writes later.
             if error.code == .readOnly || error.code == .permission { close() }
             throw error

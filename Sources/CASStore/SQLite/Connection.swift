@@ -121,6 +121,19 @@ package final class Connection {
         journalIsOnDisk = onDisk
     }
 
+    /// Whether the last transaction happened as a whole, or not at all.
+    ///
+    /// Where SQLite undoes one from a journal in memory, it ignores what the disk refuses (pagerUnlockAndRollback). Only if
+    /// no page had been written was there nothing to undo.
+    private(set) var isWhole = true
+
+    /// How many pages SQLite has tried to write (sqlite.org/c3ref/c_dbstatus_options.html, CACHE_WRITE).
+    private var pagesWritten: Int32 {
+        var (now, highest): (Int32, Int32) = (0, 0)
+        sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &now, &highest, 0)
+        return now
+    }
+
     /// Runs `body` in one transaction; rolls back if it throws.
     ///
     /// `BEGIN IMMEDIATE` takes the write lock at once, so a transaction never fails half-way because
@@ -129,6 +142,8 @@ package final class Connection {
         writing: Bool, _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
         try execute(writing ? "BEGIN IMMEDIATE" : "BEGIN")
+        isWhole = true
+        let before = pagesWritten
         let result: R
         do throws(StoreError) {
             result = try body()
@@ -139,6 +154,7 @@ package final class Connection {
             // Some errors (full disk, I/O) have already rolled back; then there is nothing left to
             // roll back. The error that matters is the first (sqlite.org/lang_transaction.html).
             if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
+            isWhole = journalIsOnDisk || pagesWritten == before
             throw error
         }
         return result
