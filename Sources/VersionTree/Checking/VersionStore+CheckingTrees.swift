@@ -33,6 +33,18 @@ extension VersionStore {
             }
             report.findings.append(finding)
         }
+        guard repairing else { return }
+        // A copy that trees have shared is one tree's alone once the others show the object's file.
+        var isDone = !report.findings.contains(where: \.isRepaired)
+        while !isDone {
+            var again = CheckReport()
+            for name in names {
+                try checkTree(name, parsed[name], sound, orTelling: true, &again)
+            }
+            let new = again.findings.filter { !report.findings.contains($0) }
+            report.findings += new
+            isDone = new.isEmpty
+        }
     }
 
     /// What is wrong with an entry of `versions/` as such; `nil` if it is a version's tree, or

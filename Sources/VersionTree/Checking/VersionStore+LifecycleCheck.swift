@@ -80,7 +80,10 @@ extension VersionStore {
                 try resetLifecycle()
                 return finding.done
             }
-            return [left]
+            // What is shown is needed, whatever else the file said.
+            return try [left]
+                + (left.isRepaired
+                    ? checkLifecycle(repairing: true) : checkNeededTrees(lifecycleOfLink()))
         }
         let found = try disagreements(lifecycle)
         guard !found.isEmpty else { return [] }

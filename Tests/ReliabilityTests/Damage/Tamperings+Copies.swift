@@ -22,6 +22,9 @@ extension TamperingTests {
             try unlinkAll(victim)
             Damage.remove(try victim.object("hello"))
         },
+        Tampering("puts a copy of all trees in their place", .copiedInTree) {
+            try unlinkAll($0, sharing: true)
+        },
         Tampering("deletes all objects", .missingObject, besides: [.wrongInTree]) { victim in
             for shard in Damage.names(victim.path("objects")) {
                 Damage.remove(victim.path("objects/\(shard)"))
@@ -41,7 +44,10 @@ extension TamperingTests {
     ]
 
     /// Gives every file of every tree an inode of its own, as copying tools do that know no links.
-    private static func unlinkAll(_ victim: Victim) throws {
+    ///
+    /// - Parameter sharing: whether what was one file among the trees is one again.
+    private static func unlinkAll(_ victim: Victim, sharing: Bool = false) throws {
+        var made: [ino_t: String] = [:]
         for version in ["0", "1", "2"] {
             let root = victim.path("versions/\(version)")
             guard let walk = FileManager.default.enumerator(atPath: root) else { continue }
@@ -55,8 +61,13 @@ extension TamperingTests {
                 let parent = (path as NSString).deletingLastPathComponent
                 chmod(parent, 0o755)
                 Damage.remove(path)
-                try Damage.overwriteOrCreate(path, with: bytes)
-                chmod(path, status.st_mode & 0o777)
+                if let same = made[status.st_ino], sharing {
+                    link(same, path)
+                } else {
+                    try Damage.overwriteOrCreate(path, with: bytes)
+                    chmod(path, status.st_mode & 0o777)
+                }
+                made[status.st_ino] = path
                 chmod(parent, 0o555)
             }
         }

@@ -60,6 +60,28 @@ extension TamperingTests {
                 besides: [.damagedExecutableCopy]
             ) { try forgetAll($0, ["0", "1", "2"]) },
             Tampering(
+                "empties the lifecycle and deletes the tree of what is shown", .damagedLifecycle,
+                besides: [.missingTree]
+            ) { victim in
+                try Damage.truncate(victim.path("lifecycle.json"), to: 0)
+                try removeTree(victim, "1")
+            },
+            Tampering(
+                "deletes the lifecycle and all trees", .damagedLifecycle, besides: [.missingTree]
+            ) { victim in
+                Damage.remove(victim.path("lifecycle.json"))
+                for name in ["0", "1", "2"] { try removeTree(victim, name) }
+            },
+            Tampering(
+                "deletes the lifecycle, the tree of what is shown and an object of it",
+                .damagedLifecycle, besides: [.missingObject, .incompleteVersion, .missingTree],
+                stays: [.incompleteVersion]
+            ) { victim in
+                Damage.remove(victim.path("lifecycle.json"))
+                try removeTree(victim, "1")
+                Damage.remove(try victim.object("hello"))
+            },
+            Tampering(
                 "lets a shard lead to itself", .strayFile, besides: [.missingObject]
             ) { victim in
                 let shard = (try victim.object("hello") as NSString).deletingLastPathComponent
