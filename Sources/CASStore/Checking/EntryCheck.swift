@@ -53,7 +53,7 @@ struct EntryCheck {
         return try found.repaired { () throws(StoreError) in
             let aside = try StoreLayout.aside("stray")
             try fileSystem.ifPresent { () throws(StoreError) in
-                try fileSystem.move(entry.directory, entry.name, to: quarantine, aside)
+                try fileSystem.setAside(entry.directory, entry.name, to: quarantine, aside)
             }
             // Somebody was quicker, and this is what belongs there.
             if try fileSystem.status(quarantine, aside)?.kind == wanted {
@@ -239,7 +239,8 @@ enum StorePlace: String, CaseIterable {
             return Store.lease(thatLeft: name, in: .staging) == nil ? nil : .directory
         case .versions:
             return name.hasPrefix(".") ? nil : .directory
-        case .leases: return .regular
+        // What could be set aside beside its place alone stays there.
+        case .leases: return name.hasPrefix(".stray-") ? nil : .regular
         case .pointers: return ObjectID(name) == nil ? nil : .regular
         case .packing: return StoreLayout.isPackingPlace(name) ? .directory : nil
         }

@@ -14,7 +14,7 @@ extension ObjectDirectory {
         guard let status = try fileSystem.status(objects, path) else { return }
         switch status.kind {
         case .directory:
-            try fileSystem.move(objects, path, to: quarantine, quarantineName(address))
+            try fileSystem.setAside(objects, path, to: quarantine, quarantineName(address))
         case .regular where status.byteCount > 0:
             guard let name = try nameToKeep(path, &checker) else { return }
             do throws(StoreError) {

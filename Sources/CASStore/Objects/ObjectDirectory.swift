@@ -236,7 +236,7 @@ package struct ObjectDirectory: Sendable {
                 // EPERM is said of directories, and of what is immutable.
                 guard error.isDirectory, try fileSystem.status(objects, path)?.kind == .directory
                 else { throw error }
-                try fileSystem.move(
+                try fileSystem.setAside(
                     objects, String(cString: path), to: directories.quarantine.raw,
                     quarantineName(address))
                 return false
@@ -263,7 +263,7 @@ package struct ObjectDirectory: Sendable {
     ) throws(StoreError) -> Bool {
         try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
             let moved: Void? = try fileSystem.ifPresent { () throws(StoreError) in
-                try fileSystem.move(objects, String(cString: path), to: target, name)
+                try fileSystem.setAside(objects, String(cString: path), to: target, name)
             }
             if moved == nil { return false }
             guard try isSound(address, target, name, checker: &checker) else { return false }

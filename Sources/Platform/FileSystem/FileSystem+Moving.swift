@@ -31,7 +31,30 @@ extension FileSystem {
             try remove(source, name, directory: true)
         } catch {
             guard error.isExisting else { throw error }
+            try setAside(source, name, to: target, newName)
+        }
+    }
+
+    /// Moves what is not castree's out of the way.
+    ///
+    /// A directory that its owner alone may write cannot change its parent (rename(2), EACCES): another user's is removed
+    /// if it is empty, and otherwise gets a hidden name beside its place.
+    package func setAside(
+        _ source: Int32, _ name: String, to target: Int32, _ newName: String
+    ) throws(StoreError) {
+        do throws(StoreError) {
             try move(source, name, to: target, newName)
+        } catch {
+            guard error.isAccessDenied, try status(source, name)?.kind == .directory else {
+                throw error
+            }
+            do throws(StoreError) {
+                try remove(source, name, directory: true)
+            } catch {
+                guard error.isExisting else { throw error }
+                let directory = name.lastIndex(of: "/").map { name[...$0] } ?? ""
+                try rename(source, name, to: source, "\(directory).\(newName)")
+            }
         }
     }
 

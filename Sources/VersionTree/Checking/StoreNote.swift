@@ -122,7 +122,7 @@ extension VersionStore {
         // Somebody may have written it anew, or set it aside, meanwhile.
         guard try note.problem(in: self) != nil else { return }
         let dot = note.name.firstIndex(of: ".") ?? note.name.endIndex
-        try fileSystem.move(
+        try fileSystem.setAside(
             directories.root.raw, note.name, to: directories.quarantine.raw,
             try StoreLayout.aside(String(note.name[..<dot]), suffix: String(note.name[dot...])))
     }

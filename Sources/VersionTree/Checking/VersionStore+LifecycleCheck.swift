@@ -292,7 +292,7 @@ extension VersionStore {
         if status.kind == .regular {
             try fileSystem.link(root, StoreLayout.lifecycle, to: quarantine, aside)
         } else {
-            try fileSystem.move(root, StoreLayout.lifecycle, to: quarantine, aside)
+            try fileSystem.setAside(root, StoreLayout.lifecycle, to: quarantine, aside)
         }
     }
 
