@@ -7,7 +7,7 @@ extension Index {
             close()
             throw StoreError(.index, "the index is absent")
         }
-        if let connection, status.inode == openInode { return connection }
+        if let connection, status.inode == openInode, status.linkCount < 2 { return connection }
         close()
         openInode = status.inode
         guard status.kind == .regular, status.byteCount > 0 else {
@@ -122,7 +122,12 @@ extension Index {
         guard let stamp = try readStamp() else {
             return "the stamp that the index must agree with is gone"
         }
-        if stamp.byteCount == status.byteCount, stamp.changedAt == status.changedAt { return nil }
+        // Under another name it is that of a copy of the store (cp -al), too, and what one counts the other would believe.
+        if stamp.byteCount == status.byteCount, stamp.changedAt == status.changedAt,
+            status.linkCount < 2
+        {
+            return nil
+        }
         return "the index was copied or changed by another program"
     }
 

@@ -135,12 +135,13 @@ extension Index {
 
     /// Says that an index is being made, before there is a file of it; or that it was made, and is durable.
     func writeFirstStamp(isMade: Bool) throws(StoreError) {
-        // It is overwritten in place: of a longer file, the rest would stay behind the stamp, and so would a bad sector.
+        // It is overwritten in place: of a longer file, the rest would stay behind the stamp, and so would a bad sector; one
+        // that a copy of the store shares (cp -al) would speak of both.
         let (there, isReadable) = try (
             fileSystem.status(directories.root.raw, StoreLayout.stamp), readStamp() != nil
         )
         if let there, there.kind == .regular,
-            there.byteCount > Self.stampByteCount || !isReadable
+            there.byteCount > Self.stampByteCount || there.linkCount > 1 || !isReadable
         {
             try fileSystem.remove(directories.root.raw, StoreLayout.stamp, directory: false)
         }
