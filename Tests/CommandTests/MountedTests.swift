@@ -44,6 +44,26 @@ import ProgramTestSupport
     }
 
     @Test(
+        "on a disk that is too small is made whole or not at all",
+        .disabled(if: reason != nil, "\(reason ?? "")"),
+        arguments: ["64k", "1m", "2m", "2060k", "2100k", "2200k"],
+        ["init", "add release --version 1"])
+    func smallDisk(_ size: String, _ words: String) throws {
+        let work = Workplace()
+        try work.write(["index.html": "one"], to: "release")
+        let castree = ProgramUnderTest.castree.url.path
+        let finished = try Running(
+            URL(filePath: "/usr/bin/unshare"),
+            [
+                "-m", "sh", "-c",
+                "mkdir -p disk; mount -t tmpfs -o size=\(size) none disk; '\(castree)' --store disk/store \(words); "
+                    + "test ! -e disk/store || '\(castree)' --store disk/store fsck",
+            ], in: work.directory
+        ).finished()
+        expect(finished.status, equals: 0, "\(finished)")
+    }
+
+    @Test(
         .disabled(if: reason != nil, "\(reason ?? "")"),
         arguments: [
             "versions/odd name", "versions/.3.old", "versions/stray", "leases/directory",

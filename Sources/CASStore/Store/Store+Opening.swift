@@ -52,19 +52,33 @@ extension Store {
         let store = Store(
             path: path, options: options, fileSystem: fileSystem,
             directories: try StoreDirectories(fileSystem, root: root), manifests: manifests)
-        try store.makeReserve()
-        try store.index { (index) throws(StoreError) in
-            if try fileSystem.status(raw, StoreLayout.index) == nil {
-                try index.locks.lock(.rebuilding)
-                defer { index.locks.unlock() }
-                if try fileSystem.status(raw, StoreLayout.index) == nil { try index.create() }
+        do throws(StoreError) {
+            try store.makeReserve()
+            try store.makeIndex()
+            try fileSystem.replaceFile(
+                raw, StoreLayout.format, with: Array("castree \(formatVersion)\n".utf8),
+                token: try randomToken(), durably: options.isDurable)
+            try store.syncParent(of: path)
+        } catch {
+            // Half a store helps nobody, unless another process makes it. The first error is the one to report.
+            if ![.locked, .interrupted].contains(error.code),
+                (try? fileSystem.status(raw, StoreLayout.format)) == nil
+            {
+                _ = try? store.removeUnlessUsed()
             }
+            throw error
         }
-        try fileSystem.replaceFile(
-            raw, StoreLayout.format, with: Array("castree \(formatVersion)\n".utf8),
-            token: try randomToken(), durably: options.isDurable)
-        try store.syncParent(of: path)
         return (store, true)
+    }
+
+    private func makeIndex() throws(StoreError) {
+        let root = directories.root.raw
+        try index { (index) throws(StoreError) in
+            guard try fileSystem.status(root, StoreLayout.index) == nil else { return }
+            try index.locks.lock(.rebuilding)
+            defer { index.locks.unlock() }
+            if try fileSystem.status(root, StoreLayout.index) == nil { try index.create() }
+        }
     }
 
     /// Opens a store.
