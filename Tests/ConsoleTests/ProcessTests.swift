@@ -35,6 +35,15 @@ import Foundation
             let program = Fixture.checker
             program.main(arguments: [nil])
         }
+        // "The command line was wrong" is 16 of a check, of whatever program it is a command.
+        await #expect(processExitsWith: .exitCode(16)) {
+            let program = Fixture.program
+            program.main(arguments: ["fsck", nil])
+        }
+        await #expect(processExitsWith: .exitCode(16)) {
+            let program = Fixture.program
+            program.main(arguments: ["--store", nil, "fsck"])
+        }
     }
 
     @Test(arguments: [SIGINT, SIGTERM])

@@ -33,6 +33,13 @@ struct Parser {
         return try reader.read(words: place)
     }
 
+    /// The command of a command line that cannot be read as a whole; nil if none is named.
+    func command(in arguments: [String]) -> Command? {
+        // Whatever is wrong with the rest, another error is reported.
+        guard case .command(let command, _) = try? commandWord(in: arguments) else { return nil }
+        return command
+    }
+
     /// What a command line begins with.
     private enum Word {
         /// A command, and where its words stand; nowhere if it runs unnamed.

@@ -17,17 +17,23 @@ extension Program {
         System.reserveStandardDescriptors()
         Interruption.install()
         let surroundings = Surroundings.process()
-        let words = arguments.compactMap { $0 }
+        // In place of what is not text: one that stands for the same argument.
+        let words = arguments.map { $0 ?? "\u{FFFD}" }
         let status: ExitStatus
         if !System.hasArguments {
             let error = CommandError(
                 code: "noProc",
                 message: "unable to read the command line: /proc is not mounted; mount it "
                     + "(mount -t proc proc /proc) and repeat the command")
-            status = report(error, to: diagnostics(for: words, surroundings), command: nil)
+            _ = report(error, to: diagnostics(for: words, surroundings), command: nil)
+            // Which command it would be is unknown; what is a failure of one says of another that all is repaired.
+            status =
+                commands.map { statuses(of: $0).status(for: error.kind) }
+                .max { $0.rawValue < $1.rawValue } ?? .failed
         } else if let index = arguments.firstIndex(of: nil) {
             let error = UsageError(
-                message: "argument \(index + 1) is not valid UTF-8", command: nil)
+                message: "argument \(index + 1) is not valid UTF-8",
+                command: Parser(program: self).command(in: words))
             status = report(error, to: diagnostics(for: words, surroundings), command: nil)
         } else {
             status = run(words, in: surroundings)

@@ -75,9 +75,11 @@ extension Invocation {
     }
 
     /// How many bytes a check will read; nil if that is unknown or nobody watches.
-    func expectedBytes(in versions: VersionStore, _ options: CheckOptions) -> Int64? {
+    func expectedBytes(
+        in versions: VersionStore, _ options: CheckOptions
+    ) throws(StoreError) -> Int64? {
         // The bar can do without the number, and the check itself says what is wrong.
-        guard isWatched, let bytes = try? versions.store.objectBytes() else { return nil }
+        guard isWatched, let bytes = try ifPossible(versions.store.objectBytes) else { return nil }
         return Int64(Double(bytes) * (options.sample?.share ?? 1))
     }
 }

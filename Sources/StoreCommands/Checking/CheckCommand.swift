@@ -148,7 +148,7 @@ extension Invocation {
         isRepairing: Bool, isDryRun: Bool
     ) throws -> CheckOutcome {
         var options = options
-        let total = expectedBytes(in: versions, options)
+        let total = try expectedBytes(in: versions, options)
         let bar = progress("Checking", total: total.map { Int(clamping: $0) })
         defer { bar.finish() }
         let isSampled = options.sample != nil

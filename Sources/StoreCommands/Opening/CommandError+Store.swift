@@ -39,3 +39,15 @@ extension Command {
         translatingErrors { error in (error as? StoreError).map { CommandError($0) } ?? error }
     }
 }
+
+/// What a command can do without: `nil` if it fails, unless for a reason that keeps the command itself.
+///
+/// - Throws: `.locked`, since whoever has waited for as long as `--wait` says waits no second time; `.interrupted`.
+package func ifPossible<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R? {
+    do throws(StoreError) {
+        return try body()
+    } catch {
+        if [.locked, .interrupted].contains(error.code) { throw error }
+        return nil
+    }
+}

@@ -20,7 +20,9 @@ extension Command {
         let name = try invocation.version()
         let versions = try invocation.openRecordingStore()
         // How much it is comes from the index; a version is retired without it, too.
-        let freed = try? versions.store.freed(retiring: [name])
+        let freed = try ifPossible { () throws(StoreError) in
+            try versions.store.freed(retiring: [name])
+        }
         let references = try versions.retire(name)
         let used = "Retired version \(name), which used \(counted(references, "object"))"
         let text =
