@@ -72,6 +72,17 @@ import Testing
         try expect(place.castree("fsck").status, equals: 0)
     }
 
+    @Test(arguments: [".castree/out", "origin/out", "origin/objects/out"])
+    func `nor is a tree checked out there`(_ target: String) throws {
+        let place = Workplace()
+        try place.add("1", Release.first, "--activate")
+        try place.castree("publish", "1", "origin", "--no-packs")
+        let finished = try place.run(.castree, ["checkout", "1", target])
+        expect(finished.status, equals: 1, "\(finished)")
+        expect(finished.errors.contains("it is inside a"), "\(finished)")
+        expect(!place.exists(target))
+    }
+
     private func files(_ place: Workplace) throws -> Set<String> {
         Set(
             try FileManager.default.subpathsOfDirectory(atPath: place.directory.path)

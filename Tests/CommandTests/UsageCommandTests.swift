@@ -136,6 +136,19 @@ import ProgramTestSupport
         expect(ended.text.hasPrefix("<!doctype html>") && ended.text.contains("</html>"))
     }
 
+    // As of standard output itself.
+    @Test func `du --html /dev/stdout is done if its reader goes, and fails if there is none`()
+        throws
+    {
+        let read = try shell(
+            "mkfifo gone; { read x <gone; $CASTREE du --html /dev/stdout; echo $? >&2; } | { exec <&-; echo >gone; }"
+        )
+        expect(read.errors, equals: "0\n", "\(read)")
+        let closed = try shell("$CASTREE du --html /dev/stdout >&-")
+        expect(closed.status, equals: 1, "\(closed)")
+        expect(closed.errors.contains("/dev/stdout"), "\(closed)")
+    }
+
     @Test func `du --html writes one page, and replaces one that is there`() throws {
         try place.write(["usage.html": String(repeating: "old ", count: 100_000)], to: ".")
         let answer = try place.done("du", "--html", "usage.html")

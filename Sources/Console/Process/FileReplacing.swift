@@ -102,7 +102,14 @@ private func write(
     } catch {
         throw system.naming(directoryMissingAbove: path, error)
     }
-    let byteCount = try writeBytes(target.raw)
+    let byteCount: Int64
+    do throws(StoreError) {
+        byteCount = try writeBytes(target.raw)
+    } catch {
+        // Dropped without complaint, as what is written to standard output.
+        guard error.isReaderGone else { throw error }
+        return
+    }
     // The file may have been longer.
     if try system.status(target.raw).kind == .regular {
         try system.truncate(target.raw, to: byteCount)

@@ -110,8 +110,9 @@ package enum System {
     /// be written into that file. The stand-in is opened the wrong way round: using it fails.
     static func reserveStandardDescriptors() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest free number is this one, because all below are taken by now.
-            _ = open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
+            // The lowest free number is this one, because all below are taken by now. Nobody can write to a directory,
+            // not even who opens it once more as /dev/stdout.
+            _ = descriptor == 0 ? open("/dev/null", O_WRONLY) : open("/", O_RDONLY)
         }
     }
 

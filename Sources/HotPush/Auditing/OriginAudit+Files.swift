@@ -213,7 +213,7 @@ private final class DeepReading: Sendable {
         do throws(StoreError) {
             let found = try storage.address(of: key.path, limit: byteCount) {
                 (bytes) throws(StoreError) in
-                if options.isInterrupted() { throw .publishingInterrupted }
+                if options.isInterrupted() { throw .interruption }
                 take(bytes.count)
             }
             return found == key.address ? nil : found == nil ? .missingFile : .damagedFile

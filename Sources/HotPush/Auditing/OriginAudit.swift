@@ -88,7 +88,7 @@ package final class OriginAudit {
     }
 
     func throwIfInterrupted() throws(StoreError) {
-        if options.isInterrupted() { throw .publishingInterrupted }
+        if options.isInterrupted() { throw .interruption }
     }
 
     // MARK: The log

@@ -24,7 +24,7 @@ struct StoreRace {
     func run() throws(StoreError) -> (keys: [String], finding: OriginFinding?) {
         var keys: [String] = []
         for round in 1...Self.roundCount {
-            if isInterrupted() { throw .publishingInterrupted }
+            if isInterrupted() { throw .interruption }
             keys.append(OriginLayout.probe(try LogEntry.drawAuthor()))
             guard let problem = try hold(keys[round - 1]) else { continue }
             let finding = OriginFinding(

@@ -126,6 +126,8 @@ extension StoreError {
     }
     /// Whether rights are missing (EACCES), and no mark forbids it to everybody (EPERM).
     package var isAccessDenied: Bool { errno == EACCES }
+    /// Whether whoever read a pipe has gone (EPIPE).
+    package var isReaderGone: Bool { errno == EPIPE }
     /// Whether something is mounted there (EBUSY).
     package var isMountPoint: Bool { errno == EBUSY }
     /// Whether the file is a socket, or a device or pipe that nobody serves (ENXIO).

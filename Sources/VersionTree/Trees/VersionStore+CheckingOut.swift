@@ -37,10 +37,13 @@ extension VersionStore {
         let manifest = try registeredManifest(of: name, row)
         let (parent, base) = try split(target)
         let directory = try openParent(parent)
-        if try outside.isInsideStore(directory.raw) {
+        let own =
+            try outside.isInsideStore(directory.raw)
+            ? "a store" : outside.isInsideOrigin(directory.raw) ? "an origin" : nil
+        if let own {
             throw StoreError(
                 .insideStore,
-                "unable to check out to \(printable(target)): it is inside a store, where only castree "
+                "unable to check out to \(printable(target)): it is inside \(own), where only castree "
                     + "puts files; choose a directory outside of it")
         }
         if try outside.status(directory.raw, base) != nil { throw Self.targetExists(target) }
