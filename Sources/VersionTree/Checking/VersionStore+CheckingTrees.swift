@@ -33,17 +33,17 @@ extension VersionStore {
             }
             report.findings.append(finding)
         }
-        guard repairing else { return }
+        guard repairing, report.findings.contains(where: \.isRepaired) else { return }
         // A copy that trees have shared is one tree's alone once the others show the object's file.
-        var isDone = !report.findings.contains(where: \.isRepaired)
-        while !isDone {
+        var known = Set(report.findings)
+        for _ in 0..<3 {
             var again = CheckReport()
             for name in names {
                 try checkTree(name, parsed[name], sound, orTelling: true, &again)
             }
-            let new = again.findings.filter { !report.findings.contains($0) }
+            let new = again.findings.filter { known.insert($0).inserted }
+            if new.isEmpty { return }
             report.findings += new
-            isDone = new.isEmpty
         }
     }
 
