@@ -24,6 +24,27 @@ import ProgramTestSupport
         }
     }
 
+    @Test func `what is not in a directory is not there, whatever stands in its place`() throws {
+        try place.write(["plain": "x"], to: ".")
+        for origin in ["plain", "nowhere", "./site/origin.json"] {
+            for words in [["pull", origin], ["channels", origin]] {
+                let answer = try place.run(.castree, ["--store", "device"] + words)
+                expect(answer.status, equals: 3, "\(words): \(answer)")
+                expect(!answer.errors.contains("move it away"), "\(answer)")
+            }
+        }
+        for name in ["manifests", "objects"] {
+            let directory = place.directory.appending(path: "site/\(name)")
+            let aside = place.directory.appending(path: "aside")
+            try FileManager.default.moveItem(at: directory, to: aside)
+            let answer = try place.device("pull", "site", "--retries", "0")
+            expect(answer.status != 0 && answer.errors.contains("not"), "\(answer)")
+            // Nobody answers.
+            expect(!answer.errors.contains("404"), "\(answer)")
+            try FileManager.default.moveItem(at: aside, to: directory)
+        }
+    }
+
     @Test func `a store draws its device once, and a roll-out that passes it over says so`() throws
     {
         try expect(place.device("pull", "site", "--activate").status, equals: 0)

@@ -77,6 +77,8 @@ public enum ReleaseProblem: Sendable {
         case .documentType(let type, let beginning):
             "the origin answered with \(Self.shown(type)), not with a release; it begins "
                 + "\"\(Self.shown(beginning))\"; check the URL and the server's routes"
+        case .fileStatus(let file, 404), .fileStatus(let file, 410):
+            "the origin does not have \"\(printable(file.path.description))\""
         case .fileStatus(let file, let status):
             "the origin answered \(status) when asked for \"\(printable(file.path.description))\""
                 + (Self.question(status).map { "; \($0)" } ?? "")

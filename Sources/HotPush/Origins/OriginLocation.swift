@@ -21,6 +21,12 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// What came in place of a file: from a directory nobody answers.
+    func answer(_ status: Int) -> String {
+        if case .directory = self, status == 404 { return "is not there" }
+        return "answered \(status)"
+    }
+
     /// What to try where no release is: the usual slips.
     package var advice: String {
         switch self {

@@ -62,7 +62,7 @@ extension Pull {
         case 403, 404, 410:
             throw StoreError(
                 .notFound,
-                "\(document.name) is not at the origin (\(url) answered \(status)); publish the version again"
+                "\(document.name) is not at the origin (\(url) \(location.answer(status))); publish the version again"
             )
         case ..<400:
             throw StoreError(

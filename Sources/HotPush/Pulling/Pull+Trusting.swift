@@ -262,8 +262,8 @@ extension Pull {
             }
             throw StoreError(
                 .untrusted,
-                "the origin's keys have changed, and \(location.appending(path)), which would prove it, answered "
-                    + "\(answer.head.status); nothing was changed; \(TrustFile.remedy)")
+                "the origin's keys have changed, and \(location.appending(path)), which would prove it, "
+                    + "\(location.answer(status)); nothing was changed; \(TrustFile.remedy)")
         }
         return try TrustFile(parsing: answer.bytes, version: version)
     }

@@ -56,10 +56,15 @@ package final class DirectoryTransport: Transport {
         _ path: String, _ request: TransferRequest, _ client: some TransferClient
     ) throws(StoreError) {
         let full = directory + "/" + path
-        guard
-            let file = try fileSystem.openIfPresent(
-                POSIXFileSystem.workingDirectory, full, .reading)
-        else { return answer(404, [], request, client) }
+        let found: Descriptor?
+        do throws(StoreError) {
+            found = try fileSystem.openIfPresent(POSIXFileSystem.workingDirectory, full, .reading)
+        } catch {
+            // A file in place of a directory: nothing is below it.
+            guard error.isNotDirectory else { throw error }
+            found = nil
+        }
+        guard let file = found else { return answer(404, [], request, client) }
         let status = try fileSystem.status(file.raw)
         guard status.kind == .regular else { return answer(404, [], request, client) }
         var offset = request.offset
