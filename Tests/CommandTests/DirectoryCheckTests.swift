@@ -235,6 +235,77 @@ import ProgramTestSupport
         }
     }
 
+    @Test(arguments: [
+        "objects", "manifests", "packs", "deliveries", "channels", "log", "for", "e",
+    ])
+    func `says of a directory that is a link elsewhere that all of it is to be moved`(
+        _ name: String
+    ) throws {
+        let (here, there) = (site.appending(path: name), place.directory.appending(path: "disk"))
+        let isThere = files.fileExists(atPath: here.path)
+        if isThere {
+            try files.moveItem(at: here, to: there)
+        } else {
+            try files.createDirectory(at: there, withIntermediateDirectories: false)
+        }
+        try files.createSymbolicLink(at: here, withDestinationURL: there)
+        let sentence =
+            "a symbolic link stands in place of the origin's directory \(name), and nothing is read or written through it"
+        // Also while the disk is not mounted.
+        for target in [there, place.directory.appending(path: "away")] {
+            if target != there { try files.moveItem(at: there, to: target) }
+            for options in [[], ["--repair"]] {
+                let finished = try place.run(.castree, ["fsck", "site", "--json"] + options)
+                expect(finished.status, equals: 4)
+                let findings = try finished.document(.checkedOrigin).findings
+                expect(findings.map(\.path.text) == [name], "\(findings)")
+                expect(
+                    findings[0].kind == "strayFile" && findings[0].message.text.hasPrefix(sentence))
+            }
+            for words in [
+                ["publish", "1", "site"], ["publish", "1", "site", "--dry-run"],
+                ["withdraw", "2", "site"], ["prune", "site"], ["du", "site"],
+            ] {
+                let refused = try place.run(.castree, words)
+                expect(refused.status, equals: 1, "\(words) \(refused)")
+                expect(refused.errors.contains(sentence), "\(words) \(refused)")
+                expect(refused.errors.contains("To keep an origin on another disk, move all of it"))
+            }
+            try expect(files.destinationOfSymbolicLink(atPath: here.path), equals: there.path)
+        }
+        try files.removeItem(at: here)
+        if isThere {
+            try files.moveItem(at: place.directory.appending(path: "away"), to: here)
+        }
+        try expect(check("--deep").status, equals: 0)
+        try place.castree("publish", "1", "site", "--channel", "b", "--no-sync")
+    }
+
+    @Test func `a prune that cannot delete says what and why, and ends with 1`() throws {
+        let stuck = "deliveries/\(String(repeating: "a", count: 64)).json"
+        try place.write(["site/\(stuck)": "x"], to: ".")
+        // Root acts as the owner of an origin.
+        if geteuid() == 0 {
+            let all = try files.subpathsOfDirectory(atPath: site.path)
+            for path in [site.path] + all.map({ site.appending(path: $0).path }) {
+                expect(lchown(path, 65_534, 65_534), equals: 0)
+            }
+            chmod(place.directory.path, 0o755)
+        }
+        chmod(site.appending(path: "deliveries").path, 0o555)
+        for _ in 0..<2 {
+            let pruned = try place.run(.castree, ["prune", "site", "--no-sync", "--json"])
+            expect(pruned.status, equals: 1, "\(pruned)")
+            let report = try pruned.document(.pruned)
+            expect(report.refused == 1 && report.stuck.map(\.path.text) == [stuck], "\(report)")
+            expect(
+                pruned.errors.contains(stuck) && pruned.errors.contains("Permission denied"),
+                "\(pruned)")
+        }
+        chmod(site.appending(path: "deliveries").path, 0o755)
+        try expect(place.run(.castree, ["prune", "site", "--no-sync"]).status, equals: 0)
+    }
+
     @Test(arguments: ["packs", "deliveries"], [Harm.missing, .cut, .flipped])
     func `says what makes packs and deliveries again that nobody has`(
         _ kind: String, _ harm: Harm

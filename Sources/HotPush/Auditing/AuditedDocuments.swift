@@ -43,17 +43,26 @@ final class AuditedDocuments {
         }
         let place = audit.report.findings.count
         audit.note(kind, key, release.version.name.description)
-        if let bytes = try mended(key) {
-            audit.report.findings[place].isRepaired = true
-            audit.lost[place] = nil
-            audit.mended.insert(key)
-            return bytes
+        var bytes: [UInt8]?
+        try audit.mend(place) { () throws(StoreError) in
+            bytes = try spare(key)
+            return try bytes.map { (bytes) throws(StoreError) in
+                let body = StorageBody(bytes, address: key.address)
+                return try audit.storage.put(key.path, body, .document).isStored
+            } ?? false
         }
-        hasFailed = true
-        throw unread
+        guard let bytes else {
+            hasFailed = true
+            throw unread
+        }
+        // Also if it could not be written: what it names can be.
+        audit.lost[place] = nil
+        audit.mended.insert(key)
+        return bytes
     }
 
-    private func mended(_ key: OriginKey) throws(StoreError) -> [UInt8]? {
+    /// The bytes of a document from elsewhere, if this is a repair.
+    private func spare(_ key: OriginKey) throws(StoreError) -> [UInt8]? {
         guard let mender = audit.mender else { return nil }
         var bytes: [UInt8]?
         switch key.kind {
@@ -68,9 +77,7 @@ final class AuditedDocuments {
         // A copy of the origin has also what nobody knows the size of.
         if bytes == nil { bytes = try mender.reading(key.path, Int(key.byteCountMax)) }
         guard let bytes, try ObjectID(of: bytes) == key.address else { return nil }
-        let outcome = try audit.storage.put(
-            key.path, StorageBody(bytes, address: key.address), .document)
-        return outcome.isStored ? bytes : nil
+        return bytes
     }
 
     private func size(of key: OriginKey) -> Int64? {

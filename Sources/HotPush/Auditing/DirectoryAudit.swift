@@ -42,15 +42,15 @@ package struct DirectoryAudit {
     /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; `.busy` if a repair waited too long; what cannot be
     ///   looked at is no finding.
     package func run() throws(StoreError) -> OriginAuditReport {
-        let isMarked = try isMarked()
+        try checkIsOrigin()
         var found = try places()
-        let marker = OriginFinding(
-            .missingFile, OriginLayout.marker, "what says that an origin is here is not there",
-            isRepaired: true)
-        var report: OriginAuditReport
+        var report = OriginAuditReport()
+        if found.contains(where: \.hidesFiles) {
+            report.findings = found
+            return report
+        }
         do throws(StoreError) {
             report = mender == nil ? try look() : try mend()
-            if mender != nil, !isMarked { found.append(marker) }
         } catch {
             // What another user's files are in the way of is checked all the same.
             guard error.code == .permission, found.contains(where: { !$0.isRepaired }) else {
@@ -58,6 +58,11 @@ package struct DirectoryAudit {
             }
             publisher.notice("nothing is repaired: \(error.message)")
             report = try look()
+        }
+        if mender == nil, !found.isEmpty {
+            // What a publisher has just made gets its rights a moment later.
+            let still = Set(try places())
+            found.removeAll { !still.contains($0) }
         }
         report.findings = found + report.findings
         return report
@@ -71,7 +76,9 @@ package struct DirectoryAudit {
             defer { withExtendedLifetime(lock) {} }
             let report = try OriginAudit(storage, options, repairingFrom: mender).run()
             try storage.barrier()
-            try storage.work?.dropUnfinished(now: secondsNow())
+            for (path, reason) in try storage.work?.dropUnfinished(now: secondsNow()) ?? [] {
+                publisher.notice("\(printable(path)) was left by a publisher, and stays: \(reason)")
+            }
             return report
         } catch {
             throw storage.work?.explained(error) ?? error
@@ -85,15 +92,14 @@ package struct DirectoryAudit {
             fileSystem: OwnersFileSystem.around(fileSystem, directory: path), isRepairing: true)
     }
 
-    /// Whether its marker is there; a repair writes it again.
-    /// - Throws: `.noOrigin` for what is none.
-    private func isMarked() throws(StoreError) -> Bool {
+    /// - Throws: `.noOrigin` for what is none; not for one that has only lost its marker.
+    private func checkIsOrigin() throws(StoreError) {
         let here = POSIXFileSystem.workingDirectory
         guard let root = try fileSystem.openIfPresent(here, path, .directoryFollowingLinks) else {
             throw DirectoryOrigin.noOrigin(path)
         }
         do throws(StoreError) {
-            if try OriginMarker.remade(root.raw, fileSystem) != nil { return false }
+            if try OriginMarker.remade(root.raw, fileSystem) != nil { return }
             // It says what is no origin.
             _ = try DirectoryOrigin(path, fileSystem: fileSystem)
         } catch {
@@ -102,7 +108,6 @@ package struct DirectoryAudit {
                 try fileSystem.status(root.raw, OriginLayout.marker) != nil
             else { throw error }
         }
-        return true
     }
 
     /// What is wrong with rights and owners, and what stands in place of the publisher's own files.
@@ -120,14 +125,7 @@ package struct DirectoryAudit {
             acting)
         let owner = try fileSystem.status(root.raw).owner
         let strangers = try directory.strangers(root.raw, moves: mender != nil, acting)
-        return closed.map { $0.finding(in: owner) }
-            + strangers.map { stranger in
-                OriginFinding(
-                    .strayFile, stranger.path,
-                    "\(stranger.kind.noun) stands where the publisher's own should be"
-                        + (stranger.aside.map { "; it is \($0) now" } ?? ""),
-                    isRepaired: stranger.aside != nil)
-            }
+        return closed.map { $0.finding(in: owner) } + strangers.map(\.finding)
     }
 
     private func look() throws(StoreError) -> OriginAuditReport {
@@ -150,6 +148,27 @@ package struct DirectoryAudit {
         var tags: [String: EntityTag] = [:]
         try storage.forEachFile(below: OriginLayout.channels + "/") { tags[$0.key] = $0.tag }
         return tags
+    }
+}
+
+extension OriginFinding {
+    /// Whether something stands in place of a directory, so that nobody knows what the origin has.
+    package var hidesFiles: Bool {
+        kind == .strayFile && !isRepaired && OriginLayout.directories.contains(path ?? "")
+    }
+}
+
+extension OriginDirectory.Stranger {
+    fileprivate var finding: OriginFinding {
+        var finding = OriginFinding(
+            .strayFile, path,
+            (OriginLayout.directories.contains(path)
+                ? OriginDirectory.obstruction(path, kind)
+                    + (aside == nil ? ". Until then nothing else is looked at" : "")
+                : "\(kind.noun) stands where the publisher's own should be")
+                + (aside.map { "; it is \($0) now" } ?? ""), isRepaired: aside != nil)
+        if let obstacle { finding.stays(because: obstacle) }
+        return finding
     }
 }
 

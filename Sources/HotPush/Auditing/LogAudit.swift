@@ -10,6 +10,8 @@ struct LogAudit {
         var strays = StrayKeys()
         /// How many entries were read.
         var entryCount = 0
+        /// The last entry that is there; 0 for none.
+        var last: Int64 = 0
     }
 
     private let storage: any ObjectStorage
@@ -36,6 +38,7 @@ struct LogAudit {
         }
         result.entryCount = numbers.count
         numbers = try filled(numbers, &result)
+        result.last = numbers.last ?? 0
         try read(numbers, &result)
         return result
     }
@@ -74,7 +77,10 @@ struct LogAudit {
             "\(what) not there, and later ones are: "
                 + (first == 1
                     ? "a copy to this place was cut short, which is to be repeated (castree publish --all-of), or "
-                    : "") + "somebody has deleted from the log; restore it from an older copy")
+                    : "")
+                + "somebody has deleted from the log; restore it from an older copy or, if there is none, begin the log "
+                + "anew: castree fsck ORIGIN --repair, then move \(OriginLayout.log)/ away, then castree publish VERSION "
+                + "ORIGIN --take-over (\(OriginLog.wayOut))")
     }
 
     /// So many entries are read before they are compared and forgotten.
@@ -125,6 +131,11 @@ struct LogAudit {
         result.findings += broken.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
         return read.withLock { $0 }
     }
+}
+
+extension OriginLog {
+    /// Where it says how a log is begun anew.
+    static let wayOut = "docs/buckets.md, If the log is gone"
 }
 
 // MARK: Rules

@@ -8,15 +8,19 @@ extension OriginAudit {
     func checkClients(of state: OriginState, _ survey: OriginSurvey) throws(StoreError) {
         let copies = ClientCopies.all(in: state.entry)
         for copy in copies {
-            let seen = try copy.read(log)
+            var there = Optional(try copy.read(log))
             do throws(StoreError) {
-                _ = try copy.bytes(in: state, log, near: seen)
+                _ = try copy.bytes(in: state, log, near: there ?? .init())
             } catch {
                 guard OriginLog.saysEntryIsBad(error) else { throw error }
                 try found(.damagedEntry, nil, error.message)
                 continue
             }
-            guard let problem = try problem(with: copy, seen, state) else { continue }
+            let wrong = try lasting { () throws(StoreError) in
+                let seen = if let seen = there.take() { seen } else { try copy.read(log) }
+                return try problem(with: copy, seen, state).map { (seen, $0) }
+            }
+            guard let (seen, problem) = wrong else { continue }
             try found(
                 .wrongPointer, copy.key, "\(problem); clients are not told what the log says"
             ) { () throws(StoreError) in
@@ -26,8 +30,11 @@ extension OriginAudit {
                 return true
             }
         }
-        let known = Set(copies.map(\.key))
-        for path in survey.clientFiles where !known.contains(path) {
+        var unknown = Set(survey.clientFiles).subtracting(copies.map(\.key))
+        if !unknown.isEmpty {
+            unknown.subtract(ClientCopies.all(in: try newest(since: state).entry).map(\.key))
+        }
+        for path in unknown.sorted() {
             try found(
                 .foreignPointer, path,
                 "the log knows nothing of it: somebody has copied a directory's origin here; delete the file"
@@ -61,7 +68,8 @@ extension OriginAudit {
 
     /// Adds the documents that histories name; without a log, those that are there.
     func addDocuments(
-        of state: OriginState, _ survey: OriginSurvey, to needed: inout NeededFiles
+        of state: OriginState, _ survey: OriginSurvey, keptFrom: Int64,
+        to needed: inout NeededFiles
     ) throws(StoreError) {
         guard state.hasLog else {
             for (key, byteCount) in survey.table.others {
@@ -72,7 +80,7 @@ extension OriginAudit {
         }
         do throws(StoreError) {
             let documents = try log.documents(
-                of: Set(state.entry.clients.keys), keptFrom: state.entry.keptFrom, upTo: state)
+                of: Set(state.entry.clients.keys), keptFrom: keptFrom, upTo: state)
             for document in documents { needed.add(document) }
         } catch {
             guard OriginLog.saysEntryIsBad(error) else { throw error }

@@ -165,11 +165,11 @@ extension OriginAudit {
         after state: OriginState, _ survey: OriginSurvey
     ) throws(StoreError) -> Bool {
         guard !lost.isEmpty else { return false }
-        guard let now = try log.state(from: state.number),
-            now.entry.keptFrom != state.entry.keptFrom
-        else { return true }
         let live: KeySet
         do throws(StoreError) {
+            guard let now = try log.state(from: state.number),
+                now.entry.keptFrom != state.entry.keptFrom
+            else { return true }
             live = try survey.live(keptFrom: now.entry.keptFrom, upTo: now)
         } catch {
             // Then what is damaged is needed.

@@ -10,14 +10,14 @@ import VersionTree
 package final class OriginAudit {
     let storage: PassingStorage
     let log: OriginLog
-    private let tags = TagMeaning()
+    let tags = TagMeaning()
     let options: OriginAuditOptions
     /// Where a repair takes bytes from; `nil` if nothing is repaired.
     let mender: OriginMender?
     var report = OriginAuditReport()
     /// The findings about files, by their place in the report.
     var lost: [Int: OriginKey] = [:]
-    /// Documents that were written again: a listing from before shows them as they were.
+    /// Documents that were written again, or could not be: a listing from before shows them as they were.
     var mended: Set<OriginKey> = []
     /// The object that each twin of a release was made from.
     var owners: [ObjectID: ObjectID] = [:]
@@ -50,11 +50,7 @@ package final class OriginAudit {
             do throws(StoreError) {
                 try look(at: state)
             } catch {
-                // What a log does not say any more cannot be looked at, and that is found already.
-                let isFound = report.findings.contains {
-                    [.missingEntry, .damagedEntry].contains($0.kind)
-                }
-                guard isFound, OriginLog.saysEntryIsBad(error) else { throw error }
+                guard saysWhatIsFound(error) else { throw error }
             }
         } else if let absence = report.absence {
             report.absence = try "\(absence). \(cleared(raced))"
@@ -62,6 +58,16 @@ package final class OriginAudit {
         let figures = storage.figures
         (report.requestCount, report.retryCount) = (figures.requestCount, figures.retryCount)
         return report
+    }
+
+    /// Whether the log is found to lack something.
+    private var isLogDamaged: Bool {
+        report.findings.contains { [.missingEntry, .damagedEntry].contains($0.kind) }
+    }
+
+    /// Whether an error says what the log does not say any more, and that is found already.
+    private func saysWhatIsFound(_ error: StoreError) -> Bool {
+        isLogDamaged && OriginLog.saysEntryIsBad(error)
     }
 
     private func look(at state: OriginState) throws(StoreError) {
@@ -76,70 +82,29 @@ package final class OriginAudit {
         try checkList(of: state)
         try checkMarker(of: state)
         try checkTrust(of: state)
-        let releases = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
+        var keptFrom = state.entry.keptFrom
+        let releases: [LiveRelease]
+        do throws(StoreError) {
+            releases = try log.liveReleases(keptFrom: keptFrom, upTo: state)
+        } catch {
+            guard saysWhatIsFound(error) else { throw error }
+            // What is offered now is known all the same.
+            keptFrom = state.number
+            releases = try log.liveReleases(keptFrom: keptFrom, upTo: state)
+        }
         // With other packs, or in another epoch, it is the same release.
         report.releaseCount = Set(releases.map(\.version.manifest)).count
         var (needed, areAllRead) = try checkReleases(releases, survey)
-        try addDocuments(of: state, survey, to: &needed)
+        try addDocuments(of: state, survey, keptFrom: keptFrom, to: &needed)
         try checkPresence(needed)
         if options.check.isDeep { try checkBytes(needed) }
-        if areAllRead { count(survey, needed, state) }
+        let isAllKnown = keptFrom == state.entry.keptFrom && (state.hasLog || !isLogDamaged)
+        if areAllRead, isAllKnown { count(survey, needed, state) }
         if try areStillNeeded(after: state, survey) { try mend(needed) }
     }
 
     func throwIfInterrupted() throws(StoreError) {
         if options.isInterrupted() { throw .interruption }
-    }
-
-    // MARK: The log
-
-    /// What the origin is; `nil` if the log does not tell.
-    private func readLog() throws(StoreError) -> OriginState? {
-        let result = try LogAudit(storage, tags).run()
-        report.findings += result.findings
-        report.strays = report.strays + result.strays
-        report.entryCount = result.entryCount
-        let seen = try PointerCopy(.stable, in: storage).read()
-        do throws(StoreError) {
-            if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
-            // The gap that its entries leave is a finding already.
-            if result.entryCount > 0 { return nil }
-            if storage.listsAll, seen.pointer?.log == nil {
-                let state = try standing()
-                if !state.pointers.isEmpty || !report.findings.isEmpty { return state }
-            }
-            try noteAbsence(seen.pointer?.log)
-            return nil
-        } catch {
-            guard OriginLog.saysEntryIsBad(error) else { throw error }
-            if !report.findings.contains(where: { $0.message == error.message }) {
-                try found(.damagedEntry, nil, error.message)
-            }
-            return nil
-        }
-    }
-
-    /// What an origin is that has no log: what its pointers say.
-    private func standing() throws(StoreError) -> OriginState {
-        try OriginState(standingIn: storage) { channel in
-            report.findings.append(
-                OriginFinding(
-                    .damagedPointer, OriginLayout.pointer(channel),
-                    "it is no pointer, and devices are refused: restore it, or publish to the channel again"
-                ))
-        }
-    }
-
-    /// Says that there is no log: a finding if there was one.
-    /// - Throws: `.noOrigin`, but not to those who only want to know what a store can do.
-    private func noteAbsence(_ entry: Int64?) throws(StoreError) {
-        let absence = try OriginTraces(of: storage).absence(namedBy: entry)
-        guard absence.code == .damagedOrigin else {
-            guard options.isProbing else { throw absence }
-            report.absence = absence.message
-            return
-        }
-        try found(.missingEntry, OriginLayout.logEntry(1), absence.message)
     }
 
     /// Deletes what a probe has written where no prune will.
@@ -167,7 +132,8 @@ package final class OriginAudit {
         for channel in state.pointers.keys.sorted() { try checkPointer(channel, of: state) }
         for path in survey.pointerFiles {
             guard let channel = OriginLayout.channel(ofPointer: path),
-                state.pointers[channel] == nil
+                state.entry.channels[channel] == nil,
+                try newest(since: state).entry.channels[channel] == nil
             else { continue }
             try found(
                 .foreignPointer, path,
@@ -223,8 +189,11 @@ package final class OriginAudit {
         _ channel: ChannelName, of state: OriginState
     ) throws(StoreError) {
         let copy = PointerCopy(channel, in: storage)
-        let seen = try copy.read()
-        guard let problem = try problem(with: seen, channel, state) else { return }
+        let wrong = try lasting { () throws(StoreError) in
+            let seen = try copy.read()
+            return try problem(with: copy, seen, channel, state).map { (seen, $0) }
+        }
+        guard let (seen, problem) = wrong else { return }
         try found(.wrongPointer, copy.key, "\(problem); devices do not see what the log offers") {
             () throws(StoreError) in
             let isBeyond = (seen.pointer?.log ?? 1) > state.number
@@ -236,19 +205,20 @@ package final class OriginAudit {
 
     /// What is wrong with a pointer's copy; `nil` if nothing is.
     private func problem(
-        with seen: PointerCopy.Seen, _ channel: ChannelName, _ state: OriginState
+        with copy: PointerCopy, _ seen: PointerCopy.Seen, _ channel: ChannelName,
+        _ state: OriginState
     ) throws(StoreError) -> String? {
         guard let there = seen.pointer else {
-            return seen.tag == nil
-                ? absence(of: OriginLayout.pointer(channel)).problem : "it is no pointer"
+            return seen.tag == nil ? absence(of: copy.key).problem : "it is no pointer"
         }
-        if there == state.pointers[channel] { return nil }
+        do throws(StoreError) {
+            if try copy.isAsNew(seen, as: state, log) { return nil }
+        } catch {
+            // It names an entry that is not there.
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+        }
         let (mine, theirs) = (state.pointers[channel]?.log ?? 1, there.log ?? 1)
         if theirs > state.number {
-            // Somebody has published meanwhile.
-            if let newer = try log.state(from: state.number), newer.pointers[channel] == there {
-                return nil
-            }
             return
                 "it says that it stands in entry \(theirs), and does not: if the log has lost its last entries, restore "
                 + "them from an older copy before anything is repaired"
@@ -260,8 +230,14 @@ package final class OriginAudit {
     }
 
     private func checkList(of state: OriginState) throws(StoreError) {
-        let list = try ChannelListCopy(of: state, in: storage)
-        if try list.isRight() { return }
+        var now = state
+        let wrong = try lasting { () throws(StoreError) in
+            let list = try ChannelListCopy(of: now, in: storage)
+            if try list.isRight() { return nil as ChannelListCopy? }
+            now = try newest(since: state)
+            return list
+        }
+        guard let list = wrong else { return }
         try found(
             .wrongPointer, OriginLayout.channelList,
             "it does not list the channels that there are; only people and pages read it"
@@ -270,20 +246,50 @@ package final class OriginAudit {
         }
     }
 
+    /// What is wrong with what others may be about to write, if it is so for a while.
+    ///
+    /// Who publishes writes the log first, and then its copies.
+    func lasting<Problem>(
+        _ look: () throws(StoreError) -> Problem?
+    ) throws(StoreError) -> Problem? {
+        for milliseconds in [10, 20, 40, 80, 160, 320] {
+            guard try look() != nil else { return nil }
+            options.pause(milliseconds)
+        }
+        return try look()
+    }
+
+    /// What the origin is by now: somebody may have published since.
+    func newest(since state: OriginState) throws(StoreError) -> OriginState {
+        try log.state(from: state.number) ?? state
+    }
+
     /// What is wrong with a file of which no bytes came.
     func absence(of path: String) -> (kind: OriginFinding.Kind, problem: String) {
         storage.reason(of: path).map { (.damagedFile, "it cannot be read: \($0)") }
             ?? (.missingFile, "it is not there")
     }
 
-    /// Notes a finding, and repairs it if this is a repair.
+    /// Notes a finding, and repairs it if this is a repair and it can be.
     func found(
         _ kind: OriginFinding.Kind, _ path: String?, _ message: String, version: String? = nil,
         _ repair: () throws(StoreError) -> Bool = { () throws(StoreError) in false }
     ) throws(StoreError) {
-        var finding = OriginFinding(kind, path, message, version: version)
-        if mender != nil { finding.isRepaired = try repair() }
-        report.findings.append(finding)
+        report.findings.append(OriginFinding(kind, path, message, version: version))
+        if mender != nil { try mend(report.findings.count - 1, by: repair) }
+    }
+
+    /// Repairs a finding: what cannot be read or written stays, the finding says why, and the rest is repaired.
+    /// - Parameter repair: says whether it has.
+    func mend(
+        _ place: Int, by repair: () throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            report.findings[place].isRepaired = try repair()
+        } catch {
+            guard error.saysFileIsUnreadable || error.code == .damagedObject else { throw error }
+            report.findings[place].stays(because: storage.work?.explained(error) ?? error)
+        }
     }
 
     // MARK: What is over

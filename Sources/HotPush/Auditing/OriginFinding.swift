@@ -1,3 +1,5 @@
+import CASStore
+
 /// One thing that a check of an origin found wrong.
 package struct OriginFinding: Sendable, Hashable {
     /// What is wrong; the raw value is the `kind` of JSON output, and stays as it is.
@@ -46,7 +48,7 @@ package struct OriginFinding: Sendable, Hashable {
     /// The version concerned.
     package var version: String?
     /// A sentence for people.
-    package let message: String
+    package private(set) var message: String
     /// Whether a repair has put it right.
     package var isRepaired = false
 
@@ -63,6 +65,11 @@ package struct OriginFinding: Sendable, Hashable {
     package var isOfPacks: Bool {
         guard [.missingFile, .damagedFile].contains(kind), let path else { return false }
         return [.pack, .delivery].contains(OriginKey(path: path)?.kind)
+    }
+
+    /// Adds why it could not be repaired.
+    mutating func stays(because error: StoreError) {
+        message += "; it could not be repaired: \(error.message)"
     }
 
     init(

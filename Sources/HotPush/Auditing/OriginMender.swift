@@ -100,24 +100,23 @@ extension OriginAudit {
         for (place, key) in places {
             try throwIfInterrupted()
             guard let byteCount = needed.byteCount(of: key) else { continue }
-            if key.kind == .twin, let twin = try twin(key.address, byteCount, from: mender) {
-                let body = StorageBody(twin, address: key.address)
-                let outcome = try storage.put(key.path, body, key.fields)
-                report.findings[place].isRepaired = outcome.isStored
-                continue
-            }
-            guard let file = try mender.file(key.address) else { continue }
-            let body = StorageBody(file: file.raw, byteCount: byteCount, address: key.address)
-            do throws(StoreError) {
-                let outcome = try storage.put(key.path, body, key.fields)
-                report.findings[place].isRepaired = outcome.isStored
-            } catch {
-                // The store's is damaged, too: the finding stays.
-                guard error.code == .damagedObject else { throw error }
-            }
-            withExtendedLifetime(file) {}
+            try mend(place) { () throws(StoreError) in try write(key, byteCount, from: mender) }
         }
         lost = [:]
+    }
+
+    /// - Returns: whether it stands there now; not if nobody has its bytes.
+    private func write(
+        _ key: OriginKey, _ byteCount: Int64, from mender: OriginMender
+    ) throws(StoreError) -> Bool {
+        if key.kind == .twin, let twin = try twin(key.address, byteCount, from: mender) {
+            let body = StorageBody(twin, address: key.address)
+            return try storage.put(key.path, body, key.fields).isStored
+        }
+        guard let file = try mender.file(key.address) else { return false }
+        defer { withExtendedLifetime(file) {} }
+        let body = StorageBody(file: file.raw, byteCount: byteCount, address: key.address)
+        return try storage.put(key.path, body, key.fields).isStored
     }
 
     /// A twin made again from its object; `nil` if no store has that, or another zlib has made the twin.

@@ -64,6 +64,7 @@ package struct OriginUsage: Sendable {
         // It says what is no origin.
         _ = try DirectoryOrigin(path)
         let storage = try DirectoryStorage(path, scratch: OriginLayout.work)
+        try OriginDirectory.refuseLinks(storage.directory, POSIXFileSystem())
         try self.init(of: storage, listed: listed)
         for file in try storage.unlistedFiles() { work.add(file.byteCount) }
     }

@@ -65,7 +65,8 @@ final class OriginLog {
         guard Self.saysEntryIsBad(error) else { return error }
         return StoreError(
             error.code,
-            "\(error.message); restore \(OriginLayout.logEntry(number)) in \(storage.place) from an older copy",
+            "\(error.message); restore \(OriginLayout.logEntry(number)) in \(storage.place) from an older copy or, if "
+                + "there is none, begin the log anew (\(Self.wayOut))",
             cause: error.cause)
     }
 
@@ -159,7 +160,8 @@ final class OriginLog {
         guard let entry = try entry(number) else {
             throw .damagedOrigin(
                 "entry \(number) of the log is not in \(storage.place), and later ones refer to it; "
-                    + "restore \(OriginLayout.logEntry(number))")
+                    + "restore \(OriginLayout.logEntry(number)) from an older copy or, if there is none, begin the log anew "
+                    + "(\(Self.wayOut))")
         }
         return entry
     }

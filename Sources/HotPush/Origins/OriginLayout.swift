@@ -51,9 +51,12 @@ package enum OriginLayout {
     static let suffix = ".json"
 
     /// What readers need beside the marker.
-    static let readNames = [
-        objects, manifests, packs, deliveries, twins, facts, clients, trust, channels, channelList,
+    static let readNames = readDirectories + [channelList]
+    private static let readDirectories = [
+        objects, manifests, packs, deliveries, twins, facts, clients, trust, channels,
     ]
+    /// What is a directory in every origin that has it.
+    static let directories = readDirectories + [log, epochs]
 
     static let log = "log"
     static let probe = "probe"

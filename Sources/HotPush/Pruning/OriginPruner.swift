@@ -182,7 +182,11 @@ package struct OriginPruner: Sendable {
                     in: place.raw, offered: state.deliveries, work.fileSystem)
             }
         }
-        if !isDryRun, lock != nil { try storage.work?.dropUnfinished(now: publisher.now()) }
+        if !isDryRun, lock != nil, let work = storage.work {
+            for (path, reason) in try work.dropUnfinished(now: publisher.now()) {
+                report.addStuck(path, reason)
+            }
+        }
         report.uploadCount = try endUploads(isDryRun: isDryRun)
         report.figures = storage.figures
         return report
@@ -231,7 +235,7 @@ package struct OriginPruner: Sendable {
                 "\(storage.place) refuses to delete \(denied.key) (\(denied.code)): whoever prunes needs "
                     + "s3:DeleteObject on all but \(OriginLayout.log)/*; the next prune goes on")
         }
-        report.refusedCount += outcome.refused.count
+        for (path, reason) in outcome.refused { report.addStuck(path, reason) }
         report.unknownCount += outcome.unknownCount
         return outcome.unknownCount > 0 ? Set(paths) : Set(outcome.refused.map(\.key))
     }
@@ -251,12 +255,21 @@ public struct PruneReport: Sendable {
     public var fileCount: Int { garbage.count }
     /// Files that no release has, and that wait for a later prune.
     package var waiting = FileFigures()
-    /// Files that the store refused to delete.
-    package var refusedCount = 0
+    /// Files that could not be deleted.
+    package private(set) var refusedCount = 0
+    /// The first of them, and why.
+    package private(set) var stuck: [(path: String, reason: String)] = []
     /// Files of which nobody knows whether they are deleted: no answer came.
     package var unknownCount = 0
     /// Uploads in parts that somebody has left, and that are, or would be, ended.
     package var uploadCount = 0
     /// What it took.
     package var figures = StorageFigures()
+
+    private static let stuckCountMax = 100
+
+    mutating func addStuck(_ path: String, _ reason: String) {
+        refusedCount += 1
+        if stuck.count < Self.stuckCountMax { stuck.append((path, reason)) }
+    }
 }

@@ -18,12 +18,45 @@ extension OriginDirectory {
         return places.found
     }
 
-    /// Something else in place of the publisher's own directory, or of what is in it.
+    /// Something else in place of a directory, or of what is in the publisher's own.
     struct Stranger {
         let path: String
         let kind: FileStatus.Kind
         /// Where it is now; `nil` where it was.
         var aside: String?
+        /// Why it could not be moved.
+        var obstacle: StoreError?
+    }
+
+    /// Refuses an origin of which a symbolic link stands in place of a directory.
+    static func refuseLinks(_ root: Int32, _ fileSystem: any FileSystem) throws(StoreError) {
+        try fileSystem.list(root) { (entry, kind) throws(StoreError) in
+            guard kind == .symbolicLink || kind == .unknown else { return true }
+            let name = String(cString: entry)
+            guard OriginLayout.directories.contains(name),
+                try fileSystem.status(root, name)?.kind == .symbolicLink
+            else { return true }
+            throw StoreError(.damagedOrigin, obstruction(name, .symbolicLink))
+        }
+    }
+
+    /// What is wrong where something else stands in place of a directory.
+    static func obstruction(_ name: String, _ kind: FileStatus.Kind) -> String {
+        "\(kind.noun) stands in place of the origin's directory \(name), and nothing is read or written through it; put "
+            + "the directory back. To keep an origin on another disk, move all of it"
+    }
+
+    /// Whether something is a link that does not lead to a file: to the directory elsewhere, or to a disk that is not mounted.
+    private func isOfElsewhere(
+        _ root: Int32, _ path: String, _ kind: FileStatus.Kind, _ fileSystem: any FileSystem
+    ) -> Bool {
+        guard kind == .symbolicLink, OriginLayout.directories.contains(path) else { return false }
+        do throws(StoreError) {
+            _ = try fileSystem.open(root, path, .directoryFollowingLinks, mode: 0)
+            return true
+        } catch {
+            return !error.isNotDirectory
+        }
     }
 
     /// Looks for such things.
@@ -38,14 +71,17 @@ extension OriginDirectory {
                     return
                 }
                 found.append(Stranger(path: path, kind: there.kind))
-                guard moves else { return }
+                // Whoever reads the origin may read through it.
+                guard moves, !isOfElsewhere(root, path, there.kind, fileSystem) else { return }
                 let aside = "\(path).aside-\(try randomToken())"
                 try fileSystem.rename(root, path, to: root, aside)
                 found[found.count - 1].aside = aside
             } catch {
                 guard error.isOfOneName || error.isNotDirectory else { throw error }
+                if found.last?.path == path { found[found.count - 1].obstacle = error }
             }
         }
+        for name in OriginLayout.directories { try look(name, for: .directory) }
         let work = OriginLayout.work
         try look(work, for: .directory)
         for name in [OriginLayout.staging, OriginLayout.frames, OriginLayout.sketches] {

@@ -25,6 +25,7 @@ struct OriginDirectory {
         try refuseInsideStore()
         let root = try openRoot(isCreating: isCreating)
         let fileSystem = try fileSystem.owners(of: root.raw, path)
+        try Self.refuseLinks(root.raw, fileSystem)
         // Before anything is made in a directory that is not ours.
         try checkIsOurs(root.raw, isCreating: isCreating, fileSystem)
         let rights = Self.rights(of: try fileSystem.status(root.raw, OriginLayout.marker))
@@ -32,8 +33,10 @@ struct OriginDirectory {
         try dropLeftovers(root.raw, fileSystem)
         let lost = try OriginMarker.remade(root.raw, fileSystem)
         let storage = try storage(root, rights, fileSystem)
-        // The log alone makes it an origin: those who only read look for the marker.
-        if let lost { _ = try storage.put(OriginLayout.marker, StorageBody(lost), .pointer) }
+        // The log alone makes it an origin: those who only read look for the marker. A repair writes it later.
+        if let lost, !isRepairing {
+            _ = try storage.put(OriginLayout.marker, StorageBody(lost), .pointer)
+        }
         if isCreating { OriginReserve(storage).make() }
         return storage
     }
@@ -94,6 +97,7 @@ struct OriginDirectory {
             guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
             return DraftStorage(emptyAt: path)
         }
+        try Self.refuseLinks(root.raw, fileSystem)
         try checkIsOurs(root.raw, isCreating: isCreating, fileSystem)
         return DraftStorage(over: try storage(root, 0, fileSystem))
     }

@@ -21,6 +21,11 @@ extension OriginPublisher {
         let copy = PointerCopy(channel, in: storage)
         let seen = try copy.read()
         if let state = try logged(channel, seen, log) {
+            if options.takesOver {
+                options.notice(
+                    "the log of \(storage.place) is there and goes on: nothing is taken over (\(OriginLog.wayOut))"
+                )
+            }
             try check(state)
             return (state, seen)
         }

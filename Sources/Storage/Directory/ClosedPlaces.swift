@@ -73,8 +73,8 @@ package struct ClosedPlaces {
                 try look(below.raw, name, "\(path)/\(name)", isPrivate, depth + 1)
             }
         } catch {
-            // Why is noted, or what should be below is missed by name.
-            guard error.isOfOneName else { throw error }
+            // Why is noted, or what should be below is missed by name; or it has gone meanwhile.
+            guard error.isOfOneName || error.code == .notFound else { throw error }
         }
     }
 

@@ -52,15 +52,23 @@ package struct WorkDirectory: Sendable {
     /// Removes what killed processes have left unfinished, while nobody sends many files at once.
     ///
     /// A file that is written alone takes a moment: one of an hour ago is left.
-    package func dropUnfinished(now: Int64) throws(StoreError) {
-        guard let aside = try openIfPresent() else { return }
+    /// - Returns: what cannot be removed, and why.
+    package func dropUnfinished(now: Int64) throws(StoreError) -> [(path: String, reason: String)] {
+        guard let aside = try openIfPresent() else { return [] }
+        var stuck: [(path: String, reason: String)] = []
         for file in try fileSystem.names(in: aside.raw) where file.hasPrefix("put-") {
             let isOfMany = file.split(separator: "-").count > 2
             guard let left = try fileSystem.status(aside.raw, file), left.kind == .regular,
                 isOfMany || abs(now - left.modifiedAt / 1_000_000_000) > 3_600
             else { continue }
-            try fileSystem.removeIfPresent(aside.raw, file)
+            do throws(StoreError) {
+                try fileSystem.removeIfPresent(aside.raw, file)
+            } catch {
+                guard error.isOfOneName else { throw error }
+                stuck.append(("\(name)/\(file)", error.message))
+            }
         }
+        return stuck
     }
 }
 

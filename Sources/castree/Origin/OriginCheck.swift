@@ -185,7 +185,9 @@ extension Invocation {
                     + "\(counted(report.channelCount, "channel")) and "
                     + "\(counted(report.releaseCount, "release")): \(verdict).")
             // Each other finding says itself what is to be done.
-            let areMendable = report.findings.contains { !$0.isRepaired && $0.kind.isMendable }
+            let areMendable = report.findings.contains {
+                !$0.isRepaired && $0.kind.isMendable && !$0.hidesFiles
+            }
             guard areMendable else { return }
             output.print(
                 isRepairing

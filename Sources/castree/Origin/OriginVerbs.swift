@@ -113,7 +113,15 @@ extension Invocation {
         let done = try OriginPruner(publisher).prune(
             keeping: retention.releaseCount, grace: retention.graceSeconds, isDryRun: isDryRun)
         bar.finish()
-        return try report { writer in
+        try show(done, isDryRun: isDryRun)
+        for (path, reason) in done.stuck {
+            diagnostics.warn(code: "stuck", "\(printable(path)) could not be deleted: \(reason)")
+        }
+        return done.refusedCount == 0 ? .done : .failed
+    }
+
+    private func show(_ done: PruneReport, isDryRun: Bool) throws {
+        try report { writer in
             writer.member("origin", argument("ORIGIN"))
             writer.member("entry", done.entry)
             writer.member("epoch", done.epoch)
@@ -123,6 +131,10 @@ extension Invocation {
             writer.member("waiting", done.waiting.count)
             writer.member("waitingBytes", done.waiting.byteCount)
             writer.member("refused", done.refusedCount)
+            writer.member("stuck", done.stuck) { writer, stuck in
+                writer.member("path", stuck.path)
+                writer.member("reason", stuck.reason)
+            }
             writer.member("unknown", done.unknownCount)
             writer.member("uploads", done.uploadCount)
             done.figures.writeMembers(to: &writer)
@@ -138,10 +150,14 @@ extension Invocation {
                         ? "The channels would no longer list \(releases)."
                         : "The channels no longer list \(releases).")
             }
-            let left = done.refusedCount + done.unknownCount
-            if left > 0 {
+            if done.refusedCount > 0 {
                 output.print(
-                    "\(counted(left, "file")) may be there still: the store refused, or did not answer. "
+                    "\(counted(done.refusedCount, "file")) could not be deleted. The next prune tries again."
+                )
+            }
+            if done.unknownCount > 0 {
+                output.print(
+                    "\(counted(done.unknownCount, "file")) may be there still: the store did not answer. "
                         + "The next prune tries again.")
             }
             if done.uploadCount > 0 {

@@ -30,6 +30,23 @@ import VersionTree
         ).run()
     }
 
+    @Test func `a check waits for what a publisher is about to tell clients`() throws {
+        let world = try told()
+        let store = world.store
+        let copies = store.files.keys.filter {
+            $0.hasPrefix("for/") && !$0.contains("/documents/")
+        }
+        expect(copies.count >= 3)
+        for key in copies.sorted() {
+            let sound = store.files[key]?.bytes
+            store.set(key, nil)
+            var options = OriginAuditOptions()
+            options.pause = { _ in store.set(key, sound) }
+            try expect(
+                OriginAudit(ModelStorage(store), options).run().findings, equals: [], "\(key)")
+        }
+    }
+
     @Test func `a check needs what clients are told, and a repair writes it again`() throws {
         let world = try told()
         let sound = world.store.files

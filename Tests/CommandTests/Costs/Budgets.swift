@@ -41,17 +41,18 @@ enum Budget {
     ]
     /// `publish` of 100 files to a new directory: 79 shards are made, and each file is written, and gets its name.
     ///
-    /// The marker, the bytes of all objects and all names take one syncfs(2) each; documents are synced one by one.
+    /// The marker, the bytes of all objects and all names take one syncfs(2) each; documents are synced one by one. Each
+    /// command lists the directory itself once: no link may stand in place of one of those in it.
     static let firstPublish: Counts = [
         .opens: 505, .stats: 391, .reads: 130, .writes: 109, .links: 5, .renames: 103, .removals: 7,
-        .directories: 166, .lists: 4, .syncs: 13,
+        .directories: 166, .lists: 5, .syncs: 13,
     ]
     /// `publish` of 100 files, one of which the origin lacks: one look at each file that it has.
     ///
     /// The pointers are listed once: one that names an entry which is not there shows that the log has lost it.
     static let secondPublish: Counts = [
         .opens: 160, .stats: 240, .reads: 39, .writes: 5, .links: 2, .renames: 3, .removals: 4,
-        .directories: 6, .lists: 7, .syncs: 7,
+        .directories: 6, .lists: 8, .syncs: 7,
     ]
     /// `pull` when the channel has nothing new.
     static let pullOfNothing: Counts = [

@@ -131,6 +131,7 @@ extension JSON {
     static let pruned: JSON = [
         "origin": "text", "entry epoch releases files bytes waiting waitingBytes": "number",
         "refused unknown uploads requests": "number", "dryRun": "flag",
+        "stuck": [["path reason": "text"]],
     ]
     static let copied: JSON = ["files found channels": "number"]
     static let pulled: JSON = [

@@ -222,26 +222,63 @@ import VersionTree
         expect(report.findings.allSatisfy { !$0.isRepaired })
     }
 
-    @Test
-    func `beside a prune that meets it between any two requests finds nothing wrong`() throws {
-        let shelf = try BucketWorld.Shelf()
-        let count = try TestShare(oneIn: 4, of: "audit beside prune").count { number in
-            let audited = try AuditedWorld(shelf)
-            let world = audited.world
-            let once = Once(at: number + 1) {
+    /// What others do meanwhile.
+    enum Beside: CaseIterable, Sendable {
+        case pruning, publishing
+
+        func run(_ world: BucketWorld) throws {
+            let publisher = world.publisher("other")
+            switch self {
+            case .pruning:
                 // All that it finds unneeded goes at once.
-                _ = try? world.publisher("pruner").withdraw(VersionName("5"))
-                for _ in 0..<2 {
-                    _ = try? OriginPruner(world.publisher("pruner")).prune(keeping: 1, grace: 0)
+                _ = try publisher.withdraw(VersionName("5"))
+                for _ in 0..<2 { _ = try OriginPruner(publisher).prune(keeping: 1, grace: 0) }
+            case .publishing:
+                for (version, channel) in [("1", "new"), ("3", "stable"), ("4", "beta")] {
+                    try world.publish(version, to: channel, by: publisher)
                 }
             }
+        }
+    }
+
+    @Test(arguments: Beside.allCases)
+    func `beside others who meet it between any two requests finds nothing wrong`(
+        _ beside: Beside
+    ) throws {
+        let shelf = try BucketWorld.Shelf()
+        let count = try TestShare(oneIn: 4, of: "audit beside \(beside)").count { number in
+            let audited = try AuditedWorld(shelf)
+            let world = audited.world
+            let once = Once(at: number + 1) { try? beside.run(world) }
             let bucket = ModelStorage(audited.store, actor: "check", schedule: { once($0) })
-            let report = try audited.audit(bucket)
-            let left = report.findings.filter { $0.kind != .wrongPointer }
-            expect(left, equals: [], "before request \(number + 1)")
-            return once.wasReached && left.isEmpty
+            let findings = try audited.audit(bucket).findings
+            expect(findings, equals: [], "before request \(number + 1)")
+            return once.wasReached && findings.isEmpty
         }
         expect(count < 200)
+    }
+
+    @Test(arguments: places)
+    func `waits for what a publisher is about to write`(_ kind: OriginPlace) throws {
+        let audited = try AuditedWorld(in: kind)
+        let sound = try audited.contents()
+        let old = try OriginLog(audited.storage()).pastEntry(2).pointers[.stable]?.serialized()
+        let copies = sound.keys.filter { $0.hasPrefix("channels") }.sorted()
+        expect(copies.count, equals: 3)
+        for (key, before) in copies.map({ ($0, nil) }) + [("channels/stable.json", old)] {
+            try audited.set(key, before)
+            let pauseCount = Mutex(0)
+            let report = try audited.audit {
+                $0.pause = { _ in
+                    let count = pauseCount.withLock { (count) -> Int in
+                        count += 1
+                        return count
+                    }
+                    if count == 3 { try? audited.set(key, sound[key]) }
+                }
+            }
+            expect(report.findings, equals: [], "\(key)")
+        }
     }
 
     @Test("repairs from another origin: a directory that is a copy of it, or one without epochs")

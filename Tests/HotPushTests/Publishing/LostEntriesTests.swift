@@ -131,4 +131,38 @@ import VersionTree
         expect(found.first?.path, equals: entry)
         expect(Set(found.map(\.kind)).isSubset(of: [.missingEntry, .damagedEntry]), "\(found)")
     }
+    @Test(
+        "without an old entry the rest is mended, and a log begun anew loses and brings back nothing",
+        arguments: 1...5 as ClosedRange<Int64>, [true, false])
+    func begunAnew(_ number: Int64, isLost: Bool) throws {
+        let origin = try DirectoryOrigin(place.origin)
+        func offered() throws -> [[OfferedRelease]?] {
+            try [.stable, ChannelName("beta")].map { try origin.pointer($0)?.releases }
+        }
+        let before = try offered()
+        let entry = "\(place.origin)/\(OriginLayout.logEntry(number))"
+        if isLost { Damage.remove(entry) } else { try Damage.truncate(entry, to: 100) }
+        for verb in [Verb.prune, .planPrune] {
+            expect(
+                refusal { try verb.run(place) }?.message.contains("begin the log anew"),
+                equals: true, "\(verb)")
+        }
+        // Devices still see what was withdrawn, and its content is gone.
+        try place.set("channels/stable.json", first.bytes("channels/stable.json"))
+        Damage.remove("\(place.origin)/objects")
+        try expect(offered() != before)
+        let found = try findings(OriginMender([place.versions]))
+        expect(Set(found.map(\.kind)).isSuperset(of: [.wrongPointer, .missingFile]))
+        expect(
+            found.allSatisfy { $0.isRepaired != [.missingEntry, .damagedEntry].contains($0.kind) },
+            "\(found)")
+        try expect(offered(), equals: before)
+        Damage.remove("\(place.origin)/log")
+        let publisher = place.publisher { ($0.isDurable, $0.takesOver) = (false, true) }
+        try publisher.publish("3", of: place.versions)
+        try expect(offered(), equals: before)
+        try expect(findings(), equals: [])
+        try place.publisher().collect(OriginRetention(releaseCount: 10, graceSeconds: 0))
+        try expect(findings(), equals: [])
+    }
 }

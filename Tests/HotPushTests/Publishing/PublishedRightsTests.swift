@@ -114,4 +114,26 @@ import VersionTree
         try close(paths + ["origin.json"])
         try expect(findings(), equals: [])
     }
+    @Test("is no finding if it comes or goes while a check looks") func passing() throws {
+        try place.publish("1")
+        // A publisher makes a directory, and gives it its rights; what was made for packs is removed.
+        let made = try require(Damage.names(place.origin + "/objects").first)
+        let shard = place.origin + "/objects/" + made
+        let work = place.origin + "/.publish/work-1"
+        try Damage.setMode(shard, 0o700)
+        try FileManager.default.createDirectory(atPath: work, withIntermediateDirectories: false)
+        let disk = FaultyFileSystem()
+        disk.onEach { moment, operation in
+            guard moment == .before else { return }
+            if operation.verb == .open, operation.path == work { Damage.remove(work) }
+            // It comes after the objects.
+            if operation.path.hasSuffix("/channels") { try? Damage.setMode(shard, 0o755) }
+        }
+        let found = try DirectoryAudit(
+            place.origin, OriginAuditOptions(), waiting: .seconds(1), fileSystem: disk,
+            notice: { _ in }
+        ).run().findings
+        expect(found, equals: [])
+        expect(!FileManager.default.fileExists(atPath: work))
+    }
 }
