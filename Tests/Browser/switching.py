@@ -192,12 +192,12 @@ def checks(suite):
         f"In {SWITCHES} switches by another process no page of {FILES} files has files of two versions.",
         switching)
     suite.check(
-        "frames",
+        "older-page",
         "A frame without an address vouches for its page's version, and one in an older tab makes it no newer.",
-        frames)
+        older_page)
 
 
-def frames(suite):
+def older_page(suite):
     def site(version, script):
         page = f"<!doctype html><!-- /_castree/bridge.js -->{script}<script>var version = '{version}'</script>"
         return {

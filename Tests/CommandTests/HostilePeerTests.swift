@@ -62,7 +62,8 @@ import ProgramTestSupport
             .drip(below: path, of: place.directory.appending(path: "site")))
         // Who waits for what drips has it after half a minute.
         for (words, status) in [
-            (["new", "pull", origin.url], 23), (["other", "fsck", "--from", origin.url], 4),
+            (["new", "pull", origin.url], 23),
+            (["other", "fsck", "--from", origin.url], path == "/manifests" ? 8 : 4),
         ] as [([String], Int32)] {
             let answer = try place.run(
                 .castree, ["--store"] + words + ["--timeout", "1s", "--retries", "0"])
