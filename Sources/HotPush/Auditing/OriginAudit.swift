@@ -17,6 +17,8 @@ package final class OriginAudit {
     var report = OriginAuditReport()
     /// The findings about files, by their place in the report.
     var lost: [Int: OriginKey] = [:]
+    /// For how many more milliseconds ``lasting(_:)`` waits: a check ends, however much is wrong.
+    private var patience = 2_000
     /// Documents that were written again, or could not be: a listing from before shows them as they were.
     var mended: Set<OriginKey> = []
     /// The object that each twin of a release was made from.
@@ -252,8 +254,9 @@ package final class OriginAudit {
     func lasting<Problem>(
         _ look: () throws(StoreError) -> Problem?
     ) throws(StoreError) -> Problem? {
-        for milliseconds in [10, 20, 40, 80, 160, 320] {
+        for milliseconds in [10, 20, 40, 80, 160, 320] where milliseconds <= patience {
             guard try look() != nil else { return nil }
+            patience -= milliseconds
             options.pause(milliseconds)
         }
         return try look()
