@@ -51,8 +51,14 @@ import VersionTree
             try FileManager.default.removeItem(atPath: place.origin + "/" + link)
             try FileManager.default.createSymbolicLink(
                 atPath: place.origin + "/" + link, withDestinationPath: target)
-            _ = try place.publisher().collect()
-            expect(place.notices.all.contains { $0.contains(link) && $0.contains("move it away") })
+            guard link == "for" else {
+                _ = try place.publisher().collect()
+                let notices = place.notices.all
+                expect(notices.contains { $0.contains(link) && $0.contains("move it away") })
+                continue
+            }
+            let refused = #expect(throws: StoreError.self) { try place.publisher().collect() }
+            expect(refused?.message.contains("the origin's directory for"), equals: true)
         }
         for file in ["/documents/letter", "/expo/documents/letter"] {
             expect(FileManager.default.fileExists(atPath: outside + file))

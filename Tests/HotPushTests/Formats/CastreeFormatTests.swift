@@ -27,16 +27,16 @@ import VersionTree
     @Test func `says of an object that is gone from its origin what brings it back`() throws {
         let format = CastreeFormat()
         let release = try format.read(Self.manifest().serialized(), ReleaseContext())
-        let asked = "when asked for \"index.html\""
         for status in [404, 410] {
             expect(
                 format.message(.fileStatus(release.files[1], status)),
-                equals: "the origin answered \(status) \(asked); castree publish --verify mends it")
+                equals: "the origin does not have \"index.html\"; castree publish --verify mends it"
+            )
         }
         // Of a server in trouble nobody knows that.
         expect(
             format.message(.fileStatus(release.files[1], 500)),
-            equals: "the origin answered 500 \(asked)")
+            equals: "the origin answered 500 when asked for \"index.html\"")
     }
 
     @Test func `names objects by their addresses`() throws {
