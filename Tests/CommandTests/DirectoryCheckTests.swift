@@ -266,6 +266,9 @@ import ProgramTestSupport
                 ["publish", "1", "site"], ["publish", "1", "site", "--dry-run"],
                 ["withdraw", "2", "site"], ["prune", "site"], ["du", "site"],
             ] {
+                // Nothing that it does without holds up a withdrawal.
+                let isUnneeded = ["packs", "deliveries", "deflated", "facts", "for"].contains(name)
+                if isUnneeded, words[0] == "withdraw" { continue }
                 let refused = try place.run(.castree, words)
                 expect(refused.status, equals: 1, "\(words) \(refused)")
                 expect(refused.errors.contains(sentence), "\(words) \(refused)")

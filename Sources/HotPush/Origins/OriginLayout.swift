@@ -55,6 +55,8 @@ package enum OriginLayout {
     private static let readDirectories = [
         objects, manifests, packs, deliveries, twins, facts, clients, trust, channels,
     ]
+    /// What a withdrawal does without.
+    static let unneededToWithdraw = [packs, deliveries, twins, facts, clients]
     /// What is a directory in every origin that has it.
     static let directories = readDirectories + [log, epochs]
 

@@ -29,11 +29,15 @@ extension OriginDirectory {
     }
 
     /// Refuses an origin of which a symbolic link stands in place of a directory.
-    static func refuseLinks(_ root: Int32, _ fileSystem: any FileSystem) throws(StoreError) {
+    ///
+    /// - Parameter unneeded: directories that are not needed.
+    static func refuseLinks(
+        _ root: Int32, _ fileSystem: any FileSystem, but unneeded: [String] = []
+    ) throws(StoreError) {
         try fileSystem.list(root) { (entry, kind) throws(StoreError) in
             guard kind == .symbolicLink || kind == .unknown else { return true }
             let name = String(cString: entry)
-            guard OriginLayout.directories.contains(name),
+            guard OriginLayout.directories.contains(name), !unneeded.contains(name),
                 try fileSystem.status(root, name)?.kind == .symbolicLink
             else { return true }
             throw StoreError(.damagedOrigin, obstruction(name, .symbolicLink))

@@ -25,7 +25,9 @@ struct OriginDirectory {
         try refuseInsideStore()
         let root = try openRoot(isCreating: isCreating)
         let fileSystem = try fileSystem.owners(of: root.raw, path)
-        try Self.refuseLinks(root.raw, fileSystem)
+        try Self.refuseLinks(
+            root.raw, fileSystem,
+            but: options.isWithdrawing ? OriginLayout.unneededToWithdraw : [])
         // Before anything is made in a directory that is not ours.
         try checkIsOurs(root.raw, isCreating: isCreating, fileSystem)
         let rights = Self.rights(of: try fileSystem.status(root.raw, OriginLayout.marker))

@@ -97,7 +97,10 @@ public struct Publisher: Sendable {
     public func withdraw(
         _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
     ) throws(StoreError) -> ChannelPointer {
-        try engine().withdraw(version, from: channel, toEmbedded: toEmbedded).seen().pointer
+        var publisher = self
+        publisher.options.isWithdrawing = true
+        return try publisher.engine().withdraw(version, from: channel, toEmbedded: toEmbedded)
+            .seen().pointer
     }
 }
 

@@ -15,6 +15,8 @@ public struct PublisherOptions: Sendable {
     package var packs = PackOptions()
     /// Who signs what is offered, and what may be built upon.
     package var sealing = PointerSealing()
+    /// Whether something is taken back, which needs less of an origin than publishing to it.
+    package var isWithdrawing = false
     /// Whether a log is begun where pointers stand in an origin and no log is: it is of a directory that was copied
     /// there, or gone.
     package var takesOver = false

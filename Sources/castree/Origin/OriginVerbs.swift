@@ -96,7 +96,7 @@ extension Invocation {
     /// `withdraw`.
     func withdraw() throws -> ExitStatus {
         let name = try VersionName(try version())
-        let commit = try publisher().withdraw(
+        let commit = try publisher(isWithdrawing: true).withdraw(
             name, from: try channel(), toEmbedded: flag("embedded"))
         try warn(commit)
         return try reportWithdrawal(of: name, commit.pointer) { writeRequests(commit, to: &$0) }
@@ -181,13 +181,15 @@ extension Invocation {
     /// - Parameters:
     ///   - isCreating: whether a directory is made if there is none.
     ///   - isDraft: whether nothing may be written.
+    ///   - isWithdrawing: whether something is taken back.
     /// - Throws: `usage`, also for options that mean nothing where the origin is; what opening it throws.
     func publisher(
-        isCreating: Bool = false, isDraft: Bool = false,
+        isCreating: Bool = false, isDraft: Bool = false, isWithdrawing: Bool = false,
         packs: PackOptions = PackOptions(),
         _ progress: @escaping @Sendable (PublishProgress) -> Void = { _ in }
     ) throws -> OriginPublisher {
         var options = try publisherOptions(packs, progress)
+        options.isWithdrawing = isWithdrawing
         if isOriginInBucket {
             try refuse([.noWait, .withoutSync], "is not for origins in buckets")
             if isDeclared("force"), flag("force") {
