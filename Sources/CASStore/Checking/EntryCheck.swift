@@ -153,7 +153,14 @@ struct EntryCheck {
                 directory, name, to: quarantine, try StoreLayout.aside("foreign"))
             return "; it was put into quarantine, and is made anew"
         }
-        guard !isFile, isTop, Self.replaceable.contains(name) else { return nil }
+        guard !isFile else { return nil }
+        if let room = StorePlace(rawValue: place), [.root, .leases].contains(room),
+            room.isOurs(name), room.kind(of: name) != .directory
+        {
+            try fileSystem.setAside(directory, name, to: quarantine, try StoreLayout.aside("stray"))
+            return "; it was set aside"
+        }
+        guard isTop, Self.replaceable.contains(name) else { return nil }
         // A directory of another user's can be renamed beside its place alone (rename(2), EACCES).
         try fileSystem.move(directory, name, to: directory, ".\(name).\(try randomToken())")
         try fileSystem.makeDirectoryIfAbsent(directory, name)
