@@ -39,25 +39,6 @@ import ProgramTestSupport
         try expect(numbers(codes[...]), equals: helped("pull"))
     }
 
-    // Of a check, 1 says that all is repaired; which command it is, nobody can know there.
-    @Test(
-        .disabled(if: MountedTests.reason != nil, "\(MountedTests.reason ?? "")"),
-        arguments: [["fsck"], ["fsck", "--repair"], ["versions"]])
-    func `without /proc, a command says so with a status that none has for success`(
-        _ words: [String]
-    ) throws {
-        try place.add("1", ["a": "a"])
-        let finished = try place.run(
-            .shell,
-            [
-                "-c",
-                "unshare -m sh -c 'mount -t tmpfs none /proc && exec \(ProgramUnderTest.castree.url.path) "
-                    + words.joined(separator: " ") + "'",
-            ])
-        expect(finished.status, equals: 8, "\(finished)")
-        expect(finished.errors.contains("/proc is not mounted"), "\(finished)")
-    }
-
     @Test(
         arguments: Set(commands.map { $0[0] }).sorted() + [
             "init", "add", "fsck", "completions", "publish", "withdraw", "prune", "pull",

@@ -58,7 +58,8 @@ import SocketTestSupport
             "needs root and unshare(1), to hide /proc"))
     func `says in one sentence that there is no /proc`() throws {
         let place = try prepared()
-        for words in [["versions"], ["add", "release-1", "--version", "2"], ["gc"], []] {
+        let commands = [["versions"], ["add", "release-1", "--version", "2"], ["gc"], [], ["fsck"]]
+        for words in commands {
             let command = [ProgramUnderTest.castree.url.path] + words
             let finished = try Running(
                 URL(filePath: "/usr/bin/unshare"),
@@ -66,7 +67,8 @@ import SocketTestSupport
                     + command,
                 in: place.directory
             ).finished()
-            expect(finished.status, equals: 1, "\(words): \(finished)")
+            // Which command it is, nobody can know; of a check, 1 says that all is repaired.
+            expect(finished.status, equals: 8, "\(words): \(finished)")
             expect(
                 finished.errors,
                 equals: "castree: unable to read the command line: /proc is not mounted; mount it "
