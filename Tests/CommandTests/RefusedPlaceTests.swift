@@ -58,7 +58,9 @@ import SocketTestSupport
             "needs root and unshare(1), to hide /proc"))
     func `says in one sentence that there is no /proc`() throws {
         let place = try prepared()
-        let commands = [["versions"], ["add", "release-1", "--version", "2"], ["gc"], [], ["fsck"]]
+        let commands = [
+            ["versions"], ["add", "release-1", "--version", "2"], ["gc"], [], ["fsck"],
+        ]
         for words in commands {
             let command = [ProgramUnderTest.castree.url.path] + words
             let finished = try Running(

@@ -4,11 +4,16 @@ extension FileSystem {
     /// Whether a directory is a store, or stands in one.
     package func isInsideStore(_ directory: Int32) throws(StoreError) -> Bool {
         try anyAncestor(of: directory) { (directory, _) throws(StoreError) in
-            guard try status(directory, StoreLayout.format)?.kind == .regular else { return false }
-            let manifests = try status(directory, StoreLayout.manifests)
-            let leases = try status(directory, StoreLayout.leases)
-            return manifests?.kind == .directory && leases?.kind == .directory
+            try isStore(directory)
         }
+    }
+
+    /// Whether a directory is a store.
+    package func isStore(_ directory: Int32) throws(StoreError) -> Bool {
+        guard try status(directory, StoreLayout.format)?.kind == .regular else { return false }
+        let manifests = try status(directory, StoreLayout.manifests)
+        let leases = try status(directory, StoreLayout.leases)
+        return manifests?.kind == .directory && leases?.kind == .directory
     }
 
     /// The nearest store under a name in a parent of the working directory, as git looks for a repository: up to

@@ -22,10 +22,7 @@ package func refuseOwnPlace(_ path: String) throws(StoreError) -> any FileSystem
     guard
         let directory = try? system.openIfPresent(here, parent(of: place), .directoryFollowingLinks)
     else { return owners }
-    let own =
-        try system.isInsideStore(directory.raw)
-        ? "a store" : system.isInsideOrigin(directory.raw) ? "an origin" : nil
-    guard let own else { return owners }
+    guard let own = try system.ownPlace(around: directory.raw) else { return owners }
     throw StoreError(
         .insideStore,
         "unable to write \(printable(path)): it is inside \(own), where only castree puts files; choose a place outside of it"

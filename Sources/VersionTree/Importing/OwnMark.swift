@@ -40,11 +40,18 @@ package struct OwnMark: Sendable {
 }
 
 extension FileSystem {
-    /// Whether a directory is an origin, or stands in one.
-    package func isInsideOrigin(_ directory: Int32) throws(StoreError) -> Bool {
-        guard let mark = OwnMark(of: OwnMark.originName.utf8) else { return false }
-        return try anyAncestor(of: directory) { (directory, _) throws(StoreError) in
-            try mark.isMark(OwnMark.originName, in: directory, self)
+    /// What of castree's own a directory is, or stands in: "a store", "an origin"; `nil` outside of both.
+    package func ownPlace(around directory: Int32) throws(StoreError) -> String? {
+        let mark = OwnMark(of: OwnMark.originName.utf8)
+        var found: String?
+        _ = try anyAncestor(of: directory) { (directory, _) throws(StoreError) in
+            if try isStore(directory) {
+                found = "a store"
+            } else if try mark?.isMark(OwnMark.originName, in: directory, self) == true {
+                found = "an origin"
+            }
+            return found != nil
         }
+        return found
     }
 }

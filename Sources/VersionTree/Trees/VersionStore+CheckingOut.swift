@@ -37,10 +37,7 @@ extension VersionStore {
         let manifest = try registeredManifest(of: name, row)
         let (parent, base) = try split(target)
         let directory = try openParent(parent)
-        let own =
-            try outside.isInsideStore(directory.raw)
-            ? "a store" : outside.isInsideOrigin(directory.raw) ? "an origin" : nil
-        if let own {
+        if let own = try outside.ownPlace(around: directory.raw) {
             throw StoreError(
                 .insideStore,
                 "unable to check out to \(printable(target)): it is inside \(own), where only castree "
