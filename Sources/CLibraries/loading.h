@@ -3,25 +3,30 @@
 #include "castree_libraries.h"
 
 #ifdef __APPLE__
-#define LIBRARY(name, file) \
+#define LIBRARY(name, ...) \
     const char *castree_load_##name(void) { return 0; }
 #else
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 // RTLD_LOCAL: what the library calls by these names is its own.
-#define LIBRARY(name, file)                                              \
+// The first file that is there.
+#define LIBRARY(name, ...)                                               \
+    static const char *const files[] = {__VA_ARGS__};                    \
     static pthread_once_t once = PTHREAD_ONCE_INIT;                      \
     static void *library;                                                \
     static const char *problem;                                          \
     static void load(void) {                                             \
-        library = dlopen(file, RTLD_NOW | RTLD_LOCAL);                   \
-        if (!library) problem = dlerror();                               \
+        for (size_t at = 0; !library && at < sizeof files / sizeof *files; at++) \
+            library = dlopen(files[at], RTLD_NOW | RTLD_LOCAL);          \
+        const char *said = library ? 0 : dlerror();                      \
+        if (said) problem = strdup(said);                                \
     }                                                                    \
     const char *castree_load_##name(void) {                              \
         pthread_once(&once, load);                                       \
-        return library ? 0 : problem ? problem : file " is not there";   \
+        return library ? 0 : problem ? problem : files[0];               \
     }                                                                    \
     static void *find(_Atomic(void *) *known, const char *function) {    \
         void *found = atomic_load_explicit(known, memory_order_relaxed); \

@@ -1,7 +1,7 @@
 // libzip (libzip(3)): what ArchiveReading calls.
 #include "loading.h"
 
-LIBRARY(zip, "libzip.so.4")
+LIBRARY(zip, "libzip.so.5", "libzip.so.4")
 
 #ifndef __APPLE__
 #include <zip.h>

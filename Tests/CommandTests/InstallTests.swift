@@ -129,6 +129,25 @@ import ProgramTestSupport
         try expect(files(below: "prefix"), equals: once)
     }
 
+    @Test func `what was a program of its own is castree where an older castree was`() throws {
+        try expect(install("--prefix", prefix).status, equals: 0)
+        try place.write(["castree-pull": "old", "castree-origin": "old"], to: "prefix/bin")
+        let list = place.directory.appending(path: "prefix/share/castree/installed")
+        let text = try String(contentsOf: list, encoding: .utf8)
+        try ("bin/castree-origin\nbin/castree-pull\n" + text).write(
+            to: list, atomically: true, encoding: .utf8)
+        for _ in 0..<2 {
+            try expect(install("--prefix", prefix).status, equals: 0)
+            let help = try Running(
+                URL(filePath: prefix + "/bin/castree-pull"), ["pull", "--help"],
+                in: place.directory
+            ).finished()
+            expect(help.status == 0 && help.text.contains("castree pull"))
+        }
+        try expect(install("--prefix", prefix, "--uninstall").status, equals: 0)
+        try expect(files(below: "prefix").isEmpty)
+    }
+
     @Test func `a package is made below another root`() throws {
         let root = place.directory.appending(path: "package").path
         try expect(install("--prefix", "/usr", "--destdir", root).status, equals: 0)

@@ -49,7 +49,7 @@ package final class ArchiveReader {
         let expansion = Expansion(source.name, byteCountMax: options.byteCountMax)
         switch try ArchiveFormat(head, named: source.name) {
         case .zip:
-            try Self.expect("libzip", castree_load_zip(), "libzip4")
+            try Self.expect("libzip", castree_load_zip(), "libzip4 or libzip5")
             guard let size = source.byteCount else {
                 throw source.name.refusal(
                     "it is a zip archive, whose directory stands at its end, so it cannot be read "

@@ -57,6 +57,13 @@ package enum StoreLayout {
     package static let directories = [
         objects, staging, quarantine, manifests, versions, leases,
     ]
+    /// Whether a name in the root is one of what a repair could only rename beside its place.
+    static func isSetAside(_ name: String) -> Bool {
+        guard name.hasPrefix(".") else { return false }
+        let stem = name.dropFirst().prefix { $0 != "-" && $0 != "." }
+        return stem == "stray" || topLevelNames.contains { $0.prefix { $0 != "." } == stem }
+    }
+
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [

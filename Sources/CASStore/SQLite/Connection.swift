@@ -153,8 +153,12 @@ package final class Connection {
             resetAll()
             // Some errors (full disk, I/O) have already rolled back; then there is nothing left to
             // roll back. The error that matters is the first (sqlite.org/lang_transaction.html).
-            if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
-            isWhole = journalIsOnDisk || pagesWritten == before
+            // An error that is not SQLite's came after writes that all succeeded: undoing them asks no more of the disk.
+            var isUndone = !error.isOfSQLite && sqlite3_get_autocommit(handle) == 0
+            if sqlite3_get_autocommit(handle) == 0 {
+                do throws(StoreError) { try execute("ROLLBACK") } catch { isUndone = false }
+            }
+            isWhole = journalIsOnDisk || pagesWritten == before || isUndone
             throw error
         }
         return result
@@ -263,4 +267,9 @@ final class BusyWait {
         self.wait = wait
         return true
     }
+}
+
+extension StoreError {
+    /// Whether SQLite has said it.
+    fileprivate var isOfSQLite: Bool { if case .sqlite = cause { true } else { false } }
 }

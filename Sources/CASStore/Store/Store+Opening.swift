@@ -17,7 +17,7 @@ extension Store {
         try refuseUnmakeable(path)
         try makeParents(of: path, fileSystem)
         // The maker of a store decides who may look into it at all.
-        try fileSystem.makeDirectoryIfAbsent(working, path, cutByUmask: true)
+        let isOurs = try fileSystem.makeDirectoryIfAbsent(working, path, cutByUmask: true)
         if let there = try fileSystem.status(working, path), there.kind == .regular {
             throw StoreError(
                 .storeExists, "\(printable(path)) is a file; give an empty or new directory")
@@ -37,6 +37,7 @@ extension Store {
             let name = String(cString: entry)
             guard
                 StoreLayout.topLevelNames.contains(name) || name.hasPrefix(".\(StoreLayout.format)")
+                    || StoreLayout.isSetAside(name)
             else {
                 throw StoreError(
                     .storeExists,
@@ -61,10 +62,8 @@ extension Store {
             try store.syncParent(of: path)
         } catch {
             // Half a store helps nobody, unless another process makes it. The first error is the one to report.
-            if ![.locked, .interrupted].contains(error.code),
-                (try? fileSystem.status(raw, StoreLayout.format)) == nil
-            {
-                _ = try? store.removeUnlessUsed()
+            if ![.locked, .interrupted].contains(error.code) {
+                _ = try? store.removeUnlessUsed(unfinished: true, withRoot: isOurs)
             }
             throw error
         }

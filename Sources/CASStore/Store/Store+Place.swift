@@ -78,9 +78,20 @@ extension Store {
     ///
     /// Directories go only while they are empty, first those in which a writer begins. So what another process has
     /// begun meanwhile stays, and the next open makes again what is lacking.
+    ///
+    /// - Parameters:
+    ///   - isUnfinished: whether it was never made: one that another process has finished since stays.
+    ///   - withRoot: whether its directory goes, too.
     /// - Returns: whether it is gone.
-    package func removeUnlessUsed() throws(StoreError) -> Bool {
+    package func removeUnlessUsed(
+        unfinished isUnfinished: Bool = false, withRoot: Bool = true
+    ) throws(StoreError) -> Bool {
         let (root, leases) = (directories.root.raw, directories.leases.raw)
+        func isFinished() throws(StoreError) -> Bool {
+            guard isUnfinished else { return false }
+            return try fileSystem.status(root, StoreLayout.format) != nil
+        }
+        if try isFinished() { return false }
         let locks = try fileSystem.names(in: leases)
         guard locks.allSatisfy(StoreLayout.plainLocks.contains),
             try fileSystem.names(in: root).allSatisfy(StoreLayout.isMadeUnasked)
@@ -93,7 +104,9 @@ extension Store {
         }
         for name in locks { try fileSystem.removeIfPresent(leases, name) }
         guard try removeIfEmpty(root, StoreLayout.leases) else { return false }
+        if try isFinished() { return false }
         for name in try fileSystem.names(in: root) { try fileSystem.removeIfPresent(root, name) }
+        if !withRoot { return true }
         return try removeIfEmpty(POSIXFileSystem.workingDirectory, path)
     }
 

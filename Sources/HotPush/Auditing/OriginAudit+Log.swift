@@ -51,6 +51,13 @@ extension OriginAudit {
             let logged = try entry(place)?.pointers[channel]
             let copied = logged == nil ? try PointerCopy(channel, in: storage).read() : nil
             pointers[channel] = logged ?? copied?.pointer
+            if logged == nil, let there = copied?.pointer, (there.log ?? 1) != place {
+                try found(
+                    .foreignPointer, OriginLayout.pointer(channel),
+                    "it is that of entry \(there.log ?? 1), and the log's stands in entry \(place), which is lost and may "
+                        + "have been a withdrawal: restore that entry, or look what the channel should offer, and "
+                        + "publish or withdraw again")
+            }
         }
         return OriginState(number: number, entry: newest, pointers: pointers)
     }

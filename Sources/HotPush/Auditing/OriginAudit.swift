@@ -17,8 +17,8 @@ package final class OriginAudit {
     var report = OriginAuditReport()
     /// The findings about files, by their place in the report.
     var lost: [Int: OriginKey] = [:]
-    /// For how many more milliseconds ``lasting(_:)`` waits: a check ends, however much is wrong.
-    private var patience = 2_000
+    /// What is left, in milliseconds, of the time in which who publishes writes the copies of what was read.
+    private var patience = [10, 20, 40, 80, 160, 320][...]
     /// Documents that were written again, or could not be: a listing from before shows them as they were.
     var mended: Set<OriginKey> = []
     /// The object that each twin of a release was made from.
@@ -254,17 +254,23 @@ package final class OriginAudit {
     func lasting<Problem>(
         _ look: () throws(StoreError) -> Problem?
     ) throws(StoreError) -> Problem? {
-        for milliseconds in [10, 20, 40, 80, 160, 320] where milliseconds <= patience {
-            guard try look() != nil else { return nil }
-            patience -= milliseconds
+        var problem = try look()
+        while problem != nil, let milliseconds = patience.popFirst() {
+            if options.isInterrupted() { throw .interruption }
             options.pause(milliseconds)
+            problem = try look()
         }
-        return try look()
+        return problem
     }
 
     /// What the origin is by now: somebody may have published since.
     func newest(since state: OriginState) throws(StoreError) -> OriginState {
-        try log.state(from: state.number) ?? state
+        do throws(StoreError) {
+            return try log.state(from: state.number) ?? state
+        } catch {
+            guard saysWhatIsFound(error) else { throw error }
+            return state
+        }
     }
 
     /// What is wrong with a file of which no bytes came.
@@ -290,7 +296,9 @@ package final class OriginAudit {
         do throws(StoreError) {
             report.findings[place].isRepaired = try repair()
         } catch {
-            guard error.saysFileIsUnreadable || error.code == .damagedObject else { throw error }
+            guard
+                error.saysFileIsUnreadable || error.code == .damagedObject || saysWhatIsFound(error)
+            else { throw error }
             report.findings[place].stays(because: storage.work?.explained(error) ?? error)
         }
     }

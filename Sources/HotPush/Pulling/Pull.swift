@@ -185,7 +185,7 @@ public final class Pull {
         switch options.destination {
         case .pending where (lifecycle.pending ?? lifecycle.current) == version: return
         case .pending, .current:
-            if !options.isForced { try versions.refuseUnfit(version, lifecycle) }
+            if !options.isForced { try versions.refuseUnshowable(version, lifecycle) }
         case .kept: return
         }
     }

@@ -40,7 +40,13 @@ package final class StoreQueue: Sendable {
         }
         guard needsThread else { return isTaken }
         if Parallel.start({ self.run(work) }) { return true }
-        state.withLock { $0.threadCount -= 1 }
+        // Others may have left theirs to the thread that did not start.
+        let left = state.withLock { state in
+            state.threadCount -= 1
+            defer { if state.threadCount == 0 { state.work = [] } }
+            return state.threadCount == 0 ? Array(state.work) : []
+        }
+        for each in left { each() }
         return false
     }
 

@@ -149,10 +149,17 @@ extension PinTable {
         return doubt(versions, of: request, cookie)
     }
 
-    /// The newest page, or the frame in it that was loaded last: a frame makes an older page no newer.
+    /// The newest page, or what was loaded last of the frames in it: a frame makes an older page no newer.
     private static func newest(_ loads: [Load]) -> Load? {
         guard let page = loads.last(where: { $0.parent == nil }) else { return loads.last }
-        return loads.last { $0.number == page.number || $0.parent == page.number }
+        var own: Set<UInt64> = [page.number]
+        // Frames in frames; one that was loaded again stands behind its own.
+        for _ in 0..<4 {
+            for load in loads where load.parent.map(own.contains) ?? false {
+                own.insert(load.number)
+            }
+        }
+        return loads.last { own.contains($0.number) }
     }
 
     /// Whether a request was sent before its browser had the answer that set its cookie anew: then an older page has

@@ -214,6 +214,11 @@ extension PinTable {
             // Without an address of its own it is part of a page that is there already, and makes that no newer.
             load.begunAt -= limits.loadingMax + .seconds(1)
             browser.loads.insert(load, at: 0)
+            if browser.loads.count > limits.loads {
+                browser.loads.removeAll {
+                    $0.number != load.number && ($0.isOver || !isHeld($0, now))
+                }
+            }
         } else {
             append(load, to: &browser, now)
         }

@@ -6,7 +6,8 @@ import Console
 package let repairByCastree: RepairSourceFinder = { invocation, _ in
     let own = System.programPath() ?? ""
     let directory = String(own[..<(own.lastIndex(of: "/") ?? own.startIndex)])
-    let places = ["\(directory)/castree", "\(directory)/../libexec/castree/castree"]
+    let places =
+        own.isEmpty ? [] : ["\(directory)/castree", "\(directory)/../libexec/castree/castree"]
     guard let path = places.first(where: System.isProgram) else {
         throw CommandError(
             code: "noProgram",

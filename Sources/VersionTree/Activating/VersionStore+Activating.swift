@@ -69,8 +69,16 @@ extension VersionStore {
 
     /// Refuses a version that is banned, or that somebody has retired or damaged after its tree was
     /// made.
+    private func refuseUnfit(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
+        try refuseUnshowable(name, lifecycle)
+        if try !isMaterialized(name) { _ = try materializeIfAbsent(name, alone: true) }
+    }
+
+    /// Refuses a version that is banned or incomplete; changes nothing.
     /// - Throws: `.bannedVersion`, `.incompleteVersion`, `.noVersion`.
-    package func refuseUnfit(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
+    package func refuseUnshowable(
+        _ name: String, _ lifecycle: Lifecycle
+    ) throws(StoreError) {
         let row = try row(of: name)
         guard row.isComplete else { throw try incomplete(name) }
         if let ban = lifecycle.ban(of: row.content) {
@@ -79,7 +87,6 @@ extension VersionStore {
                 "version \(name) is banned (\(printable(ban.reason))); "
                     + "castree forgive \(name) lifts it")
         }
-        if try !isMaterialized(name) { _ = try materializeIfAbsent(name, alone: true) }
     }
 
     /// Vouches for exactly the version that started.

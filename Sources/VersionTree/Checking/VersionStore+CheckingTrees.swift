@@ -15,9 +15,11 @@ extension VersionStore {
         // Versions without a manifest have a finding of their own.
         let registered = Set(
             names + report.findings.filter { $0.kind == .missingManifest }.compactMap(\.version))
+        var checked: [String] = []
         for (name, entry, kind) in trees where !told.contains(entry) {
             guard var finding = try judgeTree(name, kind, registered, running) else {
                 if kind == .directory, !name.hasPrefix(".") {
+                    checked.append(name)
                     try checkTree(name, parsed[name], sound, orTelling: repairing, &report)
                 }
                 continue
@@ -38,7 +40,7 @@ extension VersionStore {
         var known = Set(report.findings)
         for _ in 0..<3 {
             var again = CheckReport()
-            for name in names {
+            for name in checked {
                 try checkTree(name, parsed[name], sound, orTelling: true, &again)
             }
             let new = again.findings.filter { known.insert($0).inserted }

@@ -175,7 +175,7 @@ extension VersionStore {
         do throws(StoreError) {
             try materialize(name)
         } catch {
-            if error.code == .badManifest { return false }
+            if error.code == .badManifest || error.isUnreadable { return false }
             guard error.code == .noVersion || error.code == .busy else { throw error }
         }
         return true

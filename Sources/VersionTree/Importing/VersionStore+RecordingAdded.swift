@@ -63,7 +63,7 @@ extension VersionStore {
         _ manifest: Manifest, _ file: ManifestFile, _ registration: Registration,
         _ found: SourceFiles, _ lease: borrowing Lease
     ) throws(StoreError) -> [String]? {
-        try recoverUnknownTree(registration.name)
+        try recoverUnknownTree(registration.name, for: registration.content)
         let written = try file.write()
         // An object may have gone since it was looked at.
         let tree = try allowing(

@@ -127,8 +127,15 @@ extension VersionStore {
 
     /// Makes a version of a tree that nobody knows, before somebody uses its name for something else.
     /// - Throws: `.io` if there is a manifest that the disk does not give: nobody knows whose name it is.
-    func recoverUnknownTree(_ name: String) throws(StoreError) {
-        guard try isMaterialized(name), try store.versionRow(name) == nil else { return }
+    func recoverUnknownTree(_ name: String, for content: ObjectID) throws(StoreError) {
+        if let row = try store.versionRow(name) {
+            // Of one that was made again the index refuses no other content: only its manifest tells.
+            if row.recovery != .none, row.content != content {
+                _ = try lookingAgain { () throws(StoreError) in try manifestUnlessLost(of: name) }
+            }
+            return
+        }
+        guard try isMaterialized(name) else { return }
         guard try hasManifest(name) else {
             _ = try recoverManifest(of: name)
             return

@@ -11,7 +11,8 @@ extension VersionStore {
     ///   that an object of the store does not have; `.outOfSpace`.
     @discardableResult
     public func register(_ manifest: Manifest) throws(StoreError) -> Bool {
-        try recoverUnknownTree(manifest.version.description)
+        try recoverUnknownTree(
+            manifest.version.description, for: manifest.contentAddress())
         let lease = try store.makeLease()
         var manifest = manifest
         if manifest.ordinal == 0 { manifest.ordinal = try store.nextOrdinal() }

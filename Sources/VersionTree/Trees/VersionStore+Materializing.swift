@@ -307,7 +307,7 @@ extension VersionStore {
                 let codes: [StoreError.Code] = [
                     .noVersion, .incompleteVersion, .badManifest, .busy, .missingObject,
                 ]
-                guard codes.contains(error.code) else { throw error }
+                guard codes.contains(error.code) || error.isUnreadable else { throw error }
             }
         }
         try rebuildHealedTrees()

@@ -24,7 +24,7 @@ extension Command {
             // Another user may read the lifecycle, but not who has a lock.
             let watcher = try? store.startWatcher()
             // Nor does a disk that does not tell it keep the rest from anybody.
-            let wayBack = try? lifecycle.findWayBack(store)
+            let wayBack = try? lifecycle.findWayBack(Onlooker(versions: store))
             lifecycle.print(to: output, wayBack: wayBack, watcher: watcher)
         }
     }
@@ -106,5 +106,19 @@ extension Lifecycle {
 
     private func name(_ version: String?) -> DisplayText {
         if let version { "\(version)" } else { "\("none", .faint)" }
+    }
+}
+
+/// Tells what could be started, and builds no tree.
+private struct Onlooker: StartableVersions {
+    let versions: VersionStore
+
+    func content(of version: String) throws(StoreError) -> ObjectID? {
+        try versions.content(of: version)
+    }
+
+    func isUsable(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
+        guard let row = try versions.store.versionRow(name) else { return false }
+        return row.isComplete && lifecycle.ban(of: row.content) == nil
     }
 }
