@@ -33,12 +33,16 @@ import ProgramTestSupport
         for (words, status) in [
             (["fsck", "site"], 4), (["fsck", "site", "--repair"], 4),
             (publish, harm == "cut" ? 22 : 0), (["publish", "--all-of", "site", "copy"], 1),
-            (device + ["pull", site.path], harm == "fifo" ? 1 : 22),
+            (device + ["pull", site.path], 22),
         ] {
             let finished = try place.run(.castree, words)
             expect(finished.status, equals: Int32(status), "\(words) \(finished)")
             if words[0] == "fsck" {
-                expect(finished.text.contains("trust/2.json: "), "\(finished)")
+                // What is below a pipe is looked at once that is out of the way.
+                let isHidden = harm == "fifo" && !words.contains("--repair")
+                expect(
+                    finished.text.contains(isHidden ? "trust: " : "trust/2.json: "),
+                    "\(finished)")
             } else if status != 1 || words[0] == "publish" {
                 expect(finished.errors.contains("fsck ORIGIN --repair --from COPY"), "\(finished)")
             }

@@ -154,7 +154,8 @@ struct EntryCheck {
             return "; it was put into quarantine, and is made anew"
         }
         guard !isFile else { return nil }
-        if let room = StorePlace(rawValue: place), [.root, .leases].contains(room),
+        if let room = isTop ? .root : StorePlace(rawValue: place),
+            [.root, .leases].contains(room),
             room.isOurs(name), room.kind(of: name) != .directory
         {
             try fileSystem.setAside(directory, name, to: quarantine, try StoreLayout.aside("stray"))

@@ -128,6 +128,7 @@ extension VersionStore {
     /// Makes a version of a tree that nobody knows, before somebody uses its name for something else.
     /// - Throws: `.io` if there is a manifest that the disk does not give: nobody knows whose name it is.
     func recoverUnknownTree(_ name: String, for content: ObjectID) throws(StoreError) {
+        guard try isMaterialized(name) else { return }
         if let row = try store.versionRow(name) {
             // Of one that was made again the index refuses no other content: only its manifest tells.
             if row.recovery != .none, row.content != content {
@@ -135,7 +136,6 @@ extension VersionStore {
             }
             return
         }
-        guard try isMaterialized(name) else { return }
         guard try hasManifest(name) else {
             _ = try recoverManifest(of: name)
             return
