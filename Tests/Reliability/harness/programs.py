@@ -87,7 +87,7 @@ class Programs:
         self.directory = os.path.abspath(directory or os.path.join(ROOT, ".build", "release"))
         self.castree = os.path.join(self.directory, "castree")
         self.callfault = os.path.join(self.directory, "callfault")
-        for program in (self.castree, self.callfault, self.castree + "-pull", self.castree + "-fsck"):
+        for program in (self.castree, self.callfault, self.castree + "-fsck"):
             if not os.access(program, os.X_OK):
                 raise SystemExit(f"there is no {program}; make build first, or say --programs DIRECTORY")
         # Whoever starts a suite may have signals blocked (a test's thread has), and programs inherit that: a server
