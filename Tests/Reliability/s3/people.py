@@ -50,9 +50,8 @@ class Castree:
     def __init__(self, directory, service, endpoint=None):
         directory = os.path.abspath(directory or os.path.join(ROOT, ".build", "release"))
         self.program = os.path.join(directory, "castree")
-        for program in (self.program, self.program + "-pull"):
-            if not os.access(program, os.X_OK):
-                raise SystemExit("there is no %s; make build first, or say --programs DIRECTORY" % program)
+        if not os.access(self.program, os.X_OK):
+            raise SystemExit("there is no %s; make build first, or say --programs DIRECTORY" % self.program)
         self.service, self.endpoint = service, endpoint or service.endpoint
         self.directory = directory
 
