@@ -124,8 +124,67 @@ package struct DirectoryAudit {
             root.raw, rights, opens: mender != nil, givingBackBy: isRoot ? fileSystem : nil,
             acting)
         let owner = try fileSystem.status(root.raw).owner
-        let strangers = try directory.strangers(root.raw, moves: mender != nil, acting)
-        return closed.map { $0.finding(in: owner) } + strangers.map(\.finding)
+        return closed.map { $0.finding(in: owner) } + (try strangers(in: root.raw, acting))
+    }
+
+    /// What stands in place of a directory, or of the publisher's own; a repair moves it away.
+    private func strangers(
+        in root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> [OriginFinding] {
+        let (work, directories) = (OriginLayout.work, OriginLayout.directories)
+        var found: [OriginFinding] = []
+        func look(_ path: String, for kind: FileStatus.Kind) throws(StoreError) {
+            var (there, aside, obstacle): (FileStatus?, String?, StoreError?)
+            do throws(StoreError) {
+                there = try fileSystem.status(root, path)
+                guard let there, there.kind != kind else { return }
+                // Whoever reads the origin may read through it.
+                if mender != nil, !isOfElsewhere(root, path, there.kind, fileSystem) {
+                    let name = "\(path).aside-\(try randomToken())"
+                    try fileSystem.rename(root, path, to: root, name)
+                    aside = name
+                }
+            } catch {
+                guard error.isOfOneName || error.isNotDirectory else { throw error }
+                obstacle = error
+            }
+            guard let kind = there?.kind else { return }
+            let problem =
+                directories.contains(path)
+                ? OriginDirectory.obstruction(path, kind)
+                    + (aside == nil ? ". Until then nothing else is looked at" : "")
+                : "\(kind.noun) stands where the publisher's own should be"
+            var finding = OriginFinding(
+                .strayFile, path, problem + (aside.map { "; it is \($0) now" } ?? ""),
+                isRepaired: aside != nil)
+            if let obstacle { finding.stays(because: obstacle) }
+            found.append(finding)
+        }
+        for name in directories { try look(name, for: .directory) }
+        try look(work, for: .directory)
+        for name in [OriginLayout.staging, OriginLayout.frames, OriginLayout.sketches] {
+            try look("\(work)/\(name)", for: .directory)
+        }
+        for name in [
+            OriginLayout.lock, OriginLayout.packed, OriginLayout.clientLabels,
+            OriginLayout.packingLock, OriginLayout.reserve,
+        ] {
+            try look("\(work)/\(name)", for: .regular)
+        }
+        return found
+    }
+
+    /// Whether something is a link that does not lead to a file: to the directory elsewhere, or to a disk that is not mounted.
+    private func isOfElsewhere(
+        _ root: Int32, _ path: String, _ kind: FileStatus.Kind, _ fileSystem: any FileSystem
+    ) -> Bool {
+        guard kind == .symbolicLink, OriginLayout.directories.contains(path) else { return false }
+        do throws(StoreError) {
+            _ = try fileSystem.open(root, path, .directoryFollowingLinks, mode: 0)
+            return true
+        } catch {
+            return !error.isNotDirectory
+        }
     }
 
     private func look() throws(StoreError) -> OriginAuditReport {
@@ -155,20 +214,6 @@ extension OriginFinding {
     /// Whether something stands in place of a directory, so that nobody knows what the origin has.
     package var hidesFiles: Bool {
         kind == .strayFile && !isRepaired && OriginLayout.directories.contains(path ?? "")
-    }
-}
-
-extension OriginDirectory.Stranger {
-    fileprivate var finding: OriginFinding {
-        var finding = OriginFinding(
-            .strayFile, path,
-            (OriginLayout.directories.contains(path)
-                ? OriginDirectory.obstruction(path, kind)
-                    + (aside == nil ? ". Until then nothing else is looked at" : "")
-                : "\(kind.noun) stands where the publisher's own should be")
-                + (aside.map { "; it is \($0) now" } ?? ""), isRepaired: aside != nil)
-        if let obstacle { finding.stays(because: obstacle) }
-        return finding
     }
 }
 

@@ -19,20 +19,21 @@ extension OriginAudit {
         var facts: Set<PublishedFacts> = []
         for release in releases.sorted(by: { $0.version.name < $1.version.name }) {
             try throwIfInterrupted()
-            let documents = AuditedDocuments(self, release, survey)
-            let files = ReleaseFiles(release, storage, nil, reading: documents.read)
+            let files = ReleaseFiles(release, storage, nil) { (key) throws(StoreError) in
+                try self.document(key, of: release, survey)
+            }
             if versions.insert(release.version).inserted {
-                try add(&needed, &areAllRead, release, documents) { () throws(StoreError) in
+                try add(&needed, &areAllRead, release) { () throws(StoreError) in
                     try files.contents()
                 }
             }
             if let delivery = release.delivery, deliveries.insert(delivery).inserted {
-                try add(&needed, &areAllRead, release, documents) { () throws(StoreError) in
+                try add(&needed, &areAllRead, release) { () throws(StoreError) in
                     try files.packed()
                 }
             }
             if let published = release.facts, facts.insert(published).inserted {
-                try add(&needed, &areAllRead, release, documents) { () throws(StoreError) in
+                try add(&needed, &areAllRead, release) { () throws(StoreError) in
                     for object in try files.facts()?.objects ?? [] {
                         if let twin = object.twin { owners[twin.address] = object.address }
                     }
@@ -46,10 +47,10 @@ extension OriginAudit {
     /// - Parameter areAllRead: becomes `false` if a document could not be read.
     private func add(
         _ needed: inout NeededFiles, _ areAllRead: inout Bool, _ release: LiveRelease,
-        _ documents: AuditedDocuments, _ files: () throws(StoreError) -> [PlacedFile]
+        _ files: () throws(StoreError) -> [PlacedFile]
     ) throws(StoreError) {
         let version = release.version.name.description
-        documents.hasFailed = false
+        unread = nil
         do throws(StoreError) {
             for file in try files() {
                 guard let other = needed.add(file, of: version) else { continue }
@@ -62,7 +63,7 @@ extension OriginAudit {
             guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
             areAllRead = false
             // What could not be read is a finding already.
-            if documents.hasFailed { return }
+            if unread != nil { return }
             let key = OriginKey(.manifest, release.version.manifest, in: release.version.epoch)
             try found(
                 .damagedRelease, key.path, "version \(version): \(error.message)", version: version)
@@ -71,7 +72,7 @@ extension OriginAudit {
 
     /// Holds the listing against what is needed, and asks for what it does not show: it is a hint.
     func checkPresence(_ needed: NeededFiles) throws(StoreError) {
-        let known = Set(lost.values)
+        let known = lost
         for position in needed.listed {
             let file = needed.table[position]
             if known.contains(file.key) { continue }
@@ -111,7 +112,7 @@ extension OriginAudit {
 
     /// Reads objects, packs, twins and what clients are sent, and compares them with their names.
     func checkBytes(_ needed: NeededFiles) throws(StoreError) {
-        let known = Set(lost.values)
+        let known = lost
         let sample = options.check.sample
         func isToBeRead(_ key: OriginKey) -> Bool {
             !key.kind.isRead && !known.contains(key)
@@ -153,9 +154,9 @@ extension OriginAudit {
         let isAbsent = kind == .missingFile
         let (kind, problem) = isAbsent ? absence(of: key.path) : (kind, problem)
         let needing = version.map { "version \($0) needs it, and " } ?? ""
-        lost[report.findings.count] = key
-        report.findings.append(
-            OriginFinding(kind, key.path, needing + problem, version: version))
+        var finding = OriginFinding(kind, key.path, needing + problem, version: version)
+        finding.lost = key
+        report.findings.append(finding)
     }
 
     /// Forgets findings about files that no release has any more: somebody has pruned meanwhile.
@@ -176,16 +177,9 @@ extension OriginAudit {
             guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
             return true
         }
-        var findings: [OriginFinding] = []
-        var stillLost: [Int: OriginKey] = [:]
-        for (place, finding) in report.findings.enumerated() {
-            if let key = lost[place] {
-                guard live.contains(key, in: survey.table) else { continue }
-                stillLost[findings.count] = key
-            }
-            findings.append(finding)
+        report.findings.removeAll { finding in
+            finding.lost.map { !live.contains($0, in: survey.table) } ?? false
         }
-        (report.findings, lost) = (findings, stillLost)
         return !lost.isEmpty
     }
 }

@@ -10,7 +10,7 @@ extension OriginAudit {
         report.findings += result.findings
         report.strays = report.strays + result.strays
         report.entryCount = result.entryCount
-        let seen = try PointerCopy(.stable, in: storage).read()
+        let seen = try LogCopy.pointer(.stable).read(from: storage)
         var hint = seen.pointer?.log ?? 0
         do throws(StoreError) {
             // What follows a gap says more than what stands before it; of a copy that was cut short it says nothing.
@@ -49,7 +49,7 @@ extension OriginAudit {
         var pointers: [ChannelName: ChannelPointer] = [:]
         for (channel, place) in newest.channels {
             let logged = try entry(place)?.pointers[channel]
-            let copied = logged == nil ? try PointerCopy(channel, in: storage).read() : nil
+            let copied = logged == nil ? try LogCopy.pointer(channel).read(from: storage) : nil
             pointers[channel] = logged ?? copied?.pointer
             if logged == nil, let there = copied?.pointer, (there.log ?? 1) != place {
                 try found(

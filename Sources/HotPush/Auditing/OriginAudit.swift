@@ -15,12 +15,14 @@ package final class OriginAudit {
     /// Where a repair takes bytes from; `nil` if nothing is repaired.
     let mender: OriginMender?
     var report = OriginAuditReport()
-    /// The findings about files, by their place in the report.
-    var lost: [Int: OriginKey] = [:]
+    /// The files that findings are about.
+    var lost: Set<OriginKey> { Set(report.findings.compactMap(\.lost)) }
     /// What is left, in milliseconds, of the time in which who publishes writes the copies of what was read.
     private var patience = [10, 20, 40, 80, 160, 320][...]
     /// Documents that were written again, or could not be: a listing from before shows them as they were.
     var mended: Set<OriginKey> = []
+    /// The last document that could not be read, which is a finding.
+    var unread: OriginKey?
     /// The object that each twin of a release was made from.
     var owners: [ObjectID: ObjectID] = [:]
 
@@ -49,10 +51,8 @@ package final class OriginAudit {
             if let finding = races.finding { report.findings.append(finding) }
         }
         if let state = try readLog() {
-            do throws(StoreError) {
+            try StoreError.ignoring(where: saysWhatIsFound) { () throws(StoreError) in
                 try look(at: state)
-            } catch {
-                guard saysWhatIsFound(error) else { throw error }
             }
         } else if let absence = report.absence {
             report.absence = try "\(absence). \(cleared(raced))"
@@ -78,8 +78,8 @@ package final class OriginAudit {
         let survey = try OriginSurvey(storage, log).run(options.listed)
         report.strays = report.strays + survey.strays
         if state.hasLog {
-            try checkClients(of: state, survey)
-            try checkPointers(of: state, survey)
+            try checkTold(of: state, survey.clientFiles)
+            try checkPointers(of: state, survey.pointerFiles)
         }
         try checkList(of: state)
         try checkMarker(of: state)
@@ -101,7 +101,10 @@ package final class OriginAudit {
         try checkPresence(needed)
         if options.check.isDeep { try checkBytes(needed) }
         let isAllKnown = keptFrom == state.entry.keptFrom && (state.hasLog || !isLogDamaged)
-        if areAllRead, isAllKnown { count(survey, needed, state) }
+        if areAllRead, isAllKnown {
+            let unneeded = survey.unneededFigures(in: state.entry, beside: needed.all)
+            (report.garbage, report.waiting) = (unneeded.garbage, unneeded.waiting)
+        }
         if try areStillNeeded(after: state, survey) { try mend(needed) }
     }
 
@@ -114,36 +117,17 @@ package final class OriginAudit {
         let said = "Only the store was tried"
         guard !keys.isEmpty else { return said }
         var leftCount = keys.count
-        do throws(StoreError) {
+        // A probe needs no right to delete.
+        try StoreError.ignoring(.accessDenied) { () throws(StoreError) in
             let outcome = try storage.delete(keys)
             leftCount = outcome.refused.count + outcome.unknownCount
-        } catch {
-            // A probe needs no right to delete.
-            guard error.code == .accessDenied else { throw error }
         }
         if leftCount == 0 { return "\(said), and what that wrote is deleted" }
         return
             "\(said), and \(counted(leftCount, "file")) of that may be left in \(OriginLayout.probe)/: they could not be deleted"
     }
 
-    // MARK: Pointers
-
-    private func checkPointers(
-        of state: OriginState, _ survey: OriginSurvey
-    ) throws(StoreError) {
-        for channel in state.pointers.keys.sorted() { try checkPointer(channel, of: state) }
-        for path in survey.pointerFiles {
-            guard let channel = OriginLayout.channel(ofPointer: path),
-                state.entry.channels[channel] == nil,
-                try newest(since: state).entry.channels[channel] == nil
-            else { continue }
-            try found(
-                .foreignPointer, path,
-                "the log knows no channel \(channel): somebody has copied a directory's origin here, or the log has "
-                    + "lost its last entries; restore them, or delete the file, and publish to the channel"
-            )
-        }
-    }
+    // MARK: What is written over
 
     private func checkMarker(of state: OriginState) throws(StoreError) {
         let bytes = try ReleaseFiles.ifSound { () throws(StoreError) in
@@ -187,50 +171,6 @@ package final class OriginAudit {
         }
     }
 
-    private func checkPointer(
-        _ channel: ChannelName, of state: OriginState
-    ) throws(StoreError) {
-        let copy = PointerCopy(channel, in: storage)
-        let wrong = try lasting { () throws(StoreError) in
-            let seen = try copy.read()
-            return try problem(with: copy, seen, channel, state).map { (seen, $0) }
-        }
-        guard let (seen, problem) = wrong else { return }
-        try found(.wrongPointer, copy.key, "\(problem); devices do not see what the log offers") {
-            () throws(StoreError) in
-            let isBeyond = (seen.pointer?.log ?? 1) > state.number
-            try PointerCopies(log, options.pause).write(
-                channel, of: state, seen: seen, isForced: isBeyond)
-            return true
-        }
-    }
-
-    /// What is wrong with a pointer's copy; `nil` if nothing is.
-    private func problem(
-        with copy: PointerCopy, _ seen: PointerCopy.Seen, _ channel: ChannelName,
-        _ state: OriginState
-    ) throws(StoreError) -> String? {
-        guard let there = seen.pointer else {
-            return seen.tag == nil ? absence(of: copy.key).problem : "it is no pointer"
-        }
-        do throws(StoreError) {
-            if try copy.isAsNew(seen, as: state, log) { return nil }
-        } catch {
-            // It names an entry that is not there.
-            guard OriginLog.saysEntryIsBad(error) else { throw error }
-        }
-        let (mine, theirs) = (state.pointers[channel]?.log ?? 1, there.log ?? 1)
-        if theirs > state.number {
-            return
-                "it says that it stands in entry \(theirs), and does not: if the log has lost its last entries, restore "
-                + "them from an older copy before anything is repaired"
-        }
-        if theirs < mine {
-            return "it is that of entry \(theirs), and the log's stands in entry \(mine)"
-        }
-        return "it is not the one in entry \(mine) of the log"
-    }
-
     private func checkList(of state: OriginState) throws(StoreError) {
         var now = state
         let wrong = try lasting { () throws(StoreError) in
@@ -265,12 +205,9 @@ package final class OriginAudit {
 
     /// What the origin is by now: somebody may have published since.
     func newest(since state: OriginState) throws(StoreError) -> OriginState {
-        do throws(StoreError) {
-            return try log.state(from: state.number) ?? state
-        } catch {
-            guard saysWhatIsFound(error) else { throw error }
-            return state
-        }
+        try StoreError.ignoring(where: saysWhatIsFound) { () throws(StoreError) in
+            try log.state(from: state.number)
+        } ?? state
     }
 
     /// What is wrong with a file of which no bytes came.
@@ -303,12 +240,6 @@ package final class OriginAudit {
         }
     }
 
-    // MARK: What is over
-
-    private func count(_ survey: OriginSurvey, _ needed: NeededFiles, _ state: OriginState) {
-        let unneeded = survey.unneededFigures(in: state.entry, beside: needed.all)
-        (report.garbage, report.waiting) = (unneeded.garbage, unneeded.waiting)
-    }
 }
 
 /// How an origin is checked.

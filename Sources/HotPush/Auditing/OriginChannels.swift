@@ -25,19 +25,21 @@ package struct OriginChannels: Sendable {
     /// - Throws: `.notFound` if there is no channel; `.accessDenied`, `.badPointer`, `.damagedOrigin`; what reading
     ///   throws.
     package func offered(_ only: ChannelName? = nil) throws(StoreError) -> Offered {
-        let seen = try Self.unlessDenied { () throws(StoreError) in
-            try PointerCopy(only ?? .stable, in: storage).read()
+        // Those who may not read, or list, that are told less.
+        let seen = try StoreError.ignoring(.accessDenied) { () throws(StoreError) in
+            try LogCopy.pointer(only ?? .stable).read(from: storage)
         }
         // Where to begin to look for the end of the log.
         let hint = seen?.pointer?.log
-        let found = try Self.unlessDenied { () throws(StoreError) in
-            try OriginLog(storage).state(from: hint ?? 0)
+        var reason: String? = "the log of \(storage.place) may not be read"
+        let state = try StoreError.ignoring(.accessDenied) { () throws(StoreError) in
+            let state = try OriginLog(storage).state(from: hint ?? 0)
+            reason = nil
+            return state
         }
-        let state = found ?? nil
-        var reason = found == nil ? "the log of \(storage.place) may not be read" : nil
         var absence: StoreError?
         if state == nil, reason == nil {
-            absence = try Self.unlessDenied { () throws(StoreError) in
+            absence = try StoreError.ignoring(.accessDenied) { () throws(StoreError) in
                 try OriginTraces(of: storage).absence(namedBy: hint)
             }
             reason = absence?.message ?? "there is no log in \(storage.place)"
@@ -55,18 +57,6 @@ package struct OriginChannels: Sendable {
         let others = all.filter { only != nil && $0.channel != only }
         return Offered(
             pointers: pointers, others: others.sorted { $0.channel < $1.channel }, reason: reason)
-    }
-
-    /// - Returns: `nil` to those who may not read, or list, that.
-    private static func unlessDenied<R>(
-        _ body: () throws(StoreError) -> R
-    ) throws(StoreError) -> R? {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            guard error.code == .accessDenied else { throw error }
-            return nil
-        }
     }
 
     /// The copies that devices read.
@@ -88,10 +78,9 @@ package struct OriginChannels: Sendable {
     }
 
     private func names() throws(StoreError) -> [ChannelName] {
-        let bytes =
-            try Self.unlessDenied { () throws(StoreError) in
-                try storage.contents(OriginLayout.channelList, limit: ChannelList.byteCountMax)
-            } ?? nil
+        let bytes = try StoreError.ignoring(.accessDenied) { () throws(StoreError) in
+            try storage.contents(OriginLayout.channelList, limit: ChannelList.byteCountMax)
+        }
         return try bytes.map { (bytes) throws(StoreError) in
             try ChannelList.names(parsing: bytes)
         } ?? [.stable]
@@ -108,14 +97,13 @@ package struct OriginChannels: Sendable {
                 deliveries[published.address] == nil
             else { continue }
             let key = OriginKey(.delivery, published.address, in: published.epoch)
-            do throws(StoreError) {
+            deliveries[published.address] = try StoreError.ignoring(
+                .accessDenied, .badPack, .tooLarge
+            ) { () throws(StoreError) in
                 let (outcome, bytes) = try storage.bytes(
                     key.path, ReadRequest(byteCountMax: published.byteCount))
-                guard case .found = outcome else { continue }
-                deliveries[published.address] = try Delivery(bytes, named: published, of: version)
-            } catch {
-                let harmless: [StoreError.Code] = [.accessDenied, .badPack, .tooLarge]
-                guard harmless.contains(error.code) else { throw error }
+                guard case .found = outcome else { return nil }
+                return try Delivery(bytes, named: published, of: version)
             }
         }
         return deliveries

@@ -49,6 +49,8 @@ package struct OriginFinding: Sendable, Hashable {
     package var version: String?
     /// A sentence for people.
     package private(set) var message: String
+    /// The file that a repair writes again if something has its bytes; `nil` for what is repaired otherwise.
+    var lost: OriginKey?
     /// Whether a repair has put it right.
     package var isRepaired = false
 

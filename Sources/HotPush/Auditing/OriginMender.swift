@@ -69,12 +69,10 @@ package final class OriginMender {
 
     /// The bytes of a document that was fetched as an object.
     func bytes(of key: OriginKey) throws(StoreError) -> [UInt8]? {
-        for versions in stores {
-            guard let file = try versions.store.objects.open(key.address) else { continue }
-            let status = try versions.fileSystem.status(file.raw)
-            return try versions.fileSystem.read(file.raw, at: 0, count: Int(status.byteCount))
-        }
-        return nil
+        guard let file = try file(key.address) else { return nil }
+        let fileSystem = POSIXFileSystem()
+        let byteCount = try fileSystem.status(file.raw).byteCount
+        return try fileSystem.read(file.raw, at: 0, count: Int(byteCount))
     }
 
     /// The bytes of a version's manifest, if a store has the version.
@@ -94,15 +92,16 @@ extension OriginAudit {
     /// They are needed, so nobody deletes them, and no deletion of them is under way.
     func mend(_ needed: NeededFiles) throws(StoreError) {
         guard let mender else { return }
-        let places = lost.sorted { $0.key < $1.key }
-        try mender.fetch(
-            places.compactMap { (_, key) in needed.byteCount(of: key).map { (key, $0) } })
-        for (place, key) in places {
+        let lost = report.findings.indices.compactMap { place in
+            report.findings[place].lost.flatMap { key in
+                needed.byteCount(of: key).map { (place, key, byteCount: $0) }
+            }
+        }
+        try mender.fetch(lost.map { ($0.1, $0.byteCount) })
+        for (place, key, byteCount) in lost {
             try throwIfInterrupted()
-            guard let byteCount = needed.byteCount(of: key) else { continue }
             try mend(place) { () throws(StoreError) in try write(key, byteCount, from: mender) }
         }
-        lost = [:]
     }
 
     /// - Returns: whether it stands there now; not if nobody has its bytes.

@@ -14,6 +14,37 @@ package struct OriginUsage: Sendable {
         package let uniqueByteCount: Int64
     }
 
+    /// What files are; the raw value is the member of JSON output.
+    package enum Kind: String, Sendable, CaseIterable {
+        case objects, manifests, places, packs, deliveries
+        /// What is there for the clients of other systems: objects as raw DEFLATE, what is known of objects, and what is
+        /// sent as it stands.
+        case deflated, facts, documents
+        /// What a publisher keeps for itself beside the origin: only in a directory.
+        case publisher
+        case log
+        /// What is overwritten: pointers and lists.
+        case pointers
+        /// What says whose signatures count: only where keys were rotated.
+        case trust
+        /// What looking at the store has left.
+        case scratch
+
+        fileprivate init(_ kind: OriginKey.Kind) {
+            self =
+                switch kind {
+                case .object: .objects
+                case .manifest, .delta: .manifests
+                case .pack: .packs
+                case .delivery: .deliveries
+                case .places: .places
+                case .twin: .deflated
+                case .facts: .facts
+                case .document: .documents
+                }
+        }
+    }
+
     /// The newest entry of the log, and where new files are written.
     package private(set) var entry: Int64 = 0
     package private(set) var epoch: Int64 = 0
@@ -23,36 +54,18 @@ package struct OriginUsage: Sendable {
     package private(set) var inGrace = FileFigures()
     /// What no release has, and a later prune will delete.
     package private(set) var waiting = FileFigures()
-    /// What no release has, and every pruner may delete now, by epoch; ``scratch`` goes with it.
+    /// What no release has, and every pruner may delete now, by epoch; ``Kind/scratch`` goes with it.
     package private(set) var garbage: [Int64: FileFigures] = [:]
-    /// The same files by what they are.
-    package private(set) var objects = FileFigures()
-    package private(set) var manifests = FileFigures()
-    package private(set) var packs = FileFigures()
-    package private(set) var deliveries = FileFigures()
-    package private(set) var places = FileFigures()
-    /// What is there for the clients of other systems: objects as raw DEFLATE, what is known of objects, and what is sent
-    /// as it stands.
-    package private(set) var twins = FileFigures()
-    package private(set) var facts = FileFigures()
-    package private(set) var documents = FileFigures()
-    /// Entries of the log.
-    package private(set) var log = FileFigures()
-    /// What is overwritten: pointers and lists.
-    package private(set) var pointerFiles = FileFigures()
-    /// What says whose signatures count: only where keys were rotated.
-    package private(set) var trust = FileFigures()
-    /// What is not castree's, and what looking at the store has left.
+    /// What there is, by what it is.
+    private var files: [Kind: FileFigures] = [:]
+    /// What is not castree's.
     package private(set) var strays = StrayKeys()
-    package private(set) var scratch = FileFigures()
     /// What is offered, by channel, newest first.
     package private(set) var releases: [Release] = []
     /// What the channels offer, sorted by name.
     package private(set) var pointers: [ChannelPointer] = []
     /// The deliveries of what they offer, by address, as far as they can be read.
     private var deliveryDocuments: [ObjectID: Delivery] = [:]
-    /// What a publisher keeps for itself beside the origin: only in a directory.
-    package private(set) var work = FileFigures()
     /// What it took.
     package private(set) var figures = StorageFigures()
 
@@ -66,7 +79,7 @@ package struct OriginUsage: Sendable {
         let storage = try DirectoryStorage(path, scratch: OriginLayout.work)
         try OriginDirectory.refuseLinks(storage.directory, POSIXFileSystem())
         try self.init(of: storage, listed: listed)
-        for file in try storage.unlistedFiles() { work.add(file.byteCount) }
+        for file in try storage.unlistedFiles() { count(.publisher, file.byteCount) }
     }
 
     /// Lists an origin, and reads the log and what releases name.
@@ -76,7 +89,7 @@ package struct OriginUsage: Sendable {
         of storage: any ObjectStorage, listed: (Int) -> Void = { _ in }
     ) throws(StoreError) {
         let log = OriginLog(storage)
-        let named = try PointerCopy(.stable, in: storage).read().pointer?.log
+        let named = try LogCopy.pointer(.stable).read(from: storage).pointer?.log
         let state: OriginState
         if let written = try log.state(from: named ?? 0) {
             state = written
@@ -99,10 +112,12 @@ package struct OriginUsage: Sendable {
             }
         }
         waiting = survey.unneededFigures(in: state.entry, beside: live).waiting
-        (pointerFiles, trust) = (survey.pointers, survey.trust)
+        files = [
+            .pointers: survey.pointers, .trust: survey.trust, .scratch: survey.scratchFigures,
+        ]
         for position in table.positions {
             let file = table[position]
-            count(file)
+            count(Kind(file.key.kind), file.byteCount)
             if owners[Int(position)] != 0 {
                 offered.add(file.byteCount)
             } else if live.contains(position) {
@@ -110,14 +125,14 @@ package struct OriginUsage: Sendable {
             }
         }
         for (key, byteCount) in table.others {
-            count(SizedKey(key: key, byteCount: byteCount))
+            count(Kind(key.kind), byteCount)
             if live.contains(key, in: table) { offered.add(byteCount) }
         }
         for file in survey.unneeded(beside: live)
         where file.key.epoch <= state.entry.garbageEpochMax(in: storage) {
             garbage[file.key.epoch, default: FileFigures()].add(file.byteCount)
         }
-        (strays, scratch) = (survey.strays, survey.scratchFigures)
+        strays = survey.strays
         for channel in state.pointers.keys.sorted() {
             for release in state.pointers[channel]?.liveReleases ?? [] {
                 let files = try survey.positions(of: release)
@@ -130,29 +145,23 @@ package struct OriginUsage: Sendable {
             }
         }
         pointers = state.pointers.values.sorted { $0.channel < $1.channel }
-        try readDeliveries(in: storage)
-        var entries = FileFigures()
+        // Packs are derived: a check says what is wrong with a delivery.
+        deliveryDocuments = try OriginChannels(storage).deliveries(of: pointers)
         try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
             if OriginLayout.number(ofLogEntry: file.key) != nil {
-                entries.add(file.byteCount)
+                count(.log, file.byteCount)
             } else {
                 strays.add(file.key, file.byteCount)
             }
         }
-        self.log = entries
         figures = storage.figures
     }
 
-    private mutating func readDeliveries(in storage: any ObjectStorage) throws(StoreError) {
-        for release in pointers.flatMap(\.liveReleases) {
-            guard let delivery = release.delivery, deliveryDocuments[delivery.address] == nil else {
-                continue
-            }
-            // Packs are derived: a check says what is wrong with a delivery.
-            deliveryDocuments[delivery.address] = try storage.delivery(
-                delivery, of: release.version)
-        }
+    private mutating func count(_ kind: Kind, _ byteCount: Int64) {
+        files[kind, default: FileFigures()].add(byteCount)
     }
+
+    package subscript(kind: Kind) -> FileFigures { files[kind] ?? FileFigures() }
 
     /// What the packs of a release save a device, as far as its delivery can be read.
     package func legs(of release: OfferedRelease, in pointer: ChannelPointer) -> [DeliveryLeg] {
@@ -160,19 +169,6 @@ package struct OriginUsage: Sendable {
             return []
         }
         return DeliveryLeg.all(of: document, release, in: pointer, besides: pointers)
-    }
-
-    private mutating func count(_ file: SizedKey) {
-        switch file.key.kind {
-        case .object: objects.add(file.byteCount)
-        case .manifest, .delta: manifests.add(file.byteCount)
-        case .pack: packs.add(file.byteCount)
-        case .delivery: deliveries.add(file.byteCount)
-        case .places: places.add(file.byteCount)
-        case .twin: twins.add(file.byteCount)
-        case .facts: facts.add(file.byteCount)
-        case .document: documents.add(file.byteCount)
-        }
     }
 }
 

@@ -78,7 +78,7 @@ final class OriginSurvey {
         } else if OriginLayout.channel(ofPointer: file.key) != nil {
             pointers.add(file.byteCount)
             pointerFiles.append(file.key)
-        } else if ClientCopy(path: file.key) != nil {
+        } else if LogCopy(path: file.key) != nil {
             pointers.add(file.byteCount)
             clientFiles.append(file.key)
         } else {

@@ -338,7 +338,7 @@ extension OriginPublisher {
         var behind: [ChannelName] = []
         for channel in state.pointers.keys.sorted() {
             do throws(StoreError) {
-                try PointerCopies(log, pause).write(channel, of: state)
+                try CopyWriting(log, pause).write(channel, of: state)
             } catch {
                 // The entry stands; devices see it with the next command.
                 behind.append(channel)

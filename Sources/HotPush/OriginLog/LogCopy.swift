@@ -1,61 +1,206 @@
-import CASStore
-import Storage
+package import CASStore
+package import Storage
+import StrictJSON
+import VersionTree
 
 /// A file that says what the log says, for those who do not read the log.
-protocol LogCopy {
-    /// What stands there.
-    associatedtype Seen: SeenCopy
+enum LogCopy: Hashable {
+    /// A channel's pointer, as devices see it.
+    case pointer(ChannelName)
+    /// What the operator has set for the clients of a system: below `for/`, as the next one.
+    case configuration(ToldSystem)
+    case history(HistoryName)
 
-    var key: String { get }
-    /// What stands there.
-    func read(_ log: OriginLog) throws(StoreError) -> Seen
-    /// Whether what stands there is as new as a state, or newer.
-    /// - Throws: `.damagedOrigin` if it names an entry that the log does not show: somebody else has written it.
-    func isAsNew(_ seen: Seen, as state: OriginState, _ log: OriginLog) throws(StoreError) -> Bool
-    /// What it should be; `nil` for nothing.
-    func bytes(in state: OriginState, _ log: OriginLog, near seen: Seen) throws(StoreError)
-        -> [UInt8]?
-    /// Called after it was written.
-    /// - Parameter isNew: whether nothing stood there.
-    func wasWritten(of state: OriginState, isNew: Bool, _ log: OriginLog) throws(StoreError)
-}
-
-/// What stands in the place of a copy.
-protocol SeenCopy {
-    /// The tag of the file; `nil` if there is none.
-    var tag: EntityTag? { get }
-}
-
-extension LogCopy {
-    func wasWritten(of state: OriginState, isNew: Bool, _ log: OriginLog) throws(StoreError) {}
-
-    /// The bytes that stand there, none if they are too many; and the tag of the file, `nil` if there is none.
-    func contents(
-        in storage: any ObjectStorage, limit: Int
-    ) throws(StoreError) -> (bytes: [UInt8], tag: EntityTag?) {
-        do throws(StoreError) {
-            let (outcome, bytes) = try storage.bytes(
-                key, ReadRequest(byteCountMax: Int64(limit)))
-            if case .found(let file) = outcome { return (bytes, file.tag) }
-            return ([], nil)
-        } catch {
-            guard error.code == .tooLarge else { throw error }
-            return ([], try storage.head(key)?.tag)
+    /// What a path means; `nil` if it is none of these.
+    init?(path: String) {
+        if let channel = OriginLayout.channel(ofPointer: path) {
+            self = .pointer(channel)
+            return
+        }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 3, parts[0] == OriginLayout.clients, let system = ToldSystem(parts[1])
+        else { return nil }
+        if path == OriginLayout.clientConfiguration(of: system.description) {
+            self = .configuration(system)
+        } else {
+            guard let channel = OriginLayout.channel(ofHistoryFile: parts[2]) else { return nil }
+            self = .history(HistoryName(system: system, channel: channel))
         }
     }
 
+    var key: String {
+        switch self {
+        case .pointer(let channel): OriginLayout.pointer(channel)
+        case .configuration(let system):
+            OriginLayout.clientConfiguration(of: system.description)
+        case .history(let name):
+            OriginLayout.clientHistory(of: name.channel, name.system.description)
+        }
+    }
+
+    /// The entry that it should name; `nil` if the log knows nothing of it.
+    func place(in entry: LogEntry) -> Int64? {
+        switch self {
+        case .pointer(let channel): entry.channels[channel]
+        case .configuration(let system): entry.clients[system]?.configuration
+        case .history(let name): entry.clients[name.system]?.histories[name.channel]
+        }
+    }
+
+    /// Whose clients read it; `nil` for a pointer.
+    var system: ToldSystem? {
+        switch self {
+        case .pointer: nil
+        case .configuration(let system): system
+        case .history(let name): name.system
+        }
+    }
+
+    /// What an entry places for the clients of other systems, in the order in which it is written.
+    /// - Parameter channel: only what is written with this one; `nil` for all.
+    static func told(in entry: LogEntry, with channel: ChannelName? = nil) -> [LogCopy] {
+        entry.clients.sorted { $0.key < $1.key }.flatMap { (system, places) in
+            places.histories.keys.filter { $0 == channel ?? $0 }.sorted().map {
+                .history(HistoryName(system: system, channel: $0))
+            } + (places.configuration == nil ? [] : [.configuration(system)])
+        }
+    }
+
+    /// What stands in its place.
+    struct Seen {
+        var bytes: [UInt8] = []
+        /// The tag of the file; `nil` if there is none.
+        var tag: EntityTag?
+        /// What the bytes say; `nil` for what says nothing: whatever stands there is replaced by what the log says.
+        fileprivate(set) var pointer: ChannelPointer?
+        fileprivate(set) var document: JSONValue?
+        /// The entry that it names; pointers that name none are those of the first.
+        var log: Int64? { pointer.map { $0.log ?? 1 } ?? document?["log"]?.asInt64 }
+    }
+
+    /// What bytes say that stand there.
+    func seen(_ bytes: [UInt8], tag: EntityTag? = nil) -> Seen {
+        var seen = Seen(bytes: bytes, tag: tag)
+        // What is no pointer, or no JSON, says nothing.
+        if case .pointer(let channel) = self {
+            seen.pointer = try? ChannelPointer(parsing: bytes, of: channel)
+        } else {
+            seen.document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 8))
+        }
+        return seen
+    }
+
+    private var byteCountMax: Int64 {
+        if case .pointer = self { return Int64(ChannelPointer.byteCountMax) }
+        return Int64(HistoryFile.byteCountMax)
+    }
+
+    /// What stands there; of a file with too many bytes none are read.
+    func read(from storage: any ObjectStorage) throws(StoreError) -> Seen {
+        do throws(StoreError) {
+            let (outcome, bytes) = try storage.bytes(key, ReadRequest(byteCountMax: byteCountMax))
+            if case .found(let file) = outcome { return seen(bytes, tag: file.tag) }
+            return Seen()
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            return Seen(tag: try storage.head(key)?.tag)
+        }
+    }
+
+    /// Whether what stands there is as new as a state, or newer.
+    /// - Throws: `.damagedOrigin` if it names an entry that the log does not show: somebody else has written it.
+    func isAsNew(
+        _ seen: Seen, as state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> Bool {
+        if case .pointer(let channel) = self {
+            guard let there = seen.pointer, let pointer = state.pointers[channel] else {
+                return false
+            }
+            if there == pointer { return true }
+            // Entry 1 has pointers that do not name it.
+            let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
+            guard theirs > mine, there.sequence >= pointer.sequence else { return false }
+            return try newer(theirs, in: log).pointers[channel] == there
+        }
+        guard let mine = place(in: state.entry) else { return true }
+        guard let theirs = seen.log, theirs >= mine else { return false }
+        let entry = theirs == mine ? state.entry : try newer(theirs, in: log)
+        guard place(in: entry) == theirs else { return false }
+        return try told(in: entry, log, near: seen) == seen.bytes
+    }
+
     /// The entry that a copy names which is newer than the state.
-    /// - Throws: `.damagedOrigin` if the log does not show it.
-    func newer(_ number: Int64, in log: OriginLog) throws(StoreError) -> LogEntry {
+    private func newer(_ number: Int64, in log: OriginLog) throws(StoreError) -> LogEntry {
         if number <= LogEntry.numberMax, let entry = try log.countedEntry(number) { return entry }
         throw log.lacks(number, namedBy: key)
+    }
+
+    /// What it should be; `nil` for nothing.
+    func bytes(
+        in state: OriginState, _ log: OriginLog, near seen: Seen
+    ) throws(StoreError) -> [UInt8]? {
+        if case .pointer(let channel) = self { return state.pointers[channel]?.serialized() }
+        return try told(in: state.entry, log, near: seen)
+    }
+
+    /// What the clients of another system are told by it after an entry; `nil` if the log knows nothing of it.
+    private func told(
+        in entry: LogEntry, _ log: OriginLog, near seen: Seen
+    ) throws(StoreError) -> [UInt8]? {
+        guard let place = place(in: entry) else { return nil }
+        switch self {
+        case .pointer: return nil
+        case .configuration(let system):
+            guard let members = try log.configuration(of: system, in: entry)?.asObject else {
+                return nil
+            }
+            return JSONValue.object(
+                members.filter { $0.key != "log" } + [.init(key: "log", value: .integer(place))]
+            ).fileBytes
+        case .history(let name):
+            let copy = HistoryFile(seen.document, of: name)
+            guard var history = try log.history(name, in: entry, near: copy) else { return nil }
+            history.log = place
+            return history.serialized()
+        }
+    }
+
+    /// Whether the entry that it names says what it says.
+    fileprivate func isProved(_ bytes: [UInt8], in storage: any ObjectStorage) throws(StoreError)
+        -> Bool
+    {
+        let (seen, log) = (seen(bytes), OriginLog(storage))
+        guard let number = seen.log, 1...LogEntry.numberMax ~= number,
+            let entry = try log.entry(number), place(in: entry) == number
+        else { return false }
+        switch self {
+        case .pointer(let channel): return entry.pointers[channel] == seen.pointer
+        case .history(let name):
+            return try HistoryFile(seen.document, of: name)?.digest() == entry.rows[name]?.digest
+        case .configuration: return try told(in: entry, log, near: seen) == bytes
+        }
+    }
+}
+
+/// Holds copies of what the log of an origin says against the log.
+package enum LoggedCopies {
+    /// Whether the entry that a pointer, or a file below `for/`, names says what the file says.
+    ///
+    /// - Returns: `false` also if there is no such entry, or a file below `for/` names none; pointers that name none
+    ///   are those of the first.
+    /// - Throws: `.damagedOrigin`, `.unsupportedFormat` for an entry that cannot be understood; what reading throws:
+    ///   `.accessDenied` to those who may not read the log.
+    package static func prove(
+        _ bytes: [UInt8], at path: String, in storage: any ObjectStorage
+    ) throws(StoreError) -> Bool {
+        try LogCopy(path: path)?.isProved(bytes, in: storage) ?? false
     }
 }
 
 /// Writes copies of what the log says, as far as they lag behind.
 struct CopyWriting {
-    let log: OriginLog
-    let pause: (Int) -> Void
+    private let log: OriginLog
+    private let pause: (Int) -> Void
 
     /// So often somebody else may be faster before the next command is left to do it.
     private static let tryCountMax = 16
@@ -65,13 +210,38 @@ struct CopyWriting {
         self.pause = pause
     }
 
-    /// Writes a copy, unless it is as new as the log, or newer.
+    /// Writes a channel's pointer, so that devices see what the log says, unless it is as new as that, or newer; before it
+    /// what the clients of other systems are told of the channel.
     ///
     /// - Parameters:
     ///   - seen: what stood there when the command began.
     ///   - isForced: whether it is written even if what stands there says that it is newer: no entry has it.
-    func write<Copy: LogCopy>(
-        _ copy: Copy, of state: OriginState, seen: Copy.Seen? = nil, isForced: Bool = false
+    func write(
+        _ channel: ChannelName, of state: OriginState, seen: LogCopy.Seen? = nil,
+        isForced: Bool = false
+    ) throws(StoreError) {
+        // Who has written the entry may have died before it was durable: no pointer may outlive it.
+        try log.storage.barrier()
+        do throws(StoreError) {
+            try writeTold(of: channel, state)
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) || error.isOfPlace || error.code == .permission
+            else { throw error }
+            // What is wrong for other systems keeps no release, and no withdrawal, from devices.
+            log.notice(error.message)
+        }
+        guard state.pointers[channel] != nil else { return }
+        try write(.pointer(channel), of: state, seen: seen, isForced: isForced)
+    }
+
+    /// Writes what the clients of other systems are told of a channel.
+    func writeTold(of channel: ChannelName, _ state: OriginState) throws(StoreError) {
+        for copy in LogCopy.told(in: state.entry, with: channel) { try write(copy, of: state) }
+    }
+
+    /// Writes a copy, unless it is as new as the log, or newer.
+    func write(
+        _ copy: LogCopy, of state: OriginState, seen: LogCopy.Seen? = nil, isForced: Bool = false
     ) throws(StoreError) {
         var state = state
         var seen = seen
@@ -80,7 +250,7 @@ struct CopyWriting {
         var known: ArraySlice<TagSpelling>?
         var refusedTag: EntityTag?
         for tryNumber in 1...Self.tryCountMax {
-            let there = if let seen { seen } else { try copy.read(log) }
+            let there = if let seen { seen } else { try copy.read(from: log.storage) }
             let tag = there.tag
             if let refusedTag, refusedTag == tag {
                 // Nobody has written it since, and still the store says so: it takes tags otherwise.
@@ -99,7 +269,10 @@ struct CopyWriting {
             let outcome = try replace(copy.key, tag, spellings.first, by: bytes)
             switch outcome {
             case .stored:
-                try copy.wasWritten(of: state, isNew: tag == nil, log)
+                // For people and pages alone: the next prune brings it in order.
+                if case .pointer = copy, tag == nil, !log.storage.looksAreFree {
+                    _ = try ChannelListCopy(of: state, in: log.storage).write()
+                }
                 guard isPlain, let newer = try log.state(from: state.number),
                     newer.number > state.number
                 else { return }
@@ -135,5 +308,42 @@ struct CopyWriting {
         if let known = log.storage.knownTags { return [known] }
         guard let first = try log.pastEntry(1).pointerCondition?.spelling else { return [] }
         return [first] + TagSpelling.allCases.filter { $0 != first }
+    }
+}
+
+/// The names of the channels, as people and pages see them.
+struct ChannelListCopy {
+    private let body: StorageBody
+    private let storage: any ObjectStorage
+    private let isEmpty: Bool
+
+    init(of state: OriginState, in storage: any ObjectStorage) throws(StoreError) {
+        body = try StorageBody(ChannelList.serialized(Array(state.pointers.keys)))
+        isEmpty = state.pointers.isEmpty
+        self.storage = storage
+    }
+
+    /// Whether it lists what the log has.
+    func isRight() throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            let bytes = try storage.contents(
+                OriginLayout.channelList, limit: ChannelList.byteCountMax)
+            return try bytes.map { (bytes) throws(StoreError) in
+                try ObjectID(of: bytes) == body.address
+            } ?? isEmpty
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            return false
+        }
+    }
+
+    /// Writes it if it is not right; for people and pages alone: what is not known to be written is left to the next command.
+    func bringUp() throws(StoreError) {
+        if try !isRight() { _ = try write() }
+    }
+
+    /// Writes it, whatever stands there; a list that was not written lags behind.
+    func write() throws(StoreError) -> WriteOutcome {
+        try storage.put(OriginLayout.channelList, body, .pointer)
     }
 }

@@ -127,12 +127,8 @@ extension DirectoryOrigin {
     package func open(
         _ address: ObjectID, at path: String
     ) throws(StoreError) -> ObjectReader? {
-        // `ifPresent` returns an optional already.
-        do throws(StoreError) {
-            return try ObjectReader(address, at: path, below: directory, fileSystem)
-        } catch {
-            guard error.code == .notFound else { throw error }
-            return nil
+        try StoreError.ignoring(.notFound) { () throws(StoreError) in
+            try ObjectReader(address, at: path, below: directory, fileSystem)
         }
     }
 }

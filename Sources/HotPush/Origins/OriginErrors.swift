@@ -21,6 +21,27 @@ extension StoreError.Code {
 }
 
 extension StoreError {
+    /// What `body` gives; `nil` if it throws what does not matter here.
+    @discardableResult
+    static func ignoring<R: ~Copyable>(
+        where isHarmless: (StoreError) -> Bool, _ body: () throws(StoreError) -> R?
+    ) throws(StoreError) -> R? {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            guard isHarmless(error) else { throw error }
+            return nil
+        }
+    }
+
+    /// What `body` gives; `nil` if it throws an error of one of these codes.
+    @discardableResult
+    static func ignoring<R: ~Copyable>(
+        _ codes: Code..., by body: () throws(StoreError) -> R?
+    ) throws(StoreError) -> R? {
+        try ignoring(where: { codes.contains($0.code) }, body)
+    }
+
     static func untrusted(_ problem: String) -> StoreError { StoreError(.untrusted, problem) }
 
     static func badKey(_ problem: String) -> StoreError { StoreError(.badKey, problem) }

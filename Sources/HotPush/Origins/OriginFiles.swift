@@ -99,31 +99,24 @@ extension OriginMarker {
     static func remade(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [UInt8]? {
-        let channels: Descriptor?
-        do throws(StoreError) {
-            channels = try fileSystem.openIfPresent(root, OriginLayout.channels, .directory)
-        } catch {
-            guard error.isNotDirectory else { throw error }
-            return nil
+        let opened = try StoreError.ignoring(where: \.isNotDirectory) { () throws(StoreError) in
+            try fileSystem.openIfPresent(root, OriginLayout.channels, .directory)
         }
-        guard let channels else { return nil }
+        guard let channels = opened else { return nil }
         var pointers: [ChannelPointer] = []
         for channel in try ChannelPointer.channels(channels.raw, fileSystem) {
-            do throws(StoreError) {
-                guard let pointer = try ChannelPointer.read(channel, channels.raw, fileSystem)
-                else { continue }
-                pointers.append(pointer)
-            } catch {
-                guard error.code != .unsupportedFormat else { throw error }
+            let pointer = try StoreError.ignoring(where: { $0.code != .unsupportedFormat }) {
+                () throws(StoreError) in
+                try ChannelPointer.read(channel, channels.raw, fileSystem)
             }
+            if let pointer { pointers.append(pointer) }
         }
         guard !pointers.isEmpty else { return nil }
         // Publishers write it before all else: whoever sees their pointers sees it afterwards.
-        do throws(StoreError) {
-            if let bytes = try bytes(root, fileSystem), isMarker(bytes) { return nil }
-        } catch {
-            guard saysItIsBad(error) else { throw error }
+        let there = try StoreError.ignoring(where: saysItIsBad) { () throws(StoreError) in
+            try bytes(root, fileSystem)
         }
+        if let there, isMarker(there) { return nil }
         return serialized(
             of: pointers.first { $0.isSigned }?.origin,
             hasClients: try fileSystem.status(root, OriginLayout.clients) != nil)

@@ -46,11 +46,6 @@ extension StoreError {
 extension FileSystem {
     /// What is kept to be quicker: `nil` if it is missing, something else, or cannot be read.
     func cached<R>(_ body: () throws(StoreError) -> R?) throws(StoreError) -> R? {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            guard error.isOfCache else { throw error }
-            return nil
-        }
+        try StoreError.ignoring(where: \.isOfCache, body)
     }
 }

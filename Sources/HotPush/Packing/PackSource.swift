@@ -106,20 +106,14 @@ final class PackSource: Sendable {
     }
 
     private func open(_ address: ObjectID, _ place: Place) throws(StoreError) -> Descriptor? {
-        do throws(StoreError) {
-            switch place {
-            case .store: return try store?.objects.open(address)
-            case .origin:
-                guard let objects else { return nil }
-                return try fileSystem.ifPresent { () throws(StoreError) in
-                    try fileSystem.openBeneath(
-                        objects.raw, StoreLayout.objectPath(address), .reading)
-                }
+        // Something else stands in its place: it is not here.
+        try StoreError.ignoring(where: { $0.code == .damagedObject || $0.isNotDirectory }) {
+            () throws(StoreError) in
+            if place == .store { return try store?.objects.open(address) }
+            guard let objects else { return nil }
+            return try fileSystem.ifPresent { () throws(StoreError) in
+                try fileSystem.openBeneath(objects.raw, StoreLayout.objectPath(address), .reading)
             }
-        } catch {
-            // Something else stands in its place: it is not here.
-            guard error.code == .damagedObject || error.isNotDirectory else { throw error }
-            return nil
         }
     }
 }

@@ -83,13 +83,11 @@ extension FileSystem {
     func derived(
         _ directory: Int32, _ path: String, limit: Int
     ) throws(StoreError) -> [UInt8]? {
-        do throws(StoreError) {
+        try StoreError.ignoring(where: { [.notFound, .tooLarge].contains($0.code) || $0.isOfPlace })
+        {
+            () throws(StoreError) in
             guard try status(directory, path)?.kind == .regular else { return nil }
             return try contents(directory, path, limit: limit)
-        } catch {
-            guard error.code == .notFound || error.code == .tooLarge || error.isOfPlace
-            else { throw error }
-            return nil
         }
     }
 }

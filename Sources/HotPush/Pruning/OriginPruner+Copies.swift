@@ -21,7 +21,7 @@ extension OriginPruner {
         let places = prunedAt > 0 ? try log.pastEntry(prunedAt).channels : [:]
         var isBehind = false
         for channel in state.pointers.keys.sorted() {
-            let seen = try PointerCopy(channel, in: storage).read()
+            let seen = try LogCopy.pointer(channel).read(from: storage)
             try publisher.checkEnd(of: log, state, channel, seen)
             if let place = places[channel], (seen.pointer?.log ?? 1) < place { isBehind = true }
             if try !write(channel, of: state, seen, log) { return .wereBehind }
@@ -32,10 +32,10 @@ extension OriginPruner {
     /// Brings a pointer up to the log's.
     /// - Returns: whether it is; else somebody else's stays there, and devices may read it.
     func write(
-        _ channel: ChannelName, of state: OriginState, _ seen: PointerCopy.Seen?, _ log: OriginLog
+        _ channel: ChannelName, of state: OriginState, _ seen: LogCopy.Seen?, _ log: OriginLog
     ) throws(StoreError) -> Bool {
         do throws(StoreError) {
-            try PointerCopies(log, publisher.pause).write(channel, of: state, seen: seen)
+            try CopyWriting(log, publisher.pause).write(channel, of: state, seen: seen)
             return true
         } catch {
             guard error.code == .damagedOrigin else { throw error }

@@ -20,7 +20,7 @@ struct CopiedClients {
         var keys: [String] = []
         try storage.forEachFile(below: OriginLayout.clients + "/") { keys.append($0.key) }
         for key in keys {
-            guard let copy = ClientCopy(path: key),
+            guard let copy = LogCopy(path: key),
                 let bytes = try storage.contents(key, limit: HistoryFile.byteCountMax)
             else { continue }
             guard try add(bytes, copy) else {
@@ -31,7 +31,7 @@ struct CopiedClients {
                     )
                     continue
                 }
-                let entry = ClientCopy.Seen(bytes).document?["log"]?.asInt64
+                let entry = copy.seen(bytes).document?["log"]?.asInt64
                 throw .damagedOrigin(
                     entry.map {
                         "\(key) in \(storage.place) names entry \($0) of the log, which is gone: put \(OriginLayout.log)/ back "
@@ -66,10 +66,11 @@ struct CopiedClients {
     }
 
     private mutating func add(
-        _ bytes: [UInt8], _ copy: ClientCopy
+        _ bytes: [UInt8], _ copy: LogCopy
     ) throws(StoreError) -> Bool {
-        let document = ClientCopy.Seen(bytes).document
-        switch copy.subject {
+        let document = copy.seen(bytes).document
+        switch copy {
+        case .pointer: break
         case .history(let name):
             // As it was without a log.
             guard let history = HistoryFile(document, of: name), history.log == nil,

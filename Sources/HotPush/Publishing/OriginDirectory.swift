@@ -47,15 +47,11 @@ struct OriginDirectory {
     private func dropLeftovers(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) {
-        let work: Descriptor?
-        do throws(StoreError) {
-            work = try fileSystem.openIfPresent(root, OriginLayout.work, .directory)
-        } catch {
-            // Whoever needs the directory says what stands there.
-            guard error.isOfPlace else { throw error }
-            return
+        // Whoever needs the directory says what stands there.
+        let opened = try StoreError.ignoring(where: \.isOfPlace) { () throws(StoreError) in
+            try fileSystem.openIfPresent(root, OriginLayout.work, .directory)
         }
-        guard let work else { return }
+        guard let work = opened else { return }
         let stays = { (left: String, reason: StoreError) in
             options.notice(
                 "\(OriginLayout.work)/\(printable(left)) in \(printable(path)) was left by a publisher that has ended, "
@@ -64,11 +60,9 @@ struct OriginDirectory {
         if let reason = try fileSystem.removeLeftover(work.raw, OriginLayout.staging) {
             stays(OriginLayout.staging, reason)
         }
-        do throws(StoreError) {
+        // A lock that others made, or something else in its place: it matters to who packs, and is said then.
+        try StoreError.ignoring(where: \.isOfPlace) { () throws(StoreError) in
             try PackingPlace.dropLeftovers(in: work.raw, fileSystem, stays: stays)
-        } catch {
-            // A lock that others made, or something else in its place: it matters to who packs, and is said then.
-            guard error.isOfPlace else { throw error }
         }
     }
 
@@ -88,6 +82,42 @@ struct OriginDirectory {
                 "not everything can be read by those who read \(OriginLayout.marker): \(obstacle.message)"
             )
         }
+    }
+
+    /// What not all can read who read the marker, or not all can write who should.
+    func closedPlaces(
+        _ root: Int32, _ rights: UInt32, opens: Bool, givingBackBy outside: (any FileSystem)? = nil,
+        _ fileSystem: any FileSystem
+    ) throws(StoreError) -> [ClosedPlace] {
+        var places = try ClosedPlaces(
+            in: root, rights, opens: opens, givingBackBy: outside, fileSystem)
+        for name in [OriginLayout.marker, OriginLayout.log, OriginLayout.epochs]
+            + OriginLayout.readNames
+        { try places.look(at: name) }
+        try places.look(at: OriginLayout.work, isPrivate: true)
+        return places.found
+    }
+
+    /// Refuses an origin of which a symbolic link stands in place of a directory.
+    ///
+    /// - Parameter unneeded: directories that are not needed.
+    static func refuseLinks(
+        _ root: Int32, _ fileSystem: any FileSystem, but unneeded: [String] = []
+    ) throws(StoreError) {
+        try fileSystem.list(root) { (entry, kind) throws(StoreError) in
+            guard kind == .symbolicLink || kind == .unknown else { return true }
+            let name = String(cString: entry)
+            guard OriginLayout.directories.contains(name), !unneeded.contains(name),
+                try fileSystem.status(root, name)?.kind == .symbolicLink
+            else { return true }
+            throw StoreError(.damagedOrigin, obstruction(name, .symbolicLink))
+        }
+    }
+
+    /// What is wrong where something else stands in place of a directory.
+    static func obstruction(_ name: String, _ kind: FileStatus.Kind) -> String {
+        "\(kind.noun) stands in place of the origin's directory \(name), and nothing is read or written through it; put "
+            + "the directory back. To keep an origin on another disk, move all of it"
     }
 
     /// The storage as it would be: nothing is written.

@@ -24,7 +24,7 @@ struct OriginFoundation {
     /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; `.damagedOrigin` if a log was there, or
     ///   pointers are to be taken over and the options do not say so; what reading and writing throws.
     func lay(
-        _ seen: PointerCopy.Seen, isUrgent: Bool,
+        _ seen: LogCopy.Seen, isUrgent: Bool,
         checking check: (OriginState) throws(StoreError) -> Void
     ) throws(StoreError) -> OriginState {
         let marked = try checkMarker()
@@ -71,7 +71,7 @@ struct OriginFoundation {
     }
 
     /// What stands there, unless a log may not be begun upon it.
-    private func traces(_ seen: PointerCopy.Seen) throws(StoreError) -> OriginTraces {
+    private func traces(_ seen: LogCopy.Seen) throws(StoreError) -> OriginTraces {
         let traces = try OriginTraces(of: storage)
         guard let loss = traces.loss(namedBy: seen.pointer?.log) else { return traces }
         // What a log named its entry is looked for later.
@@ -84,7 +84,7 @@ struct OriginFoundation {
     private func bringUp(_ state: OriginState) {
         for channel in state.pointers.keys.sorted() {
             do throws(StoreError) {
-                try PointerCopies(log, publisher.pause).write(channel, of: state, isForced: true)
+                try CopyWriting(log, publisher.pause).write(channel, of: state, isForced: true)
             } catch {
                 // The entry stands; devices see what they saw before.
                 publisher.options.notice(
@@ -148,7 +148,7 @@ struct OriginFoundation {
 
     /// What the origin would be, with nothing written.
     /// - Throws: as ``lay(_:)``.
-    func planned(_ seen: PointerCopy.Seen) throws(StoreError) -> OriginState {
+    func planned(_ seen: LogCopy.Seen) throws(StoreError) -> OriginState {
         try checkMarker()
         let standing = try standing(traces(seen))
         let entry = try entry(nil, standing.pointers)
@@ -200,7 +200,7 @@ struct OriginFoundation {
         var pointers: [ChannelName: ChannelPointer] = [:]
         for pointer in there { pointers[pointer.channel] = pointer }
         return try publisher.options.sealing.seal(
-            pointer.renewed(now: publisher.now()), upon: pointers, in: publisher,
+            pointer.renewed(now: publisher.now()), upon: pointers, in: storage,
             now: publisher.now(), notice: publisher.options.notice)
     }
 

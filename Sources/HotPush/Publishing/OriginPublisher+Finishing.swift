@@ -1,4 +1,5 @@
 import CASStore
+import Storage
 import VersionTree
 
 // What a publisher that signs was kept from finishing.
@@ -16,7 +17,7 @@ extension OriginPublisher {
     func finishing(
         _ only: ChannelName?, upon state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> OriginState {
-        let sealing = options.sealing
+        let (sealing, place) = (options.sealing, storage.identity)
         guard sealing.isSigning else { return state }
         var state = state
         for channel in try sealing.unfinished(at: place, upon: state.pointers).map(\.channel)
@@ -42,19 +43,30 @@ extension OriginPublisher {
     ) throws(StoreError) -> ChannelPointer? {
         // By the keys that have signed it: in a rotation others sign, too.
         var sealing = options.sealing
+        func said(_ rest: String) -> String {
+            PointerSealing.unfinished(pointer, at: storage.identity, rest)
+        }
         let ids = Set(pointer.signatures.map(\.key))
         sealing.signers = sealing.signers.filter { ids.contains($0.key.id) }
         if state.entry.prunedAt >= pointer.log ?? 0 {
             let offered = Set(state.pointers.values.flatMap(\.liveReleases))
             guard pointer.liveReleases.allSatisfy(offered.contains) else {
-                options.notice(PointerSealing.leaving(pointer, at: place))
+                options.notice(
+                    said(
+                        "somebody has pruned since, so the release is not offered; if it is wanted, publish it again"
+                    ))
                 return nil
             }
         }
         guard sealing.signers.count == ids.count, let origin = pointer.origin else {
-            throw PointerSealing.cannotFinish(pointer, at: place)
+            throw .untrusted(
+                said(
+                    "it cannot be finished, since not all of "
+                        + "\(pointer.signatures.map(\.key).joined(separator: ", ")) sign now; look at what is offered (castree "
+                        + "channels), build upon that with castree resign --adopt, and repeat the command that was cut short"
+                ))
         }
-        options.notice(PointerSealing.finishing(pointer, at: place))
+        options.notice(said("devices may have seen it, so it is written first"))
         var next = pointer.renewed(now: now())
         try sealing.raise(&next, in: origin)
         next.log = state.number + 1

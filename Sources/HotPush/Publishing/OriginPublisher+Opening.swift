@@ -17,9 +17,9 @@ extension OriginPublisher {
     func open(
         _ channel: ChannelName, _ log: OriginLog, isCreating: Bool = false, isUrgent: Bool = false,
         checking check: (OriginState) throws(StoreError) -> Void = { (_) throws(StoreError) in }
-    ) throws(StoreError) -> (state: OriginState, seen: PointerCopy.Seen) {
-        let copy = PointerCopy(channel, in: storage)
-        let seen = try copy.read()
+    ) throws(StoreError) -> (state: OriginState, seen: LogCopy.Seen) {
+        let copy = LogCopy.pointer(channel)
+        let seen = try copy.read(from: storage)
         if let state = try logged(channel, seen, log) {
             if options.takesOver {
                 options.notice(
@@ -45,13 +45,13 @@ extension OriginPublisher {
         // Somebody else may have been faster.
         try check(state)
         // What named an entry of a log that is gone was written again.
-        return (state, seen.pointer?.log == nil ? seen : try copy.read())
+        return (state, seen.pointer?.log == nil ? seen : try copy.read(from: storage))
     }
 
     /// What the origin is now; `nil` if it has no log.
     /// - Throws: also `.damagedOrigin` if the log has lost its last entries.
     func logged(
-        _ channel: ChannelName, _ seen: PointerCopy.Seen, _ log: OriginLog
+        _ channel: ChannelName, _ seen: LogCopy.Seen, _ log: OriginLog
     ) throws(StoreError) -> OriginState? {
         guard let state = try log.state(from: seen.pointer?.log ?? 0) else { return nil }
         try checkEnd(of: log, state, channel, seen)
@@ -64,7 +64,7 @@ extension OriginPublisher {
     func checkEnd(of log: OriginLog, _ state: OriginState) throws(StoreError) {
         try storage.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
             for channel in page.files.compactMap({ OriginLayout.channel(ofPointer: $0.key) }) {
-                try checkEnd(of: log, state, channel, PointerCopy(channel, in: storage).read())
+                try checkEnd(of: log, state, channel, LogCopy.pointer(channel).read(from: storage))
             }
             return true
         }
@@ -75,10 +75,10 @@ extension OriginPublisher {
     ///
     /// An entry stands before any pointer names it.
     func checkEnd(
-        of log: OriginLog, _ state: OriginState, _ channel: ChannelName, _ seen: PointerCopy.Seen
+        of log: OriginLog, _ state: OriginState, _ channel: ChannelName, _ seen: LogCopy.Seen
     ) throws(StoreError) {
-        let copy = PointerCopy(channel, in: storage)
-        func lost(in seen: PointerCopy.Seen) throws(StoreError) -> Int64? {
+        let copy = LogCopy.pointer(channel)
+        func lost(in seen: LogCopy.Seen) throws(StoreError) -> Int64? {
             guard let pointer = seen.pointer, let named = pointer.log, named > state.number,
                 try !log.has(named),
                 // Where those who sign can tell, a stranger's pointer keeps nobody from publishing.
@@ -87,7 +87,8 @@ extension OriginPublisher {
             return named
         }
         // Somebody may have written it again since.
-        guard try lost(in: seen) != nil, let named = try lost(in: copy.read()) else { return }
+        guard try lost(in: seen) != nil, let named = try lost(in: copy.read(from: storage))
+        else { return }
         throw log.lacks(named, namedBy: copy.key)
     }
 

@@ -11,7 +11,7 @@ extension OriginPublisher {
         let log = makeLog()
         let publication = try publication(name, of: versions, as: offer, log, options.limits)
         let (version, channel) = (publication.version, offer.channel)
-        let seen = try PointerCopy(channel, in: storage).read()
+        let seen = try LogCopy.pointer(channel).read(from: storage)
         let known = try logged(channel, seen, log)
         let there = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
         try Publisher.checkName(version, there.pointers)

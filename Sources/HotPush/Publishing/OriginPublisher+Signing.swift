@@ -4,9 +4,7 @@ import VersionTree
 
 // Signatures in an origin: the pointer in an entry of the log carries them, and nothing else of the entry is signed.
 
-extension OriginPublisher: SigningPlace {
-    var place: String { storage.identity }
-
+extension OriginPublisher {
     /// Refuses what must not be built upon, before anything is sent.
     /// - Throws: `.untrusted`.
     func checkSigning(
@@ -16,7 +14,7 @@ extension OriginPublisher: SigningPlace {
         while true {
             do throws(StoreError) {
                 let pointers = try trusted(state, channel, log, isSaid: false).pointers
-                return try options.sealing.check(channel, upon: pointers, in: self)
+                return try options.sealing.check(channel, upon: pointers, in: storage)
             } catch {
                 state = try newer(than: state, log, refused: error)
             }
@@ -40,7 +38,7 @@ extension OriginPublisher: SigningPlace {
         _ pointer: ChannelPointer, upon state: OriginState, isRepeated: Bool = false
     ) throws(StoreError) -> ChannelPointer {
         try options.sealing.seal(
-            pointer, upon: state.pointers, in: self, now: now(), isRepeated: isRepeated,
+            pointer, upon: state.pointers, in: storage, now: now(), isRepeated: isRepeated,
             notice: options.notice)
     }
 
@@ -48,19 +46,14 @@ extension OriginPublisher: SigningPlace {
     /// - Throws: why it cannot be noted; nothing may be sent then.
     func prepare(_ pointer: ChannelPointer, upon before: OriginState) throws(StoreError) {
         try options.sealing.prepare(
-            pointer, upon: before.pointers[pointer.channel], at: place,
+            pointer, upon: before.pointers[pointer.channel], at: storage.identity,
             notice: options.notice)
-    }
-
-    func markedID() throws(StoreError) -> String? {
-        try storage.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
-            .flatMap(OriginMarker.id)
     }
 
     /// Remembers what was signed, and copies the id of an origin that was not signed before into its marker.
     func signed(_ pointer: ChannelPointer, upon before: OriginState) {
         guard pointer.isSigned, let origin = pointer.origin else { return }
-        options.sealing.remember(pointer, at: place, notice: options.notice)
+        options.sealing.remember(pointer, at: storage.identity, notice: options.notice)
         guard !before.pointers.values.contains(where: { $0.isSigned && $0.origin == origin })
         else { return }
         do throws(StoreError) {
@@ -119,7 +112,9 @@ extension OriginPublisher: SigningPlace {
     /// Whether keys were changed after a pointer was signed: by a file that only its own keys can have made.
     private func isRotated(since pointer: ChannelPointer) throws(StoreError) -> Bool {
         let version = pointer.trustVersion ?? TrustFile.firstVersion
-        guard let origin = pointer.origin, let next = try trust(version + 1) else { return false }
+        guard let origin = pointer.origin, let next = try storage.trust(version + 1) else {
+            return false
+        }
         return try options.sealing.hasMade(next, of: origin)
     }
 
@@ -193,10 +188,8 @@ extension OriginPublisher: SigningPlace {
         try rotation.step(
             upon: state.pointers, by: options.sealing, in: storage.place, log: state.number + 1,
             signing: wanted, now: now(), mayBeDone: mayBeDone
-        ) { (version) throws(StoreError) in try trust(version) }
+        ) { (version) throws(StoreError) in try storage.trust(version) }
     }
-
-    func trust(_ version: Int64) throws(StoreError) -> TrustFile? { try storage.trust(version) }
 
     /// Writes a version of the trust, before any pointer names it; one that is there stays, unless it is none: no device
     /// follows that.
@@ -211,7 +204,7 @@ extension OriginPublisher: SigningPlace {
             case .unsupported: throw LogCommit.unsuitable(storage)
             case .conditionFailed, .conflict:
                 let sound = try TrustFile.ifSound { () throws(StoreError) in
-                    try trust(file.version)
+                    try storage.trust(file.version)
                 }
                 guard let there = sound else {
                     if try replaceTrust(file, key) { return }

@@ -102,18 +102,18 @@ extension OriginPublisher {
     ) throws(StoreError) -> OriginCommit {
         let (first, others) = (channels.min() ?? .stable, channels.sorted().dropFirst())
         var commit = try finish(
-            first, PointerCopy(first, in: storage).read(), state, log, isUnchanged: isUnchanged)
+            first, LogCopy.pointer(first).read(from: storage), state, log, isUnchanged: isUnchanged)
         for channel in others {
             do throws(StoreError) {
-                try PointerCopies(log, pause).write(channel, of: state)
+                try CopyWriting(log, pause).write(channel, of: state)
             } catch {
                 // The entry stands; clients see it with the next command.
                 commit.pointerProblem = error
             }
         }
         // Devices see what is theirs; whoever has asked for the others is told why they see nothing.
-        let copies = ClientCopies(CopyWriting(log, pause))
-        for channel in [first] + others { try copies.write(of: channel, state) }
+        let writing = CopyWriting(log, pause)
+        for channel in [first] + others { try writing.writeTold(of: channel, state) }
         commit.figures = storage.figures
         return commit
     }
@@ -123,7 +123,7 @@ extension OriginPublisher {
         _ channel: ChannelName, upon state: OriginState, _ log: OriginLog,
         _ source: ReleaseSource, _ making: TwinMaking
     ) throws(StoreError) -> (commit: OriginCommit, state: OriginState) {
-        let seen = try PointerCopy(channel, in: storage).read()
+        let seen = try LogCopy.pointer(channel).read(from: storage)
         let watch = UploadWatch(log, now: now)
         return try committing(to: channel, seen, upon: state, log, source) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
@@ -156,6 +156,7 @@ extension OriginPublisher {
 
     /// Notes in the marker that clients of other systems update from the origin.
     func markToldClients() throws(StoreError) {
-        try storage.write(marker: OriginMarker.serialized(of: try markedID(), hasClients: true))
+        try storage.write(
+            marker: OriginMarker.serialized(of: try storage.markedID(), hasClients: true))
     }
 }

@@ -213,7 +213,7 @@ package struct OriginPublisher: Sendable {
                 throw .noChannel(channel, in: storage.place)
             }
             guard var after = before.withdrawing(version, now: now()) else {
-                try PointerCopies(log, pause).write(channel, of: state, seen: seen)
+                try CopyWriting(log, pause).write(channel, of: state, seen: seen)
                 try storage.barrier()
                 throw notOffered
             }
@@ -256,13 +256,13 @@ package struct OriginPublisher: Sendable {
     ///   - isFinished: whether nothing is left that an earlier command has signed, or this is it.
     ///   - change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
     func committing(
-        to channel: ChannelName, _ seen: PointerCopy.Seen? = nil, upon state: OriginState,
+        to channel: ChannelName, _ seen: LogCopy.Seen? = nil, upon state: OriginState,
         _ log: OriginLog, _ source: ReleaseSource? = nil, isSealed: Bool = false,
         isFinished: Bool = false,
         _ change: (inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
     ) throws(StoreError) -> (commit: OriginCommit, state: OriginState) {
         let source = source ?? ReleaseSource(SeenFiles(in: storage))
-        let seen = if let seen { seen } else { try PointerCopy(channel, in: storage).read() }
+        let seen = if let seen { seen } else { try LogCopy.pointer(channel).read(from: storage) }
         try checkEnd(of: log, state, channel, seen)
         var state = isFinished ? state : try finishing(channel, upon: state, log)
         var tryCount = 0
@@ -352,7 +352,7 @@ package struct OriginPublisher: Sendable {
     }
 
     func finish(
-        _ channel: ChannelName, _ seen: PointerCopy.Seen, _ state: OriginState,
+        _ channel: ChannelName, _ seen: LogCopy.Seen, _ state: OriginState,
         _ log: OriginLog, isUnchanged: Bool
     ) throws(StoreError) -> OriginCommit {
         let pointer = state.pointers[channel] ?? .empty(channel, now: now())
@@ -361,7 +361,7 @@ package struct OriginPublisher: Sendable {
             isUnchanged: isUnchanged)
         do throws(StoreError) {
             try advising { () throws(StoreError) in
-                try PointerCopies(log, pause).write(channel, of: state, seen: seen)
+                try CopyWriting(log, pause).write(channel, of: state, seen: seen)
                 try storage.barrier()
             }
         } catch {

@@ -54,7 +54,7 @@ extension OriginState {
     ) throws(StoreError) {
         var pointers: [ChannelName: ChannelPointer] = [:]
         for channel in try OriginTraces(of: storage).channels {
-            let seen = try PointerCopy(channel, in: storage).read()
+            let seen = try LogCopy.pointer(channel).read(from: storage)
             if let pointer = seen.pointer {
                 pointers[channel] = pointer
             } else if seen.tag != nil {

@@ -10,11 +10,8 @@ extension Publisher {
     static func pin(
         _ name: String, of versions: VersionStore
     ) throws(StoreError) -> VersionPin? {
-        do throws(StoreError) {
-            return try versions.pin(name)
-        } catch {
-            guard error.code == .readOnly || error.code == .permission else { throw error }
-            return nil
+        try StoreError.ignoring(.readOnly, .permission) { () throws(StoreError) in
+            try versions.pin(name)
         }
     }
 

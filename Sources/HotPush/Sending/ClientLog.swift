@@ -102,7 +102,7 @@ package final class ClientLog {
     private func standing(_ name: HistoryName) throws(StoreError) -> HistoryFile? {
         guard state.entry.clients[name.system]?.histories[name.channel] != nil else { return nil }
         if let known = standing[name] { return known }
-        let copy = try ClientCopy(.history(name)).read(from: log.storage)
+        let copy = try LogCopy.history(name).read(from: log.storage)
         let near = HistoryFile(copy.document, of: name)
         let history: HistoryFile?
         do throws(StoreError) {
@@ -120,13 +120,13 @@ package final class ClientLog {
     /// The files below `for/` that do not say what the log says, and whose they are: their clients get old answers, or none.
     package func staleFiles() throws(StoreError) -> [(system: String, path: String)] {
         var stale: [(system: String, path: String)] = []
-        for copy in ClientCopies.all(in: state.entry) {
+        for copy in LogCopy.told(in: state.entry) {
             do throws(StoreError) {
-                if try copy.isAsNew(copy.read(log), as: state, log) { continue }
+                if try copy.isAsNew(copy.read(from: log.storage), as: state, log) { continue }
             } catch {
                 guard OriginLog.saysEntryIsBad(error) || error.isOfPlace else { throw error }
             }
-            stale.append((copy.system.description, copy.key))
+            if let system = copy.system { stale.append((system.description, copy.key)) }
         }
         return stale
     }

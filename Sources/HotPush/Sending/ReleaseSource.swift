@@ -33,8 +33,8 @@ final class ReleaseSource {
     func facts(of release: LiveRelease) throws(StoreError) -> ContentFacts? {
         guard let published = release.facts else { return nil }
         if let known = facts[published] { return known }
-        let found = try Self.unlessBad { () throws(StoreError) in
-            try files(of: release).facts()
+        let found = try StoreError.ignoring(where: ReleaseFiles.saysReleaseIsBad) {
+            () throws(StoreError) in try files(of: release).facts()
         }
         facts[published] = found
         return found
@@ -43,8 +43,8 @@ final class ReleaseSource {
     /// The twins of a release where they stand; `nil` as above.
     func twins(of release: LiveRelease) throws(StoreError) -> [SizedKey]? {
         guard let published = release.facts, let facts = try facts(of: release) else { return nil }
-        return try Self.unlessBad { () throws(StoreError) in
-            try files(of: release).twins(of: facts, published)
+        return try StoreError.ignoring(where: ReleaseFiles.saysReleaseIsBad) {
+            () throws(StoreError) in try files(of: release).twins(of: facts, published)
         }
     }
 
@@ -52,26 +52,13 @@ final class ReleaseSource {
     func content(of offered: OfferedRelease) throws(StoreError) -> ReleaseContent? {
         guard let release = LiveRelease(offered) else { return nil }
         if let known = contents[release] { return known }
-        guard let facts = try facts(of: release),
-            let manifest = try Self.unlessBad({ () throws(StoreError) in
-                try files(of: release).manifest()
-            })
-        else { return nil }
+        let manifest = try StoreError.ignoring(where: ReleaseFiles.saysReleaseIsBad) {
+            () throws(StoreError) in try files(of: release).manifest()
+        }
+        guard let manifest, let facts = try facts(of: release) else { return nil }
         let content = ReleaseContent(manifest: manifest, facts: facts, release, self)
         contents[release] = content
         return content
-    }
-
-    /// - Returns: `nil` if a document of a release is lost, or breaks its rules.
-    private static func unlessBad<Value>(
-        _ body: () throws(StoreError) -> Value?
-    ) throws(StoreError) -> Value? {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
-            return nil
-        }
     }
 }
 

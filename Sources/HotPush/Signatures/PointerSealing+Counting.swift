@@ -1,4 +1,5 @@
 import CASStore
+import Storage
 
 // Whether devices would take what is signed: the keys of an origin may have changed.
 
@@ -8,14 +9,14 @@ extension PointerSealing {
     /// Who adopts a pointer takes nothing from it that somebody else may have put there: the version of the trust is the
     /// newest that the origin proves.
     /// - Throws: `.untrusted` if fewer of the keys that count sign than must, unless fewer are allowed.
-    func counted(_ base: Base, in origin: some SigningPlace) throws(StoreError) -> Base {
+    func counted(_ base: Base, in origin: any ObjectStorage) throws(StoreError) -> Base {
         var base = base
         var file: TrustFile?
         if adopts {
             file = try newest(of: base.origin, in: origin)
             if !allowsFewer, let claimed = base.trustVersion, claimed > file?.version ?? 1 {
                 throw .untrusted(
-                    "what is to be adopted in \(origin.place) names version \(claimed) of the trust, and "
+                    "what is to be adopted in \(origin.identity) names version \(claimed) of the trust, and "
                         + "\(OriginLayout.trust(claimed)), or one before it, is not there; \(TrustFile.remedy); "
                         + "if a stranger has named it, say --unsigned, too")
             }
@@ -34,16 +35,16 @@ extension PointerSealing {
         throw StoreError(
             .untrusted,
             file.origin == base.origin
-                ? "\(path) of \(origin.place) says that \(file.trusted.threshold) of \(ids) must sign, and \(count) of them "
+                ? "\(path) of \(origin.identity) says that \(file.trusted.threshold) of \(ids) must sign, and \(count) of them "
                     + "would: devices would refuse it; sign by these keys, or change them (castree trust rotate); if none "
                     + "of them was ever yours, a stranger has put the file there: delete it"
-                : "\(path) of \(origin.place) belongs to another origin (\(file.origin)): somebody has copied it there; put "
+                : "\(path) of \(origin.identity) belongs to another origin (\(file.origin)): somebody has copied it there; put "
                     + "the right one back")
     }
 
     /// The newest version of an origin's trust that follows from the ones before it; `nil` without any.
     private func newest(
-        of origin: String, in place: some SigningPlace
+        of origin: String, in place: any ObjectStorage
     ) throws(StoreError) -> TrustFile? {
         var newest: TrustFile?
         while let file = try TrustFile.ifSound({ () throws(StoreError) in

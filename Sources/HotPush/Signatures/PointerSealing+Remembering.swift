@@ -49,27 +49,11 @@ extension PointerSealing {
         return found.values.sorted { $0.channel < $1.channel }
     }
 
-    /// What is said of a pointer that is written for a command that was cut short.
-    static func finishing(_ pointer: ChannelPointer, at place: String) -> String {
+    /// What is said of a pointer that was signed for a command which was cut short.
+    /// - Parameter rest: what becomes of it.
+    static func unfinished(_ pointer: ChannelPointer, at place: String, _ rest: String) -> String {
         "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that signed "
-            + "it was cut short, and devices may have seen it, so it is written first"
-    }
-
-    /// What is said of such a pointer that offers a release whose files may be gone.
-    static func leaving(_ pointer: ChannelPointer, at place: String) -> String {
-        "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that signed "
-            + "it was cut short, and somebody has pruned since, so the release is not offered; if it is wanted, publish it "
-            + "again"
-    }
-
-    /// The error for such a pointer if not all of its keys sign now.
-    static func cannotFinish(_ pointer: ChannelPointer, at place: String) -> StoreError {
-        .untrusted(
-            "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that "
-                + "signed it was cut short, and it cannot be finished, since not all of "
-                + "\(pointer.signatures.map(\.key).joined(separator: ", ")) sign now; look at what is offered (castree "
-                + "channels), build upon that with castree resign --adopt, and repeat the command that was cut short"
-        )
+            + "it was cut short, and \(rest)"
     }
 
     /// Notes beside the keys what is about to be written: see ``SignedSequences``.

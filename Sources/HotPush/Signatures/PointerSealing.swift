@@ -1,4 +1,5 @@
 package import CASStore
+import Storage
 import VersionTree
 
 /// How a publisher signs what it offers, and what it builds upon.
@@ -59,12 +60,12 @@ package struct PointerSealing: Sendable {
     /// - Throws: `.untrusted`.
     func check(
         _ channel: ChannelName, upon pointers: [ChannelName: ChannelPointer],
-        in origin: some SigningPlace
+        in origin: any ObjectStorage
     ) throws(StoreError) {
         if isSigning {
             _ = try base(of: channel, upon: pointers, origin)
         } else {
-            try checkUnsigned(pointers[channel], origin.place)
+            try checkUnsigned(pointers[channel], origin.identity)
         }
     }
 
@@ -77,13 +78,13 @@ package struct PointerSealing: Sendable {
     /// - Throws: `.untrusted` as ``check(_:upon:in:)``; `.badPointer` for one that cannot be signed; what a signer throws.
     func seal(
         _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer],
-        in origin: some SigningPlace, now: Int64, isRepeated: Bool = false,
+        in origin: any ObjectStorage, now: Int64, isRepeated: Bool = false,
         notice: (String) -> Void
     ) throws(StoreError) -> ChannelPointer {
         var sealed = pointer
         sealed.signatures = []
         guard isSigning else {
-            try checkUnsigned(pointers[pointer.channel], origin.place)
+            try checkUnsigned(pointers[pointer.channel], origin.identity)
             sealed.expiresAt = nil
             return sealed
         }
@@ -91,7 +92,7 @@ package struct PointerSealing: Sendable {
         let base = try base(of: pointer.channel, upon: pointers, origin)
         if base.lacksTrust, let version = base.trustVersion {
             notice(
-                "\(OriginLayout.trust(version)) is not in \(origin.place), and devices that are behind cannot follow; "
+                "\(OriginLayout.trust(version)) is not in \(origin.identity), and devices that are behind cannot follow; "
                     + TrustFile.remedy)
         }
         if adopts {
@@ -107,7 +108,7 @@ package struct PointerSealing: Sendable {
         let used = try raise(&sealed, in: base.origin)
         if !isRepeated, let before, before.origin == base.origin, used > before.sequence {
             notice(
-                "sequence \(used) of channel \(before.channel) was signed and is not in \(origin.place), which offers "
+                "sequence \(used) of channel \(before.channel) was signed and is not in \(origin.identity), which offers "
                     + "\(before.sequence): the command that signed it was cut short, or runs still; if what it was to change "
                     + "is wanted, repeat it")
         }
@@ -198,16 +199,16 @@ package struct PointerSealing: Sendable {
     /// - Throws: `.untrusted` for what must not be built upon.
     private func base(
         of channel: ChannelName, upon pointers: [ChannelName: ChannelPointer],
-        _ origin: some SigningPlace
+        _ origin: any ObjectStorage
     ) throws(StoreError) -> Base {
         try counted(uncounted(of: channel, upon: pointers, origin), in: origin)
     }
 
     private func uncounted(
         of channel: ChannelName, upon pointers: [ChannelName: ChannelPointer],
-        _ origin: some SigningPlace
+        _ origin: any ObjectStorage
     ) throws(StoreError) -> Base {
-        let place = origin.place
+        let place = origin.identity
         if let before = pointers[channel] {
             if !adopts { try checkVouched(before, place) }
             if !allowsFewer { try checkCount(before, place) }
@@ -259,9 +260,9 @@ package struct PointerSealing: Sendable {
     /// What a channel that has no signed pointer takes over from others.
     private func base(
         besides channel: ChannelName, _ pointers: [ChannelName: ChannelPointer],
-        _ there: some SigningPlace
+        _ there: any ObjectStorage
     ) throws(StoreError) -> Base {
-        let place = there.place
+        let place = there.identity
         let others = pointers.values.filter { $0.channel != channel && $0.origin != nil }
         let required = try required
         let vouched = others.filter { required.judge($0).objection == nil }
@@ -324,11 +325,11 @@ package struct PointerSealing: Sendable {
     }
 
     /// The id of an origin of which only the marker is left; `nil` for one that was never signed.
-    private func lost(_ there: some SigningPlace) throws(StoreError) -> String? {
+    private func lost(_ there: any ObjectStorage) throws(StoreError) -> String? {
         guard let marked = try there.markedID() else { return nil }
         guard adopts else {
             throw .untrusted(
-                "\(there.place) says that it is the origin \(marked), and none of its pointers is signed any more; if that is "
+                "\(there.identity) says that it is the origin \(marked), and none of its pointers is signed any more; if that is "
                     + "right, say --origin-id \(marked), else --origin-id with the one that devices remember"
             )
         }

@@ -86,11 +86,9 @@ struct PointerVerdict: Sendable, Hashable {
             origin.version = wanted
             return
         }
-        do throws(StoreError) {
+        try StoreError.ignoring(.untrusted) { () throws(StoreError) in
             let file = try read(wanted)
             if origin.isTakenUp(by: file) { try take(file, of: id) }
-        } catch {
-            guard error.code == .untrusted else { throw error }
         }
     }
 

@@ -95,6 +95,12 @@ struct TrustChain {
 }
 
 extension ObjectStorage {
+    /// The id that the marker says; `nil` for an origin that nobody has signed, and without a marker.
+    func markedID() throws(StoreError) -> String? {
+        try contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
+            .flatMap(OriginMarker.id)
+    }
+
     /// A version of an origin's trust; `nil` if it is not there.
     /// - Throws: `.untrusted`, `.tooLarge` for a file that is none.
     func trust(_ version: Int64) throws(StoreError) -> TrustFile? {

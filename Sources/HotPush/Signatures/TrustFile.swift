@@ -74,12 +74,7 @@ package struct TrustFile: Sendable, Hashable {
     static func ifSound(
         _ read: () throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> TrustFile? {
-        do throws(StoreError) {
-            return try read()
-        } catch {
-            guard [.untrusted, .tooLarge].contains(error.code) else { throw error }
-            return nil
-        }
+        try StoreError.ignoring(.untrusted, .tooLarge, by: read)
     }
 
     private func refusal(_ problem: String) -> StoreError {

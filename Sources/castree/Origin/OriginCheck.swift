@@ -249,8 +249,7 @@ extension OriginAuditReport {
         writer.member("readBytes", read.byteCount)
         for (name, figures) in [("garbage", garbage), ("waiting", waiting)] {
             writer.member(name, orNull: figures) { writer, figures in
-                writer.member("files", figures.count)
-                writer.member("bytes", figures.byteCount)
+                figures.writeMembers(to: &writer)
             }
         }
         strays.writeMember(to: &writer)

@@ -84,20 +84,7 @@ extension OriginUsage {
             ("offered", offered, "what releases on offer have"),
             ("grace", inGrace, "what devices may still be fetching"),
             ("waiting", waiting, "what no release has; a later prune deletes it"),
-            (
-                "garbage", garbage.values.reduce(scratch, +),
-                "what the next prune deletes"
-            ),
-        ]
-    }
-
-    private var kinds: [(name: String, figures: FileFigures)] {
-        [
-            ("objects", objects), ("manifests", manifests), ("places", places), ("packs", packs),
-            ("deliveries", deliveries), ("deflated", twins), ("facts", facts),
-            ("documents", documents), ("publisher", work), ("log", log), ("pointers", pointerFiles),
-            ("trust", trust),
-            ("scratch", scratch),
+            ("garbage", garbage.values.reduce(self[.scratch], +), "what the next prune deletes"),
         ]
     }
 
@@ -109,10 +96,9 @@ extension OriginUsage {
         for (name, figures, _) in parts { figures.writeMember(name, to: &writer) }
         writer.member("garbageByEpoch", garbage.sorted { $0.key < $1.key }) { writer, one in
             writer.member("epoch", one.key)
-            writer.member("files", one.value.count)
-            writer.member("bytes", one.value.byteCount)
+            one.value.writeMembers(to: &writer)
         }
-        for (name, figures) in kinds { figures.writeMember(name, to: &writer) }
+        for kind in Kind.allCases { self[kind].writeMember(kind.rawValue, to: &writer) }
         strays.writeMember(to: &writer)
         writer.member("releases", releases) { writer, release in
             writer.member("channel", release.channel.description)
@@ -144,7 +130,8 @@ extension OriginUsage {
             ])
         }
         table.add(["", "", "", ""])
-        for (name, figures) in kinds + [("strays", strays.figures)] where figures.count > 0 {
+        let kinds = Kind.allCases.map { ($0.rawValue, self[$0]) } + [("strays", strays.figures)]
+        for (name, figures) in kinds where figures.count > 0 {
             table.add([
                 "\(name)", "\(sizes.text(figures.byteCount))", "\(groupedCount(figures.count))", "",
             ])
@@ -190,8 +177,7 @@ extension StrayKeys {
     /// Writes the member that tells of them.
     func writeMember(to writer: inout JSONWriter) {
         writer.member("strays") { writer in
-            writer.member("files", figures.count)
-            writer.member("bytes", figures.byteCount)
+            figures.writeMembers(to: &writer)
             writer.member("keys", keys)
         }
     }
@@ -208,10 +194,12 @@ extension StrayKeys {
 
 extension FileFigures {
     fileprivate func writeMember(_ name: String, to writer: inout JSONWriter) {
-        writer.member(name) { writer in
-            writer.member("files", count)
-            writer.member("bytes", byteCount)
-        }
+        writer.member(name) { writeMembers(to: &$0) }
+    }
+
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("files", count)
+        writer.member("bytes", byteCount)
     }
 }
 

@@ -50,8 +50,7 @@ extension Invocation {
         return try report { writer in
             writer.member("origin", argument("ORIGIN"))
             writer.member("from", reference.location.description)
-            writer.member("files", copy.sent.count)
-            writer.member("bytes", copy.sent.byteCount)
+            copy.sent.writeMembers(to: &writer)
             writer.member("found", copy.foundCount)
             writer.member("channels", copy.channelCount)
             writer.member("pointerBehind", !copy.behind.isEmpty)

@@ -35,7 +35,7 @@ import VersionTree
         expect(left.filter { $0.hasPrefix("deflated/") }.count, equals: 1)
         expect(left.filter { $0.hasPrefix("facts/") }.count, equals: 1)
         let usage = try OriginUsage(ofDirectory: place.origin)
-        expect(usage.twins.count == 1 && usage.facts.count == 1)
+        expect(usage[.deflated].count == 1 && usage[.facts].count == 1)
         // Gone, it is made again when it is wanted.
         try place.publish("2")
         try expect(place.channel(.codePush).live[0].offer.version?.name.description, equals: "2")

@@ -317,7 +317,7 @@ import VersionTree
         var options = OriginAuditOptions()
         options.check.isDeep = true
         try expect(OriginAudit(ModelStorage(store), options).run().findings, equals: [])
-        try expect(OriginUsage(of: ModelStorage(store)).packs.count >= 1)
+        try expect(OriginUsage(of: ModelStorage(store))[.packs].count >= 1)
         let packs = store.files.keys.filter { $0.hasPrefix("packs/") }.sorted()
         let delivery = try require(store.files.keys.first { $0.hasPrefix("deliveries/") })
         let pack = try require(packs.first)

@@ -19,15 +19,15 @@ import VersionTree
         let named = audited.files.filter { OriginKey(path: $0.key) != nil }
         // What stands in epochs; scratch, which goes with the garbage, has none.
         let parts = [usage.offered, usage.inGrace, usage.waiting] + Array(usage.garbage.values)
-        let kinds = [usage.objects, usage.manifests, usage.places, usage.packs, usage.deliveries]
+        let kinds = OriginUsage.Kind.allCases.prefix(5).map { usage[$0] }
         for figures in [parts, kinds] {
             expect(figures.reduce(0) { $0 + $1.count }, equals: named.count)
             expect(
                 figures.reduce(0) { $0 + $1.byteCount },
                 equals: named.values.reduce(0) { $0 + Int64($1.bytes.count) })
         }
-        expect(usage.places.count > 0 && usage.log.count == audited.entryCount)
-        expect(usage.pointerFiles.count == 4 && usage.scratch.count == 0)
+        expect(usage[.places].count > 0 && usage[.log].count == audited.entryCount)
+        expect(usage[.pointers].count == 4 && usage[.scratch].count == 0)
         expect(usage.figures.requestCount < 40)
         _ = try audited.world.publisher().withdraw(VersionName("5"))
         try expect(OriginUsage(of: ModelStorage(audited.store)).inGrace.count > 0)
@@ -92,7 +92,7 @@ import VersionTree
         let world = try BucketWorld(offering: "1")
         world.store.set("probe/\(String(repeating: "a", count: 32))", [1, 2, 3])
         let usage = try OriginUsage(of: ModelStorage(world.store))
-        let garbage = usage.garbage.values.reduce(usage.scratch, +)
+        let garbage = usage.garbage.values.reduce(usage[.scratch], +)
         var options = OriginAuditOptions()
         options.pause = { _ in }
         let audit = try OriginAudit(ModelStorage(world.store), options).run()
