@@ -125,7 +125,7 @@ extension Invocation {
             for pointer in pointers {
                 let channel = pointers.count > 1 ? "\(pointer.channel): " : ""
                 let signers = keys?.signers(of: pointer) ?? []
-                if let signing = pointer.signingText(verified: signers, { timestamp($0) }) {
+                if let signing = pointer.signingText(verified: signers) {
                     output.print("\(channel)\(signing)")
                 }
                 for release in pointer.releases {
@@ -187,7 +187,7 @@ extension ChannelPointer {
         writer.member("channel", channel.description)
         writer.member("sequence", Int(sequence))
         writer.member("createdAt", timestamp(createdAt))
-        writeSigning(to: &writer, verified: signers) { timestamp($0) }
+        writeSigning(to: &writer, verified: signers)
         try writer.member("releases", releases) { writer, release in
             try release.writeMembers(to: &writer, device)
             writer.member("packs", release.legs(in: self, deliveries, all)) { writer, leg in

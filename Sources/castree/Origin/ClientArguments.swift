@@ -44,8 +44,8 @@ extension Invocation {
             }
         }
         telling.isUrgent = command.name == "withdraw"
-        telling.isStrict = isDeclared("strict") && flag("strict")
-        telling.adoptsKeys = isDeclared("adopt") && flag("adopt")
+        telling.isStrict = isSet("strict")
+        telling.adoptsKeys = isSet("adopt")
         telling.warn = { [diagnostics] in diagnostics.warn(code: "notExpressible", $0) }
         guard isDeclared("client-key") else { return telling }
         for text in values("client-key") {
@@ -56,7 +56,8 @@ extension Invocation {
         for text in values("client-sign-command") {
             let (system, command) = try ofSystem(text, "client-sign-command", "COMMAND")
             try add(
-                ClientCommandSigner(command, of: system, within: limit), of: system, to: &telling)
+                SigningProgram.signing(for: system, by: command, within: limit), of: system,
+                to: &telling)
         }
         return telling
     }

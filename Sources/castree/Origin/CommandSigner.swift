@@ -19,46 +19,14 @@ struct CommandSigner: PointerSigner {
         memory = SignedSequences(of: key.id, beside: keyFile)
         program = SigningProgram(
             command: command, limit: limit, name: "--sign-command of key \(key.id)",
-            kind: "Ed25519 signature")
+            kind: "Ed25519 signature", byteCounts: 64...64)
     }
 
-    func sign(_ bytes: [UInt8]) throws(StoreError) -> [UInt8] {
-        let signature = try program.sign(bytes)
-        guard signature.count == 64 else {
-            throw program.failure("answered \(signature.count) bytes that are not a signature")
-        }
-        return signature
-    }
-}
-
-/// A command that signs for the clients of another system.
-struct ClientCommandSigner: ClientSigner {
-    private let program: SigningProgram
-
-    /// Signatures of RSA with 2,048 to 8,192 bits.
-    private static let byteCounts = 256...1024
-
-    /// - Parameters:
-    ///   - command: what `sh -c` takes.
-    ///   - system: for whose clients it signs.
-    ///   - limit: so long it may take.
-    init(_ command: String, of system: ClientSystem, within limit: Duration) {
-        program = SigningProgram(
-            command: command, limit: limit, name: "--client-sign-command of \(system.rawValue)",
-            kind: "RSA signature (PKCS #1 v1.5, SHA-256)")
-    }
-
-    func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] {
-        let signature = try program.sign(message)
-        guard Self.byteCounts ~= signature.count else {
-            throw program.failure("answered \(signature.count) bytes that are not a signature")
-        }
-        return signature
-    }
+    func sign(_ bytes: [UInt8]) throws(StoreError) -> [UInt8] { try program.sign(bytes) }
 }
 
 /// A command that gets bytes on its standard input and prints their signature in base64.
-struct SigningProgram: Sendable {
+struct SigningProgram: ClientSigner {
     /// What `sh -c` takes.
     let command: String
     /// So long it may take.
@@ -68,8 +36,19 @@ struct SigningProgram: Sendable {
     /// What it makes, for people.
     let kind: String
 
+    let byteCounts: ClosedRange<Int>
+
     /// A signature is some hundred digits; line ends may stand between them.
     private static let byteCountMax = 4096
+
+    /// A command that signs for the clients of another system, by RSA with 2,048 to 8,192 bits.
+    static func signing(
+        for system: ClientSystem, by command: String, within limit: Duration
+    ) -> SigningProgram {
+        SigningProgram(
+            command: command, limit: limit, name: "--client-sign-command of \(system.rawValue)",
+            kind: "RSA signature (PKCS #1 v1.5, SHA-256)", byteCounts: 256...1024)
+    }
 
     func sign(_ bytes: [UInt8]) throws(StoreError) -> [UInt8] {
         let (ending, output): (FilterProgram.Ending, [UInt8])
@@ -94,11 +73,14 @@ struct SigningProgram: Sendable {
         guard let signature = Base64.bytes(String(decoding: digits, as: UTF8.self)) else {
             throw failure("answered \(output.count) bytes that are not a signature in base64")
         }
+        guard byteCounts ~= signature.count else {
+            throw failure("answered \(signature.count) bytes that are not a signature")
+        }
         return signature
     }
 
     /// The command is not repeated: it may hold a PIN, and logs keep messages.
-    func failure(_ problem: String) -> StoreError {
+    private func failure(_ problem: String) -> StoreError {
         StoreError(
             .signingFailed,
             "nothing is signed: the \(name) \(problem); it gets the bytes to be signed on "

@@ -1,7 +1,12 @@
 import CASStore
+import ClientSystems
 import Console
 import HotPush
+import S3
+import Storage
 import StoreCommands
+import StrictJSON
+import VersionTree
 
 extension Argument {
     /// The directory of an origin.
@@ -21,12 +26,111 @@ extension Option {
 }
 
 extension Invocation {
+    /// Whether a flag was given, in a command that has it.
+    func isSet(_ name: String) -> Bool { isDeclared(name) && flag(name) }
+
     /// The channel that the command works on.
     ///
     /// - Throws: `usage` for a name that no channel can have.
     func channel() throws -> ChannelName {
         let given = try requiredValue("channel")
         return try parsed { () throws(StoreError) in try ChannelName(given) }
+    }
+
+    /// The publisher of the origin that the command line names.
+    ///
+    /// - Parameters:
+    ///   - isCreating: whether a directory is made if there is none.
+    ///   - isDraft: whether nothing may be written.
+    ///   - isWithdrawing: whether something is taken back.
+    /// - Throws: `usage`, also for options that mean nothing where the origin is; what opening it throws.
+    func publisher(
+        isCreating: Bool = false, isDraft: Bool = false, isWithdrawing: Bool = false,
+        packs: PackOptions = PackOptions(),
+        _ progress: @escaping @Sendable (PublishProgress) -> Void = { _ in }
+    ) throws -> OriginPublisher {
+        var options = try publisherOptions(packs, progress)
+        options.isWithdrawing = isWithdrawing
+        if isOriginInBucket {
+            try refuse([.noWait, .withoutSync], "is not for origins in buckets")
+            if isSet("force") {
+                throw CommandError.usage("--force is not for origins in buckets")
+            }
+            let bucket = try openBucket(bucketOrigin(argument("ORIGIN")))
+            return OriginPublisher(bucket, options: options)
+        }
+        let isFromBucket =
+            try isDeclared("all-of") && value("all-of").map(BucketLocation.isOne) ?? false
+        if !isFromBucket {
+            try refuse(
+                Option.onlyForBuckets(command), "is for origins in buckets: s3://BUCKET/PREFIX")
+        }
+        options.isDurable = !(isSet("no-sync"))
+        if let limit = try duration("wait") { options.waitLimit = limit }
+        if isSet("no-wait") { options.waitLimit = .zero }
+        options.beginsAmongOthers = isSet("force")
+        let publisher = Publisher(try originDirectory(), options: options)
+        return try isDraft
+            ? publisher.draft(isCreating: isCreating) : publisher.engine(isCreating: isCreating)
+    }
+
+    /// The directory of the origin that the command line names.
+    private func originDirectory() throws -> String {
+        let reference = try OriginReference(parsing: argument("ORIGIN"))
+        if let channel = reference.channel {
+            throw CommandError.usage(
+                "ORIGIN must be the origin's directory, not a pointer; "
+                    + "name the channel with --channel \(channel)")
+        }
+        guard case .directory(let path) = reference.location else {
+            throw StoreError(
+                .badOrigin,
+                "castree writes only to directories and buckets; publish to a directory, then copy it to the server "
+                    + "(all else first, channels/ last)")
+        }
+        return path
+    }
+
+    private func publisherOptions(
+        _ packs: PackOptions, _ progress: @escaping @Sendable (PublishProgress) -> Void
+    ) throws -> PublisherOptions {
+        var options = PublisherOptions()
+        options.isInterrupted = { Interruption.isRequested }
+        options.notice = { note($0) }
+        options.progress = progress
+        options.packs = packs
+        options.verifiesObjects = isSet("verify")
+        if isDeclared("sign-key") {
+            options.sealing = try sealing()
+            options.telling = try telling()
+        }
+        options.takesOver = isSet("take-over")
+        return options
+    }
+
+    /// Says that devices do not see a commit yet.
+    /// - Throws: why, of a directory: whoever is at its disk can mend that, and repeat the command.
+    func warn(_ commit: OriginCommit) throws {
+        guard isOriginInBucket else { return _ = try commit.seen() }
+        guard let problem = commit.pointerProblem else { return }
+        diagnostics.warn(
+            code: "pointerBehind",
+            "entry \(commit.entry) is written, but the pointer of channel \(commit.pointer.channel) could not be: "
+                + "devices see the release before it until the next command on it, or a prune (\(problem.message))"
+        )
+    }
+
+    /// Writes what a command has committed, and what it took.
+    func write(
+        _ commit: OriginCommit?, of publisher: OriginPublisher, withFetched: Bool = false,
+        to writer: inout JSONWriter
+    ) {
+        guard let commit else { return publisher.figures.writeMembers(to: &writer) }
+        if withFetched { writer.member("fetchedBytes", commit.fetched.byteCount) }
+        writer.member("entry", commit.entry)
+        writer.member("epoch", commit.epoch)
+        writer.member("pointerBehind", commit.pointerProblem != nil)
+        commit.figures.writeMembers(to: &writer)
     }
 }
 
@@ -39,4 +143,64 @@ extension Command {
             return CommandError(error, .notFound)
         }
     }
+}
+
+extension Option {
+    /// How a bucket is reached, for the commands that write to origins.
+    static let bucket: [Option] =
+        reachingBucket + [
+            .integer("jobs", in: 1...128, "so many requests to a bucket at once", fallback: 16)
+        ]
+
+    /// What a command declares that means nothing for a directory.
+    static func onlyForBuckets(_ command: Command) -> [Option] {
+        let names = bucket.map(\.name) + ["fetch-bases"]
+        return command.options.filter { names.contains($0.name) }
+    }
+}
+
+extension Invocation {
+    /// Reads what names an origin: a bad `s3://…` is a wrong command line.
+    ///
+    /// - Throws: `usage`; for other origins `.badOrigin`, `.badChannelName`.
+    func origin(_ text: String) throws -> OriginReference {
+        guard BucketLocation.isOne(text) else { return try OriginReference(parsing: text) }
+        let reference = try parsed { () throws(StoreError) in try OriginReference(parsing: text) }
+        if case .bucket(let bucket) = reference.location,
+            OriginLayout.isInsideOrigin(bucket.prefix)
+        {
+            throw CommandError.usage(
+                "\(bucket) would be part of an origin above it, whose prunes would delete its files; choose another "
+                    + "prefix")
+        }
+        return reference
+    }
+
+    /// Reads the origin in a bucket that a command is about as a whole.
+    ///
+    /// - Throws: `usage`, also for the pointer of a channel.
+    func bucketOrigin(_ text: String) throws -> BucketLocation {
+        let reference = try origin(text)
+        guard case .bucket(let bucket) = reference.location else {
+            throw CommandError.usage("'\(text)' is no origin in a bucket: s3://BUCKET/PREFIX")
+        }
+        guard reference.channel == nil else {
+            throw CommandError.usage(
+                "'\(text)' is the pointer of a channel: name the origin itself, \(bucket)")
+        }
+        return bucket
+    }
+
+    /// Which bucket is meant, with which keys: by the command line, and as AWS's tools find it.
+    func bucketSettings() throws -> BucketSettings {
+        var settings = BucketSettings(environment: environment)
+        settings.endpoint = try value("endpoint")
+        settings.region = try value("region")
+        settings.profile = try value("profile")
+        settings.isAnonymous = flag("anonymous")
+        return settings
+    }
+
+    /// Whether the origin is in a bucket.
+    var isOriginInBucket: Bool { BucketLocation.isOne(argument("ORIGIN")) }
 }

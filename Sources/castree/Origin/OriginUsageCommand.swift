@@ -56,9 +56,9 @@ extension Invocation {
             bar.finish()
             return try report { writer in
                 writer.member("origin", text)
-                usage.writeMembers(to: &writer) { timestamp($0) }
+                usage.writeMembers(to: &writer)
             } text: { output in
-                usage.print(to: output, sizes) { timestamp($0) }
+                usage.print(to: output, sizes)
             }
         }
         return nil
@@ -88,9 +88,7 @@ extension OriginUsage {
         ]
     }
 
-    fileprivate func writeMembers(
-        to writer: inout JSONWriter, _ timestamp: (Int64) -> String
-    ) {
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
         writer.member("entry", entry)
         writer.member("epoch", epoch)
         for (name, figures, _) in parts { figures.writeMember(name, to: &writer) }
@@ -108,7 +106,7 @@ extension OriginUsage {
         }
         writer.member("channels", pointers) { writer, pointer in
             writer.member("channel", pointer.channel.description)
-            pointer.writeSigning(to: &writer, verified: []) { timestamp($0) }
+            pointer.writeSigning(to: &writer, verified: [])
             writer.member("releases", pointer.releases) { writer, release in
                 writer.member("version", release.version?.name.description)
                 writer.member("packs", legs(of: release, in: pointer)) { writer, leg in
@@ -119,9 +117,7 @@ extension OriginUsage {
         figures.writeMembers(to: &writer)
     }
 
-    fileprivate func print(
-        to output: Output, _ sizes: SizeStyle, _ timestamp: (Int64) -> String
-    ) {
+    fileprivate func print(to output: Output, _ sizes: SizeStyle) {
         var table = TextTable([.left(""), .right("CONTENT"), .right("FILES"), .left("")])
         for (name, figures, meaning) in parts {
             table.add([
@@ -157,7 +153,7 @@ extension OriginUsage {
             table.print(to: output)
         }
         for pointer in pointers {
-            if let signing = pointer.signingText(verified: [], { timestamp($0) }) {
+            if let signing = pointer.signingText(verified: []) {
                 output.print("\(pointer.channel): \(signing)")
             }
             for release in pointer.releases {

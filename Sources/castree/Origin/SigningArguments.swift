@@ -59,8 +59,8 @@ extension Invocation {
         sealing.signers = try signers()
         sealing.expiry = try expiry()
         for file in values("trust") { sealing.trusted.append(try VerificationKey(file: file)) }
-        sealing.adopts = isDeclared("adopt") && flag("adopt")
-        sealing.allowsFewer = isDeclared("unsigned") && flag("unsigned")
+        sealing.adopts = isSet("adopt")
+        sealing.allowsFewer = isSet("unsigned")
         if isDeclared("origin-id"), let id = try value("origin-id") {
             guard ChannelPointer.isOriginID(id) else {
                 throw CommandError.usage(
@@ -82,7 +82,7 @@ extension Invocation {
         var files = values("sign-key")
         let commands = values("sign-command")
         let keys = values("sign-command-key")
-        let isUnsigned = isDeclared("unsigned") && flag("unsigned")
+        let isUnsigned = isSet("unsigned")
         // The variable is for every command; who says --unsigned means to do without it.
         if files.isEmpty, commands.isEmpty, !isUnsigned, let file = try value("sign-key") {
             files = [file]
@@ -116,26 +116,20 @@ extension Invocation {
 
 extension ChannelPointer {
     /// Who has signed it, and until when it is to be obeyed: the end of a sentence; `nil` if nobody has.
-    func signingText(_ time: (Int64) -> String) -> String? {
+    /// - Parameter signers: the keys whose signatures verify, for a pointer that somebody else may have written.
+    func signingText(verified signers: [String]? = nil) -> String? {
         guard isSigned else { return nil }
-        let end = expiresAt.map { ", until \(time($0))" } ?? ""
-        return "signed by \(Self.keyList(signatures.map(\.key)))\(end)"
-    }
-
-    private static func keyList(_ keys: [String]) -> String {
-        "\(keys.count == 1 ? "key" : "keys") \(keys.joined(separator: ", "))"
-    }
-
-    /// The same of a pointer that somebody else may have written: only some signers are verified.
-    /// - Parameter signers: the keys whose signatures verify.
-    func signingText(verified signers: [String], _ time: (Int64) -> String) -> String? {
-        guard isSigned else { return nil }
-        let claimed = signatures.map(\.key).filter { !signers.contains($0) }
-        let end = expiresAt.map { ", until \(time($0))" } ?? ""
+        func list(_ keys: [String]) -> String {
+            "\(keys.count == 1 ? "key" : "keys") \(keys.joined(separator: ", "))"
+        }
+        let end = expiresAt.map { ", until \(timestamp($0))" } ?? ""
+        let keys = signatures.map(\.key)
+        guard let signers else { return "signed by \(list(keys))\(end)" }
+        let claimed = keys.filter { !signers.contains($0) }
         var parts: [String] = []
-        if !signers.isEmpty { parts.append("signed by \(Self.keyList(signers)) (verified)") }
+        if !signers.isEmpty { parts.append("signed by \(list(signers)) (verified)") }
         if !claimed.isEmpty {
-            parts.append("says it is signed by \(Self.keyList(claimed)) (not verified)")
+            parts.append("says it is signed by \(list(claimed)) (not verified)")
         }
         return parts.joined(separator: "; ") + end
     }
@@ -143,13 +137,11 @@ extension ChannelPointer {
     /// Writes who has signed it: the same members where nobody has.
     /// - Parameter signers: the keys whose signatures verify, for a pointer that somebody else may have written; whose
     ///   signatures it says to have stands beside.
-    func writeSigning(
-        to writer: inout JSONWriter, verified signers: [String]? = nil, _ time: (Int64) -> String
-    ) {
+    func writeSigning(to writer: inout JSONWriter, verified signers: [String]? = nil) {
         let claimed = signatures.map(\.key)
         writer.member("signedBy", signers ?? claimed)
         if signers != nil { writer.member("saysSignedBy", claimed) }
-        writer.member("expiresAt", expiresAt.map(time))
+        writer.member("expiresAt", expiresAt.map { timestamp($0) })
         writer.key("trustVersion")
         if isSigned {
             writer.integer(trustVersion ?? TrustFile.firstVersion)

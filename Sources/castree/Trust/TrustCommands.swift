@@ -159,13 +159,10 @@ extension Invocation {
         let channel = optionalArgument("CHANNEL")
         if let channel { try parsed { () throws(StoreError) in _ = try ChannelName(channel) } }
         let versions = try openStore()
-        let lowered: TrustedOrigin
-        do throws(StoreError) {
-            lowered = try versions.changeTrust { (trust) throws(StoreError) in
+        let lowered = try askedOrigin { () throws(StoreError) in
+            try versions.changeTrust { (trust) throws(StoreError) in
                 try trust.lower(channel, at: places)
             }
-        } catch {
-            throw CommandError(error, error.code == .notFound ? .notFound : nil)
         }
         return try report { writer in
             lowered.writeMembers(to: &writer)
@@ -190,13 +187,10 @@ extension Invocation {
                     "trust.json was lost; from now on what any origin offers is taken as it comes.")
             }
         }
-        let left: TrustedOrigin
-        do throws(StoreError) {
-            left = try versions.changeTrust { (trust) throws(StoreError) in
+        let left = try askedOrigin { () throws(StoreError) in
+            try versions.changeTrust { (trust) throws(StoreError) in
                 try trust.remove(key, at: places)
             }
-        } catch {
-            throw CommandError(error, error.code == .notFound ? .notFound : nil)
         }
         left.record(in: versions)
         return try report { writer in

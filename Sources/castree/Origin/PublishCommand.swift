@@ -1,6 +1,12 @@
+import CASStore
+import ClientSystems
 import Console
 import HotPush
+import S3
+import Storage
 import StoreCommands
+import StrictJSON
+import VersionTree
 
 extension Command {
     /// `publish`: writes a version to an origin.
@@ -136,19 +142,39 @@ extension Argument {
 }
 
 extension Invocation {
-    /// The version that is published.
-    ///
-    /// - Throws: `usage` if none was given; `noVersion` for a name that no version can have.
-    func publishedVersion() throws -> String {
+    fileprivate func publish() throws -> ExitStatus {
         guard optionalArgument("VERSION") != nil else {
             throw CommandError.usage("missing argument: publish takes VERSION and ORIGIN")
         }
-        return try version()
-    }
-
-    /// What the devices take for which a version is published.
-    func deviceLimits() throws -> DeviceLimits {
-        DeviceLimits(entryCount: try integer("max-entries") ?? DeviceLimits.entryCountDefault)
+        let name = try version()
+        let offer = try offer(of: name)
+        let versions = try openStore()
+        let bars = PublishingBars(self)
+        defer { bars.finish() }
+        let isDryRun = flag("dry-run")
+        let limits = DeviceLimits(
+            entryCount: try integer("max-entries") ?? DeviceLimits.entryCountDefault)
+        // Nothing is made for what cannot be published.
+        let described = try Publisher.describe(name, of: versions, offer, limits)
+        var publisher = try publisher(
+            isCreating: true, isDraft: isDryRun, packs: publishedPacks()
+        ) { bars.report($0) }
+        publisher.options.limits = limits
+        let telling = try telling()
+        publisher.options.telling = telling
+        if telling.systems != nil {
+            try telling.check(offer.channel, in: publisher.clients())
+        }
+        if isDryRun {
+            let plan = try publisher.plan(name, of: versions, as: offer)
+            let outcomes = try telling.outcomes(of: plan, versions, by: publisher)
+            return try report(plan, outcomes, nil, publisher)
+        }
+        let commit = try publisher.publish(name, of: versions, as: offer, described)
+        bars.finish()
+        try warn(commit)
+        let plan = try commit.plan ?? publisher.plan(name, of: versions, as: offer)
+        return try report(plan, telling.outcomes, commit, publisher)
     }
 
     /// How the version is offered, by the command line.
@@ -184,6 +210,73 @@ extension Invocation {
             throw CommandError.usage("--require: \(objection)")
         }
         return offer
+    }
+
+    /// Says what is written, or would be.
+    /// - Parameter commit: `nil` for a dry run.
+    private func report(
+        _ plan: PublishPlan, _ clients: [ClientOutcome], _ commit: OriginCommit?,
+        _ publisher: OriginPublisher
+    ) throws -> ExitStatus {
+        let (origin, packs) = (argument("ORIGIN"), plan.packing?.packs ?? [])
+        let rollout = plan.pointer.releases.first { $0.version?.name == plan.version.name }?.rollout
+        return try report { writer in
+            writer.member("version", plan.version.name.description)
+            writer.member("origin", origin)
+            writer.member("objects", plan.objects.count)
+            writer.member("bytes", plan.byteCount)
+            writer.member("channel", plan.pointer.channel.description)
+            writer.member("reusedObjects", plan.reusedObjectCount)
+            writer.member("reusedBytes", plan.reusedByteCount)
+            writer.member("manifest", plan.version.manifest.description)
+            writer.member("manifestBytes", plan.writesManifest ? plan.version.manifestByteCount : 0)
+            PackReport.writeMembers(of: plan.packing, to: &writer)
+            writer.member("sequence", plan.pointer.sequence)
+            plan.pointer.writeSigning(to: &writer)
+            writer.member("perMille", rollout?.perMille ?? 1000)
+            writer.member("twins", plan.facts?.twins.count ?? 0)
+            writer.member("twinBytes", plan.facts?.twins.byteCount ?? 0)
+            writer.member("facts", plan.facts?.address.description)
+            clients.writeMembers(to: &writer)
+            writer.member("changed", plan.writesPointer || !packs.isEmpty)
+            writer.member("dryRun", commit == nil)
+            write(commit, of: publisher, withFetched: true, to: &writer)
+        } text: { output in
+            let objects = counted(plan.objects.count, "new object")
+            let new = "\(objects), \(sizes.text(plan.byteCount))."
+            let (name, channel) = (plan.version.name, plan.pointer.channel)
+            if plan.writesPointer {
+                let deed: DisplayText = commit == nil ? "Would publish" : "Published"
+                output.print("\(deed) version \(name) to \(origin), channel \(channel): \(new)")
+            } else {
+                output.print(
+                    "Channel \(channel) of \(origin) already offers version \(name); \(new)")
+            }
+            if let signing = plan.pointer.signingText() {
+                output.print("Channel \(channel) is \(signing).")
+            }
+            print(rollout, to: output)
+            print(plan.facts, to: output)
+            clients.print(to: output, isDryRun: commit == nil)
+            plan.packing?.print(of: "\(name)", in: channel, to: output, sizes)
+        }
+    }
+
+    /// Says whom a roll-out reaches; nothing where it is for all.
+    private func print(_ rollout: Rollout?, to output: Output) {
+        guard let rollout, rollout.perMille < 1000 else { return }
+        output.print(
+            "It reaches \(rollout.perMille) of 1,000 devices, chosen by the id that each store draws or --device names; "
+                + "older castree without --device gets only what is for all.")
+    }
+
+    /// Says what is written for the clients of other systems; nothing where all of it was there.
+    private func print(_ facts: PlannedFacts?, to output: Output) {
+        guard let facts, facts.writesFile || facts.twins.count > 0 else { return }
+        let twins = counted(facts.twins.count, "deflated twin")
+        output.print(
+            "For the clients of other systems: \(twins), \(sizes.text(facts.twins.byteCount)), and "
+                + "\(OriginLayout.facts(facts.address)).")
     }
 }
 

@@ -1,5 +1,9 @@
+import CASStore
+import ClientSystems
 import Console
 import HotPush
+import S3
+import Storage
 import StoreCommands
 import StrictJSON
 import VersionTree
@@ -29,12 +33,13 @@ extension Command {
 }
 
 extension Invocation {
-    /// Says what a channel offers after a version was withdrawn from it.
-    func reportWithdrawal(
-        of name: VersionName, _ pointer: ChannelPointer,
-        more: (inout JSONWriter) -> Void = { _ in }
-    ) throws -> ExitStatus {
-        let origin = argument("ORIGIN")
+    fileprivate func withdraw() throws -> ExitStatus {
+        let (name, origin) = (try VersionName(try version()), argument("ORIGIN"))
+        let publisher = try publisher(isWithdrawing: true)
+        let commit = try publisher.withdraw(
+            name, from: try channel(), toEmbedded: flag("embedded"))
+        try warn(commit)
+        let pointer = commit.pointer
         let next =
             switch pointer.releases.first?.target {
             case .version(let version)?: "version \(version.name) is offered first"
@@ -50,8 +55,8 @@ extension Invocation {
             writer.member("sequence", pointer.sequence)
             writer.member("offered", pointer.releases.first?.version?.name.description)
             writer.member("embedded", pointer.releases.first?.target == .embedded)
-            pointer.writeSigning(to: &writer) { timestamp($0) }
-            more(&writer)
+            pointer.writeSigning(to: &writer)
+            write(commit, of: publisher, to: &writer)
         }
     }
 }

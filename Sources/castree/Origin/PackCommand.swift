@@ -1,13 +1,109 @@
 import CASStore
+import ClientSystems
 import Console
 import HotPush
+import S3
+import Storage
 import StoreCommands
 import StrictJSON
 import Synchronization
+import VersionTree
+
+extension Command {
+    /// `pack`: makes the packs of a release that is offered.
+    static let pack = Command(
+        "pack", summary: "makes the packs of a version that an origin offers",
+        discussion: """
+            A pack holds many files in one, compressed: everything for a first download, or what \
+            an older content lacks, with only the differences inside the files. castree publish \
+            makes them before it offers a version. This command makes the packs of a version that \
+            is offered already, because it was published with --no-packs, or there was no room; \
+            the version keeps its place. Packs that it has stay as they are, at whatever level; \
+            only what lacks is made, and with --verify what is damaged.
+
+                castree publish 42 /srv/www/updates --no-packs
+                castree pack 42 /srv/www/updates
+                castree pack 42 /srv/www/updates --pack-base 40
+                castree pack 42 s3://updates/app --fetch-bases
+
+            Packs for a bucket are made in the store, in its directory packing/. It keeps what was \
+            compressed, for the next release; you can delete it at any time.
+            """,
+        arguments: [.version, .originDirectory],
+        options: [.channel] + Option.packing + [
+            .flag(
+                "verify",
+                "read the packs that the version has (in a bucket, only their sizes), and make again what is wrong"
+            ),
+            .flag("dry-run", "print what would be packed, and make nothing"),
+            .noWait, .withoutSync,
+        ] + Option.signing + Option.bucket
+    ) { try $0.pack() }.reportingAbsence
+}
+
+extension Option {
+    /// How packs are made: for `publish` and `pack`.
+    static let packing: [Option] = [
+        .integer(
+            "level", in: 1...19,
+            "compress this much: 3 takes a twentieth of the time for a third more bytes",
+            fallback: 19),
+        .integer(
+            "packs-from", in: 0...60,
+            "make a pack from each of this many contents that the channel offered last", fallback: 4
+        ),
+        .text(
+            "pack-base", placeholder: "VERSION",
+            "make a pack from this version of the store, too: what an app was shipped with; repeatable",
+            repeats: true, completion: .versions()),
+        .flag(
+            "fetch-bases",
+            "fetch from a bucket what the store lacks of those contents; without it they get no pack"
+        ),
+    ]
+}
 
 extension Invocation {
+    fileprivate func pack() throws -> ExitStatus {
+        let (name, channel, origin) = (try version(), try channel(), argument("ORIGIN"))
+        let versions = try openStore()
+        let bars = PublishingBars(self)
+        defer { bars.finish() }
+        let isDryRun = flag("dry-run")
+        let publisher = try publisher(isDraft: isDryRun, packs: packOptions()) {
+            bars.report($0)
+        }
+        var (commit, packs): (OriginCommit?, PackReport?)
+        if isDryRun {
+            packs = try publisher.planPacks(name, of: versions, in: channel)
+        } else {
+            let done = try publisher.pack(name, of: versions, in: channel)
+            bars.finish()
+            try warn(done)
+            (commit, packs) = (done, done.packing)
+        }
+        return try report { writer in
+            writer.member("version", name)
+            writer.member("origin", origin)
+            writer.member("channel", channel.description)
+            PackReport.writeMembers(of: packs, to: &writer)
+            writer.member("changed", !(packs?.packs ?? []).isEmpty)
+            writer.member("withdrawn", packs?.isWithdrawn ?? false)
+            writer.member("dryRun", isDryRun)
+            write(commit, of: publisher, withFetched: true, to: &writer)
+        } text: { output in
+            guard let packs else {
+                output.print(
+                    "Nothing to pack: version \(name) in channel \(channel) of \(origin) has its packs."
+                )
+                return
+            }
+            packs.print(of: name, in: channel, to: output, sizes)
+        }
+    }
+
     /// The packs that the command line asks for.
-    func packOptions() throws -> PackOptions {
+    private func packOptions() throws -> PackOptions {
         var options = PackOptions()
         options.level = try integer("level") ?? options.level
         options.contentCount = try integer("packs-from") ?? options.contentCount

@@ -2,8 +2,11 @@ import CASStore
 import ClientSystems
 import Console
 import HotPush
+import S3
+import Storage
 import StoreCommands
 import StrictJSON
+import VersionTree
 
 extension Command {
     /// `origin enable`: begins to tell the clients of a system what an origin offers.
@@ -76,10 +79,67 @@ extension Command {
 }
 
 extension Invocation {
+    /// `origin enable`, and with `--disable` the end of it.
+    fileprivate func enableClients() throws -> ExitStatus {
+        let system = try clientSystem(argument("SYSTEM"))
+        let bars = PublishingBars(self)
+        defer { bars.finish() }
+        let publisher = try publisher() { bars.report($0) }
+        // What a stranger's entry sets cannot be deleted: it is replaced by what is set anew.
+        var isDamaged: StoreError?
+        let before = try publisher.clients().replacedConfiguration(of: system) { isDamaged = $0 }
+        let telling = try telling()
+        if flag("disable") {
+            let others = ["base-url", "deployment", "folder", "history"]
+            if let other = others.first(where: isGiven) {
+                throw CommandError.usage("--disable and --\(other) exclude each other")
+            }
+            let wasEnabled = before != nil || isDamaged != nil
+            if wasEnabled { try warn(telling.disable(system, by: publisher)) }
+            return try reportClients(
+                ClientStatus.all(in: publisher.clients()), changed: wasEnabled,
+                wasEnabled
+                    ? "The clients of \(system.rawValue) are told nothing more."
+                    : "The clients of \(system.rawValue) were told nothing."
+            ) { publisher.figures.writeMembers(to: &$0) }
+        }
+        if let isDamaged, try value("base-url") == nil { throw isDamaged }
+        let configuration = try clientConfiguration(system, before: before)
+        let versions = publisher.needsStore ? try openStore() : nil
+        let (commit, _) = try telling.enable(configuration, by: publisher, with: versions)
+        bars.finish()
+        try warn(commit)
+        let changed = before != configuration || !telling.outcomes.isEmpty || !commit.isUnchanged
+        return try reportClients(
+            ClientStatus.all(of: system, in: publisher.clients()), changed: changed
+        ) {
+            write(commit, of: publisher, to: &$0)
+        }
+    }
+
+    /// `origin status`: what the log says, and which files do not say so.
+    fileprivate func showClients() throws -> ExitStatus {
+        let publisher = try publisher(isDraft: true)
+        let clients = try publisher.clients()
+        var statuses = try ClientStatus.all(in: clients)
+        for (system, path) in try clients.staleFiles() {
+            guard let place = statuses.firstIndex(where: { $0.system.rawValue == system }) else {
+                continue
+            }
+            statuses[place].problems.append(
+                StoreError(
+                    .badClients,
+                    "\(path) is not what the log says; the next castree publish or castree withdraw writes it again, "
+                        + "and so does castree fsck --repair"))
+        }
+        let status = try reportClients(statuses) { publisher.figures.writeMembers(to: &$0) }
+        return statuses.allSatisfy(\.problems.isEmpty) ? status : .failed
+    }
+
     /// What is set for a system, by the command line and what was set before.
     ///
     /// - Throws: `usage`.
-    func clientConfiguration(
+    private func clientConfiguration(
         _ system: ClientSystem, before: ClientConfiguration?
     ) throws -> ClientConfiguration {
         guard let url = try value("base-url") ?? before?.baseURL else {
@@ -115,21 +175,6 @@ extension Invocation {
         return configuration
     }
 
-    /// Refuses what is set beside `--disable`.
-    func refuseSettings() throws(CommandError) {
-        let others = ["base-url", "deployment", "folder", "history"]
-        if let other = others.first(where: isGiven) {
-            throw .usage("--disable and --\(other) exclude each other")
-        }
-    }
-
-    /// What is said of a system that is ended.
-    func ending(_ system: ClientSystem, wasEnabled: Bool) -> String {
-        wasEnabled
-            ? "The clients of \(system.rawValue) are told nothing more."
-            : "The clients of \(system.rawValue) were told nothing."
-    }
-
     /// A name and its channel; no channel for one that is taken away.
     private func deployment(_ text: String) throws -> (String, ChannelName?) {
         // A key may have the sign, too; the name of a channel has none.
@@ -143,7 +188,7 @@ extension Invocation {
     }
 
     /// Says what the clients of systems are told.
-    func reportClients(
+    private func reportClients(
         _ statuses: [ClientStatus], changed: Bool? = nil, _ sentence: String? = nil,
         more: (inout JSONWriter) -> Void = { _ in }
     ) throws -> ExitStatus {

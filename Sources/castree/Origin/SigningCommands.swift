@@ -1,0 +1,151 @@
+import CASStore
+import ClientSystems
+import Console
+import HotPush
+import S3
+import Storage
+import StoreCommands
+import StrictJSON
+import VersionTree
+
+extension Command {
+    /// `resign`: signs again what an origin offers.
+    static let resign = Command(
+        "resign", summary: "signs anew what the channels of an origin offer",
+        discussion: """
+            For a pointer that is signed for a time: run it from cron before that is over. Devices \
+            obey no pointer whose time is over; what they run goes on. The releases stay as they \
+            are. Also signs a channel that nobody has signed yet, with --adopt, or by more keys \
+            than before.
+
+                castree resign /srv/www/updates --sign-key release.key --valid-for 30d
+                castree resign /srv/www/updates --sign-key release.key --adopt
+            """,
+        arguments: [.originDirectory],
+        options: [
+            .text("channel", placeholder: "NAME", "only this channel [else all]")
+        ] + Option.signing + [.noWait, .withoutSync] + Option.bucket
+    ) { try $0.resign() }.reportingAbsence
+}
+
+extension Command {
+    /// `trust rotate`: changes the keys that sign an origin.
+    static let rotateTrust = Command(
+        "trust rotate", summary: "changes the keys that sign what an origin offers",
+        discussion: """
+            Writes which keys count from now on, signed by those that did so far and by the new \
+            ones, and signs every channel anew. Devices follow by themselves, also those that were \
+            off for years: each version leads to the next. If the command is interrupted or \
+            killed, repeat it. A key that is lost cannot sign its successor: keep a second one, \
+            apart from the first (docs/signing.md).
+
+            Before the first rotation nobody has written down which keys count. Then those do that \
+            sign now or are named by --trust, and all others are left out: --add them. Devices will \
+            ask for as many signatures as are made by those that sign now, unless --threshold says otherwise.
+
+                castree key new next.key
+                castree trust rotate /srv/www/updates --add next.key.pub --remove release.key.pub --sign-key release.key \
+            --sign-key next.key
+                castree trust rotate /srv/www/updates --add spare.pub --sign-key release.key
+            """,
+        arguments: [.originDirectory],
+        options: [
+            .text(
+                "add", placeholder: "FILE",
+                "trust the public key in this file, too; repeatable",
+                repeats: true, completion: .files),
+            .text(
+                "remove", placeholder: "KEY",
+                "do not trust this key any more: its id or the file of its public key; repeatable",
+                repeats: true, completion: .files),
+            .integer(
+                "threshold", in: 1...PointerSignature.countMax,
+                "devices ask for the signatures of so many keys [else as many as before; the first time, as many as sign now]"
+            ),
+        ] + Option.signers + [
+            Option.trustedKey, .noWait, .withoutSync,
+        ] + Option.bucket
+    ) { try $0.rotateTrust() }.reportingAbsence
+}
+
+extension Invocation {
+    fileprivate func resign() throws -> ExitStatus {
+        let origin = argument("ORIGIN")
+        let channel = try value("channel").map { (given) throws in
+            try parsed { () throws(StoreError) in try ChannelName(given) }
+        }
+        let publisher = try publisher()
+        let commits = try publisher.resign(channel)
+        for commit in commits { try warn(commit) }
+        let pointers = commits.map(\.pointer)
+        return try report { writer in
+            writer.member("origin", origin)
+            writer.member("originId", pointers.first?.origin)
+            write(signed: pointers, to: &writer)
+            publisher.figures.writeMembers(to: &writer)
+        } text: { output in
+            for pointer in pointers {
+                output.print(
+                    "Channel \(pointer.channel) of \(origin) is \(pointer.signingText() ?? "not signed")."
+                )
+            }
+            if pointers.isEmpty { output.print("\(origin) has no channel.") }
+        }
+    }
+
+    private func write(signed pointers: [ChannelPointer], to writer: inout JSONWriter) {
+        writer.member("channels", pointers) { writer, pointer in
+            writer.member("channel", pointer.channel.description)
+            writer.member("sequence", pointer.sequence)
+            pointer.writeSigning(to: &writer)
+        }
+    }
+
+    fileprivate func rotateTrust() throws -> ExitStatus {
+        let (rotation, origin) = (try rotation(), argument("ORIGIN"))
+        let publisher = try publisher()
+        let (step, commits) = try publisher.rotate(rotation)
+        for commit in commits { try warn(commit) }
+        let (file, keys) = (step.file, step.file.trusted.keys.map(\.id))
+        return try report { writer in
+            writer.member("origin", origin)
+            writer.member("originId", file.origin)
+            writer.member("version", file.version)
+            writer.member("keys", keys)
+            writer.member("threshold", file.trusted.threshold)
+            write(signed: step.pointers, to: &writer)
+            publisher.figures.writeMembers(to: &writer)
+        } text: { output in
+            let threshold = file.trusted.threshold
+            output.print(
+                "Version \(file.version) of the trust of \(origin): "
+                    + "\(threshold == 1 ? "one" : "\(threshold)") of \(keys.joined(separator: ", ")) must sign."
+            )
+            output.print("No other key counts from now on.")
+            if step.assumesThreshold {
+                output.print(
+                    "How many must sign nobody had written down: it is as many as sign now of the keys so far; --threshold "
+                        + "changes it.")
+            }
+            for pointer in step.pointers {
+                output.print(
+                    "Channel \(pointer.channel) is \(pointer.signingText() ?? "not signed").")
+            }
+        }
+    }
+
+    /// How the keys are changed, by the command line.
+    ///
+    /// - Throws: `usage`; what reading keys throws.
+    private func rotation() throws -> TrustRotation {
+        var rotation = TrustRotation(threshold: try integer("threshold"))
+        for file in values("add") { rotation.added.append(try VerificationKey(file: file)) }
+        for key in values("remove") {
+            rotation.removed.append(
+                VerificationKey.isID(key) ? key : try VerificationKey(file: key).id)
+        }
+        guard !rotation.added.isEmpty || !rotation.removed.isEmpty || rotation.threshold != nil
+        else { throw CommandError.usage("a rotation needs --add, --remove or --threshold") }
+        return rotation
+    }
+}
