@@ -1,19 +1,10 @@
 import CASStore
 import Storage
 import Synchronization
+import VersionTree
 
 /// Checks the log of an origin: no gaps, and every entry follows from the one before.
 struct LogAudit {
-    /// What was found.
-    struct Result {
-        var findings: [OriginFinding] = []
-        var strays = StrayKeys()
-        /// How many entries were read.
-        var entryCount = 0
-        /// The last entry that is there; 0 for none.
-        var last: Int64 = 0
-    }
-
     private let storage: any ObjectStorage
     private let tags: TagMeaning
     /// More entries than this are missing in a row: nobody asks for each.
@@ -25,27 +16,26 @@ struct LogAudit {
     }
 
     /// Lists the log and reads every entry.
+    /// - Returns: the last entry that is there; 0 for none.
     /// - Throws: what listing and reading throw.
-    func run() throws(StoreError) -> Result {
-        var result = Result()
+    func run(_ report: inout OriginAuditReport) throws(StoreError) -> Int64 {
         var numbers: [Int64] = []
         try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
             if let number = OriginLayout.number(ofLogEntry: file.key) {
                 numbers.append(number)
             } else {
-                result.strays.add(file.key, file.byteCount)
+                report.strays.add(file.key, file.byteCount)
             }
         }
-        result.entryCount = numbers.count
-        numbers = try filled(numbers, &result)
-        result.last = numbers.last ?? 0
-        try read(numbers, &result)
-        return result
+        report.entryCount = numbers.count
+        numbers = try filled(numbers, &report)
+        try read(numbers, &report)
+        return numbers.last ?? 0
     }
 
     /// The numbers with those that a listing has not shown though they are there.
     private func filled(
-        _ listed: [Int64], _ result: inout Result
+        _ listed: [Int64], _ report: inout OriginAuditReport
     ) throws(StoreError) -> [Int64] {
         var all: [Int64] = []
         var next: Int64 = 1
@@ -60,7 +50,7 @@ struct LogAudit {
                     missing = (missing.lowerBound + 1)...missing.upperBound
                 }
                 if all.last != missing.upperBound {
-                    result.findings.append(Self.gap(missing))
+                    report.findings.append(Self.gap(missing))
                 }
             }
             all.append(number)
@@ -86,7 +76,7 @@ struct LogAudit {
     /// So many entries are read before they are compared and forgotten.
     private static let readCountMax = 1_000
 
-    private func read(_ numbers: [Int64], _ result: inout Result) throws(StoreError) {
+    private func read(_ numbers: [Int64], _ report: inout OriginAuditReport) throws(StoreError) {
         var order = Order()
         // The first by itself: it shows what the store's tags are, and whether the others are to be read twice.
         var start = 0
@@ -94,10 +84,10 @@ struct LogAudit {
             let count = start == 0 ? 1 : Self.readCountMax
             let some = Array(numbers[start..<min(start + count, numbers.count)])
             start += some.count
-            let outlines = try outlines(of: some, &result)
+            let outlines = try outlines(of: some, &report)
             for number in some {
                 for problem in try order.problems(with: outlines[number], number) {
-                    result.findings.append(
+                    report.findings.append(
                         OriginFinding(
                             .damagedEntry, OriginLayout.logEntry(number),
                             "entry \(number) breaks the rules of the log: \(problem)"))
@@ -107,7 +97,7 @@ struct LogAudit {
     }
 
     private func outlines(
-        of numbers: [Int64], _ result: inout Result
+        of numbers: [Int64], _ report: inout OriginAuditReport
     ) throws(StoreError) -> [Int64: EntryOutline] {
         let read = Mutex<[Int64: EntryOutline]>([:])
         let broken = Mutex<[OriginFinding]>([])
@@ -128,7 +118,7 @@ struct LogAudit {
                 broken.withLock { $0.append(finding) }
             }
         }
-        result.findings += broken.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
+        report.findings += broken.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
         return read.withLock { $0 }
     }
 }
@@ -169,5 +159,87 @@ extension LogAudit {
             }
             return problems
         }
+    }
+}
+
+// What the log says, as far as it can be read.
+extension OriginAudit {
+    /// What the origin is; `nil` if the log does not tell.
+    func readLog() throws(StoreError) -> OriginState? {
+        let count = report.findings.count
+        let last = try LogAudit(storage, tags).run(&report)
+        let seen = try LogCopy.pointer(.stable).read(from: storage)
+        var hint = seen.pointer?.log ?? 0
+        do throws(StoreError) {
+            // What follows a gap says more than what stands before it; of a copy that was cut short it says nothing.
+            if report.findings.count > count, try !log.has(hint),
+                try log.has(hint > 0 ? last : 1)
+            {
+                hint = last
+            }
+            if let state = try log.state(from: hint) { return state }
+            // The gap that its entries leave is a finding already.
+            if report.entryCount > 0 { return try standing() }
+            if storage.listsAll, seen.pointer?.log == nil {
+                let state = try standing()
+                if !state.pointers.isEmpty || !report.findings.isEmpty { return state }
+            }
+            try noteAbsence(seen.pointer?.log)
+            return report.absence == nil ? try standing() : nil
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            if !report.findings.contains(where: { $0.message == error.message }) {
+                try found(.damagedEntry, nil, error.message)
+            }
+            if let state = try salvaged(hint) { return state }
+            return try standing()
+        }
+    }
+
+    /// What the origin is by its newest entry, with devices' copies of those pointers that the log has lost; `nil` if that
+    /// entry cannot be read.
+    private func salvaged(_ hint: Int64) throws(StoreError) -> OriginState? {
+        func entry(_ number: Int64) throws(StoreError) -> LogEntry? {
+            try ReleaseFiles.ifSound { () throws(StoreError) in try log.reading(number)?.entry }
+        }
+        let number = try ReleaseFiles.ifSound { () throws(StoreError) in try log.end(from: hint) }
+        guard let number, let newest = try entry(number) else { return nil }
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for (channel, place) in newest.channels {
+            let logged = try entry(place)?.pointers[channel]
+            let copied = logged == nil ? try LogCopy.pointer(channel).read(from: storage) : nil
+            pointers[channel] = logged ?? copied?.pointer
+            if logged == nil, let there = copied?.pointer, (there.log ?? 1) != place {
+                try found(
+                    .foreignPointer, OriginLayout.pointer(channel),
+                    "it is that of entry \(there.log ?? 1), and the log's stands in entry \(place), which is lost and may "
+                        + "have been a withdrawal: restore that entry, or look what the channel should offer, and "
+                        + "publish or withdraw again")
+            }
+        }
+        return OriginState(number: number, entry: newest, pointers: pointers)
+    }
+
+    /// What an origin is that has no log: what its pointers say.
+    private func standing() throws(StoreError) -> OriginState {
+        try OriginState(standingIn: storage) { channel in
+            report.findings.append(
+                OriginFinding(
+                    .damagedPointer, OriginLayout.pointer(channel),
+                    "it is no pointer, and devices are refused: restore it, or publish to the channel again"
+                ))
+        }
+    }
+
+    /// Says that there is no log: a finding if there was one.
+    /// - Throws: `.noOrigin`, but not to those who only want to know what a store can do.
+    private func noteAbsence(_ entry: Int64?) throws(StoreError) {
+        let absence = try OriginTraces(of: storage).absence(namedBy: entry)
+        guard absence.code == .damagedOrigin else {
+            guard options.isProbing else { throw absence }
+            report.absence = absence.message
+            return
+        }
+        try found(.missingEntry, OriginLayout.logEntry(1), absence.message)
     }
 }

@@ -9,7 +9,6 @@ package struct OriginChannels: Sendable {
     /// Looks at nothing yet.
     package init(_ storage: any ObjectStorage) { self.storage = storage }
 
-    /// What channels offer.
     package struct Offered: Sendable {
         /// The pointers, sorted by name.
         package var pointers: [ChannelPointer] = []
@@ -59,7 +58,6 @@ package struct OriginChannels: Sendable {
             pointers: pointers, others: others.sorted { $0.channel < $1.channel }, reason: reason)
     }
 
-    /// The copies that devices read.
     private func copies(_ only: ChannelName?) throws(StoreError) -> [ChannelPointer] {
         var pointers: [ChannelPointer] = []
         var refusal: StoreError?

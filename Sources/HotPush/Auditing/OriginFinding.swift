@@ -41,17 +41,14 @@ package struct OriginFinding: Sendable, Hashable {
         }
     }
 
-    /// What is wrong.
     package let kind: Kind
     /// The key, below the origin; `nil` for the store as a whole.
     package let path: String?
-    /// The version concerned.
     package var version: String?
     /// A sentence for people.
     package private(set) var message: String
     /// The file that a repair writes again if something has its bytes; `nil` for what is repaired otherwise.
     var lost: OriginKey?
-    /// Whether a repair has put it right.
     package var isRepaired = false
 
     /// Whether it is about a file for the clients of other systems, which publishing makes again.
@@ -116,6 +113,4 @@ package struct OriginAuditReport: Sendable {
     /// What it took.
     package var requestCount = 0
     package var retryCount = 0
-
-    package init() {}
 }

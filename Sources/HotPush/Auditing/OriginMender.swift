@@ -8,7 +8,6 @@ package import VersionTree
 package final class OriginMender {
     /// A lost file: the key it has in the origin, and its size.
     package struct Lost: Sendable {
-        /// Its path below the origin.
         package let path: String
         /// The object that has its bytes.
         package let reference: Reference

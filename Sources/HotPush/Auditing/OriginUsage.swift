@@ -66,7 +66,6 @@ package struct OriginUsage: Sendable {
     package private(set) var pointers: [ChannelPointer] = []
     /// The deliveries of what they offer, by address, as far as they can be read.
     private var deliveryDocuments: [ObjectID: Delivery] = [:]
-    /// What it took.
     package private(set) var figures = StorageFigures()
 
     /// Looks at an origin in a directory, which need have no log.

@@ -7,7 +7,6 @@ import Synchronization
 /// An entry of the log does not: one that seemed not to be there would take back what it says.
 final class PassingStorage: ForwardingStorage {
     let base: any ObjectStorage
-    /// Why files could not be read.
     private let reasons = Mutex<[String: String]>([:])
 
     init(over base: any ObjectStorage) { self.base = base }

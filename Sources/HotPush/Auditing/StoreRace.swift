@@ -4,9 +4,7 @@ import Synchronization
 
 /// Tries whether a store lets exactly one of several creators succeed: all that the log relies on.
 struct StoreRace {
-    /// How many races are held.
     static let roundCount = 10
-    /// How many creators each has.
     static let creatorCount = 8
 
     private let storage: any ObjectStorage

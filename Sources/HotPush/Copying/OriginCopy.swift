@@ -46,11 +46,9 @@ package struct OriginCopy: Sendable {
         package var sent = FileFigures()
         /// Files that were there already.
         package var foundCount = 0
-        /// How many channels there are.
         package var channelCount = 0
         /// Channels whose pointer could not be written: devices see them after the next command.
         package var behind: [ChannelName] = []
-        /// What it took.
         package var figures = StorageFigures()
     }
 

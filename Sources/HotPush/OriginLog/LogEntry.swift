@@ -88,3 +88,275 @@ struct LogEntry: Sendable, Hashable {
     /// - Throws: `.io` if the system has no random bytes.
     static func drawAuthor() throws(StoreError) -> String { try randomToken() + randomToken() }
 }
+
+// Entry ↔ bytes: JSON without white space, keys sorted (RFC 8785), one line.
+
+extension LogEntry {
+    func serialized() -> [UInt8] {
+        let format = clients.isEmpty ? Self.plainFormatVersion : Self.formatVersion
+        let members: [JSONValue.Member] = .present([
+            "at": .integer(createdAt), "by": .string(author), "castreeLog": .integer(format),
+            "channels": .object(
+                channels.map { .init(key: $0.key.description, value: .integer($0.value)) }),
+            "epoch": .integer(epoch), "kept": .integer(keptFrom), "kind": .string(kind.name),
+            "pointers": .object(
+                pointers.map { .init(key: $0.key.description, value: $0.value.document) }),
+            "prune": .integer(prunedAt),
+            "probe": pointerCondition.map {
+                .members(["pointerCondition": .string($0.rawValue)])
+            },
+        ])
+        return JSONValue.object(members + clientMembers + foreign).fileBytes
+    }
+
+    /// Reads an entry, which may come from anywhere.
+    ///
+    /// - Parameter number: the number that it stands under: it refers to no later one.
+    /// - Throws: `.damagedOrigin` with what is wrong; `.unsupportedFormat` if it is newer than this castree.
+    init(parsing bytes: [UInt8], number: Int64) throws(StoreError) {
+        do throws(PointerProblem) {
+            self = try Self.parse(bytes, number)
+        } catch {
+            throw error.storeError(
+                "entry \(number) of the origin's log", .damagedOrigin,
+                formatVersion: Self.formatVersion)
+        }
+    }
+
+    private static func parse(
+        _ bytes: [UInt8], _ number: Int64
+    ) throws(PointerProblem) -> LogEntry {
+        // Pointers are nested at most 16 deep, and stand two deep.
+        let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 18)
+        guard let members = document.asObject else { throw .broken("it is no object") }
+        var fields = FieldReader(members, place: "the entry")
+        let format = try fields.integer("castreeLog", 1...ChannelPointer.sequenceMax)
+        guard format <= formatVersion else { throw .newer(format) }
+        var entry = LogEntry(
+            kind: Kind(name: try fields.text("kind")),
+            createdAt: try fields.integer("at", 0...ChannelPointer.sequenceMax),
+            author: try fields.text("by"),
+            // The first has epoch 0, and each raises it by one at most.
+            epoch: try fields.integer("epoch", 0...number - 1),
+            keptFrom: try fields.integer("kept", 1...number),
+            prunedAt: try fields.integer("prune", 0...number))
+        entry.channels = try channels(&fields, number)
+        entry.pointers = try pointers(&fields)
+        // Nobody reads the copy of a larger one.
+        for (channel, pointer) in entry.pointers where bytes.count > ChannelPointer.byteCountMax {
+            let byteCount = pointer.serialized().count
+            guard byteCount <= ChannelPointer.byteCountMax else {
+                throw .broken("its pointer of channel \(channel) has \(byteCount) bytes")
+            }
+        }
+        entry.pointerCondition = try condition(&fields)
+        try entry.readClients(&fields, number)
+        entry.foreign = fields.rest
+        for (channel, place) in entry.channels
+        where (place == number) != (entry.pointers[channel] != nil) {
+            throw .broken("it places the pointer of channel \(channel) in entry \(place)")
+        }
+        for channel in entry.pointers.keys where entry.channels[channel] == nil {
+            throw .broken("it has a pointer of channel \(channel), which it does not list")
+        }
+        return entry
+    }
+
+    private static func channels(
+        _ fields: inout FieldReader, _ number: Int64
+    ) throws(PointerProblem) -> [ChannelName: Int64] {
+        guard let members = fields.take("channels")?.asObject else {
+            throw .broken("it lists no channels")
+        }
+        guard members.count <= channelCountMax else {
+            throw .broken("it lists \(members.count) channels, more than \(channelCountMax)")
+        }
+        var channels: [ChannelName: Int64] = [:]
+        for member in members {
+            guard let place = member.value.asInt64, 1...number ~= place else {
+                throw .broken("channel \(printable(member.key)) is in no entry up to this one")
+            }
+            channels[try name(member.key)] = place
+        }
+        return channels
+    }
+
+    private static func pointers(
+        _ fields: inout FieldReader
+    ) throws(PointerProblem) -> [ChannelName: ChannelPointer] {
+        guard let members = fields.take("pointers")?.asObject else {
+            throw .broken("it has no pointers")
+        }
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for member in members {
+            let name = try name(member.key)
+            pointers[name] = try ChannelPointer(member.value, of: name)
+        }
+        return pointers
+    }
+
+    static func name(_ text: String) throws(PointerProblem) -> ChannelName {
+        do throws(StoreError) {
+            return try ChannelName(text)
+        } catch {
+            throw .broken(error.message)
+        }
+    }
+
+    private static func condition(
+        _ fields: inout FieldReader
+    ) throws(PointerProblem) -> PointerCondition? {
+        guard let probe = fields.take("probe") else { return nil }
+        guard let text = probe["pointerCondition"]?.asString,
+            let condition = PointerCondition(rawValue: text)
+        else { throw .broken("its \"probe\" names no condition that this castree knows") }
+        return condition
+    }
+}
+
+// The part of an entry about the clients of other systems ↔ JSON.
+
+extension LogEntry {
+    /// The JSON members; none where no system was ever enabled.
+    var clientMembers: [JSONValue.Member] {
+        let names = Dictionary(grouping: rows, by: \.key.system)
+        return .present([
+            "clients": .named(clients, \.document),
+            "configurations": .named(configurations) { $0 },
+            "rows": .named(names) { rows in
+                .object(
+                    rows.map {
+                        .init(key: $0.key.channel.description, value: $0.value.document)
+                    })
+            },
+        ])
+    }
+
+    /// Takes them out of an entry's fields.
+    mutating func readClients(
+        _ fields: inout FieldReader, _ number: Int64
+    ) throws(PointerProblem) {
+        for (system, value) in try Self.systems(&fields, "clients") {
+            clients[system] = try ClientPlaces(value, of: system, number)
+        }
+        for (system, value) in try Self.systems(&fields, "configurations") {
+            guard value.asObject != nil else {
+                throw .broken("what it sets for \(system) is no object")
+            }
+            configurations[system] = value
+        }
+        for (system, value) in try Self.systems(&fields, "rows") {
+            guard let members = value.asObject else {
+                throw .broken("its rows for \(system) are no object")
+            }
+            for member in members {
+                let name = HistoryName(system: system, channel: try Self.name(member.key))
+                rows[name] = try HistoryRows(
+                    member.value, place: "the rows of \(name.channel) for \(system)", number)
+            }
+        }
+        try checkClients(number)
+    }
+
+    private static func systems(
+        _ fields: inout FieldReader, _ key: String
+    ) throws(PointerProblem) -> [(ToldSystem, JSONValue)] {
+        guard let value = fields.take(key) else { return [] }
+        guard let members = value.asObject, !members.isEmpty, members.count <= ToldSystem.countMax
+        else {
+            throw .broken("its \"\(key)\" are not those of 1 to \(ToldSystem.countMax) systems")
+        }
+        var systems: [(ToldSystem, JSONValue)] = []
+        for member in members {
+            guard let system = ToldSystem(member.key) else {
+                throw .broken("\"\(printable(member.key))\" is no name of a system")
+            }
+            systems.append((system, member.value))
+        }
+        return systems
+    }
+
+    /// What stands in this entry must be what it says of itself.
+    private func checkClients(_ number: Int64) throws(PointerProblem) {
+        for (system, places) in clients {
+            guard (places.configuration == number) == (configurations[system] != nil) else {
+                throw .broken("it does not have what it says is set for \(system)")
+            }
+            for (channel, place) in places.histories {
+                let name = HistoryName(system: system, channel: channel)
+                guard (place == number) == (rows[name] != nil) else {
+                    throw .broken(
+                        "it places rows of channel \(channel) for \(system) in entry \(place)")
+                }
+            }
+        }
+        for name in rows.keys where clients[name.system]?.histories[name.channel] != number {
+            throw .broken(
+                "it has rows of channel \(name.channel) for \(name.system), which it does not list")
+        }
+        for system in configurations.keys where clients[system]?.configuration != number {
+            throw .broken("it sets something for \(system), which it does not list")
+        }
+    }
+}
+
+extension ClientPlaces {
+    fileprivate var document: JSONValue {
+        .members([
+            "configuration": .number(configuration),
+            "histories": .named(histories) { .integer($0) },
+        ])
+    }
+
+    fileprivate init(
+        _ value: JSONValue, of system: ToldSystem, _ number: Int64
+    ) throws(PointerProblem) {
+        guard let members = value.asObject else {
+            throw .broken("what it says of \(system) is no object")
+        }
+        var fields = FieldReader(members, place: "what it says of \(system)")
+        configuration = try fields.integer(ifThere: "configuration", 1...number)
+        let places = fields.take("histories")?.asObject ?? []
+        guard places.count <= LogEntry.channelCountMax else {
+            throw .broken("it lists \(places.count) histories for \(system)")
+        }
+        for member in places {
+            guard let place = member.value.asInt64, 1...number ~= place else {
+                throw .broken(
+                    "a history of channel \(printable(member.key)) is in no entry up to this one")
+            }
+            histories[try LogEntry.name(member.key)] = place
+        }
+    }
+}
+
+extension HistoryRows {
+    fileprivate var document: JSONValue {
+        .members([
+            "before": .integer(before), "count": .integer(count),
+            "labelCount": .integer(labelCount), "offers": .array(offers),
+            "sha256": .text(digest),
+            "dropped": dropped.isEmpty ? nil : .array(dropped.map { .integer($0) }),
+        ])
+    }
+
+    fileprivate init(
+        _ value: JSONValue, place: String, _ number: Int64
+    ) throws(PointerProblem) {
+        guard let members = value.asObject else { throw .broken("\(place) are no object") }
+        var fields = FieldReader(members, place: place)
+        let numbers: ClosedRange<Int64> = 0...ChannelPointer.sequenceMax
+        self.init(
+            before: try fields.integer("before", 0...number - 1),
+            count: try fields.integer("count", numbers),
+            labelCount: try fields.integer("labelCount", numbers),
+            offers: try fields.array("offers"), digest: try fields.address("sha256"))
+        guard fields.has("dropped") else { return }
+        for value in try fields.array("dropped") {
+            guard let time = value.asInt64, time > dropped.last ?? -1 else {
+                throw .broken("\(place) drop no ascending times")
+            }
+            dropped.append(time)
+        }
+    }
+}

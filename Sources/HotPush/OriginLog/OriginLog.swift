@@ -328,7 +328,6 @@ final class TagMeaning: Sendable {
 
 /// What an origin is after an entry of its log.
 struct OriginState: Sendable {
-    /// The number of the entry.
     let number: Int64
     let entry: LogEntry
     /// The pointers of all channels.

@@ -1,11 +1,11 @@
 public import CASStore
+import StrictJSON
 
 /// The name of a channel: operators type it, and its pointer's file is named after it.
 ///
 /// 1 to 64 of the characters `a–z 0–9 . _ -`, the first a letter or a digit. Lower case only,
 /// because some web servers distinguish names by case and some file systems do not.
 public struct ChannelName: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// The longest name in bytes.
     package static let byteCountMax = 64
     /// The channel if none is named: `stable`.
     public static let stable = ChannelName(unchecked: "stable")
@@ -45,5 +45,42 @@ public struct ChannelName: Sendable, Hashable, Comparable, CustomStringConvertib
     /// Orders by bytes.
     public static func < (left: ChannelName, right: ChannelName) -> Bool {
         left.description.utf8.lexicographicallyPrecedes(right.description.utf8)
+    }
+}
+
+/// The names of an origin's channels, for clients that cannot list its directory.
+///
+/// `channels.json`: `{"channels":["beta","stable"]}`, sorted, written after the pointers. It may lag
+/// behind them if a publisher is killed; the next publisher corrects it.
+package enum ChannelList {
+    package static let byteCountMax: Int64 = 1 << 20
+    /// The most channels that an origin has.
+    static let countMax = 1_000
+
+    static func serialized(_ channels: [ChannelName]) -> [UInt8] {
+        let names = channels.sorted().map { JSONValue.string($0.description) }
+        return JSONValue.members(["channels": .array(names)]).fileBytes
+    }
+
+    /// Reads the names.
+    /// - Throws: `.badOrigin`; `.badChannelName`; `.tooLarge`.
+    package static func names(parsing bytes: [UInt8]) throws(StoreError) -> [ChannelName] {
+        // Text that is not JSON lists no channels either; the message is the same.
+        guard let document = try? JSONValue.parse(bytes),
+            case .array(let values)? = document["channels"]
+        else {
+            throw StoreError(
+                .badOrigin,
+                "the origin's \(OriginLayout.channelList) lists no channels; publish again")
+        }
+        guard values.count <= countMax else {
+            throw StoreError(
+                .tooLarge,
+                "the origin's \(OriginLayout.channelList) lists \(values.count) channels, more than "
+                    + "\(countMax)")
+        }
+        var names: [ChannelName] = []
+        for case .string(let name) in values { names.append(try ChannelName(name)) }
+        return names
     }
 }

@@ -8,17 +8,13 @@ public import VersionTree
 /// is for its device, unless `sequence` is lower than one that it has seen before: then the answer is
 /// an old copy from a cache.
 public struct ChannelPointer: Sendable, Hashable {
-    /// The version of the format.
     package static let formatVersion: Int64 = 1
-    /// The largest pointer that is read, in bytes.
     package static let byteCountMax = 256 * 1024
     /// The largest sequence and time: every JSON reader keeps it exact (RFC 8259, section 6).
     package static let sequenceMax: Int64 = (1 << 53) - 1
     /// The last entry that a log can have: its name has ten digits.
     package static let logMax: Int64 = 9_999_999_999
-    /// The most withdrawn versions that a pointer lists.
     package static let withdrawnCountMax = 64
-    /// The most releases that a pointer lists.
     package static let releaseCountMax = 64
 
     /// The channel.
@@ -93,12 +89,6 @@ public struct OfferedRelease: Sendable, Hashable {
         /// The SHA-256 of what says where the twins stand (``Places``, in the facts' epoch, over the distinct addresses of the
         /// twins in ascending order); `nil` if all stand in the facts' epoch.
         package var places: ObjectID?
-
-        /// Makes a place: that of a directory.
-        package init(epoch: Int64 = 0, places: ObjectID? = nil) {
-            self.epoch = epoch
-            self.places = places
-        }
     }
 
     /// What a device should run.
@@ -109,7 +99,6 @@ public struct OfferedRelease: Sendable, Hashable {
         case embedded
     }
 
-    /// Makes a release.
     package init(
         _ target: Target, sequence: Int64, createdAt: Int64, rollout: Rollout? = nil,
         requirements: [Requirement] = [], isMandatory: Bool = false,
@@ -147,16 +136,8 @@ public struct OfferedRelease: Sendable, Hashable {
 
 /// The facts of a release: their address, and where they and their twins stand.
 package struct PublishedFacts: Sendable, Hashable {
-    /// The SHA-256 of their bytes.
     package var address: ObjectID
-    /// The epochs.
     package var place = OfferedRelease.FactsPlace()
-
-    /// Makes them.
-    package init(address: ObjectID, place: OfferedRelease.FactsPlace = .init()) {
-        self.address = address
-        self.place = place
-    }
 }
 
 /// A version in an origin: how to find it there, and how to recognize it.
@@ -182,7 +163,6 @@ public struct PublishedVersion: Sendable, Hashable {
         return version
     }
 
-    /// Makes one.
     package init(
         name: VersionName, manifest: ObjectID, manifestByteCount: Int64, content: ObjectID,
         epoch: Int64 = 0, places: ObjectID? = nil

@@ -8,7 +8,6 @@ package struct ContentFacts: Sendable, Hashable {
     /// One for each object of the version, sorted by address.
     package var objects: [ObjectFacts]
 
-    /// Makes facts.
     package init(_ objects: [ObjectFacts]) {
         self.objects = objects.sorted { $0.address < $1.address }
     }
@@ -27,9 +26,7 @@ package struct ContentFacts: Sendable, Hashable {
 
 /// Facts of one object.
 package struct ObjectFacts: Sendable, Hashable {
-    /// The object.
     package var address: ObjectID
-    /// The number of its bytes.
     package var byteCount: Int64
     /// Their CRC-32 (ISO 3309).
     package var crc32: UInt32
@@ -42,17 +39,14 @@ package struct ObjectFacts: Sendable, Hashable {
     package struct Twin: Sendable, Hashable {
         /// The SHA-256 of the twin's own bytes: where it stands.
         package var address: ObjectID
-        /// Their number.
         package var byteCount: Int64
 
-        /// Makes a twin.
         package init(address: ObjectID, byteCount: Int64) {
             self.address = address
             self.byteCount = byteCount
         }
     }
 
-    /// Makes facts.
     package init(
         address: ObjectID, byteCount: Int64, crc32: UInt32, md5: String, twin: Twin?
     ) {
@@ -69,12 +63,10 @@ extension ContentFacts {
     private static let depthMax = 4
     /// The most objects of a version that the clients of other systems can be told of.
     package static let objectCountMax = 250_000
-    /// The largest file that is read, in bytes.
     package static let byteCountMax = 80 << 20
     /// The largest size that every reader of JSON keeps exact (RFC 8259, section 6).
     private static let sizes: ClosedRange<Int64> = 0...ChannelPointer.sequenceMax
 
-    /// The bytes of the file.
     package func serialized() -> [UInt8] {
         JSONWriter.document { writer in
             writer.member("castreeFacts", Self.formatVersion)

@@ -1,29 +1,24 @@
 package import CASStore
-import StrictJSON
+package import StrictJSON
+import VersionTree
 
 /// Which packs lead to a manifest: the document that a release of a channel names.
 ///
 /// Immutable, and named by the SHA-256 of its bytes: `deliveries/<address>.json`. It only saves: everything
 /// can be had without it, object by object.
 package struct Delivery: Sendable, Hashable {
-    /// The version of the format.
     static let formatVersion: Int64 = 1
-    /// The largest delivery, in bytes.
     package static let byteCountMax: Int64 = 256 << 10
-    /// The most packs of one delivery.
     static let packCountMax = 64
-    /// How deep its text may nest.
     static let depthMax = 8
 
     /// A pack as a delivery describes it.
     package struct Pack: Sendable, Hashable {
         /// The SHA-256 of its bytes, which gives its place.
         package var address: ObjectID
-        /// Its size.
         package var byteCount: Int64
         /// The bytes of its beginning, which a device needs before all else: head, table, and the manifest's frame.
         package var openingByteCount: Int64
-        /// How many objects come out.
         package var objectCount: Int64
         /// The bytes of these objects.
         package var contentByteCount: Int64
@@ -54,7 +49,6 @@ package struct Delivery: Sendable, Hashable {
 package struct PublishedDelivery: Sendable, Hashable {
     /// The SHA-256 of its bytes, which gives its place.
     package var address: ObjectID
-    /// The number of its bytes.
     package var byteCount: Int64
     /// The epoch in which it stands, with all its packs.
     package var epoch: Int64
@@ -67,7 +61,6 @@ package struct PublishedDelivery: Sendable, Hashable {
 }
 
 extension Delivery {
-    /// The bytes of the file.
     package func serialized() -> [UInt8] {
         JSONWriter.document { writer in
             writer.member("castreeDelivery", Self.formatVersion)
@@ -181,5 +174,81 @@ extension Delivery.Pack {
         }
         guard bases.count == 1 else { return nil }
         self.base = base
+    }
+}
+
+/// What one pack of a delivery costs a device, and what the same objects would cost it one by one.
+package struct DeliveryLeg: Sendable, Hashable {
+    /// The content from which the pack leads; `nil` for a pack of everything.
+    package var base: ObjectID?
+    /// A version that has that content.
+    package var version: String?
+    /// The channel that lists it; `nil` for the release's own.
+    package var channel: ChannelName?
+    package var packByteCount: Int64
+    /// The bytes of the delivery and the pack.
+    package var byteCount: Int64
+    /// The requests: pointer, delivery, pack.
+    package var requestCount: Int64 { 3 }
+    /// The bytes of the manifest and the objects.
+    package var rawByteCount: Int64
+    /// The requests: pointer, manifest, an object each.
+    package var rawRequestCount: Int64
+
+    /// What the packs of a release cost, that of everything first.
+    /// - Parameters:
+    ///   - pointer: tells the names of contents.
+    ///   - others: tell them, too, where the pointer does not.
+    package static func all(
+        of delivery: Delivery, _ release: OfferedRelease, in pointer: ChannelPointer,
+        besides others: [ChannelPointer] = []
+    ) -> [DeliveryLeg] {
+        guard let version = release.version, let published = release.delivery else { return [] }
+        let legs = delivery.packs.map { pack in
+            let source = ([pointer] + others).first { $0.version(with: pack.base) != nil }
+            return DeliveryLeg(
+                base: pack.base, version: source?.version(with: pack.base),
+                channel: source?.channel == pointer.channel ? nil : source?.channel,
+                packByteCount: pack.byteCount,
+                byteCount: pack.byteCount + published.byteCount,
+                rawByteCount: pack.contentByteCount.addingClamped(version.manifestByteCount),
+                rawRequestCount: pack.objectCount.addingClamped(2))
+        }
+        return legs.filter { $0.base == nil } + legs.filter { $0.base != nil }
+    }
+}
+
+extension ChannelPointer {
+    /// The name of a version with that content.
+    fileprivate func version(with content: ObjectID?) -> String? {
+        releases.compactMap(\.version).first { $0.content == content }?.name.description
+    }
+}
+
+extension DeliveryLeg {
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("from", base?.description)
+        writer.member("fromVersion", version)
+        writer.member("packBytes", packByteCount)
+        writer.member("bytes", byteCount)
+        writer.member("requests", requestCount)
+        writer.member("rawBytes", rawByteCount)
+        writer.member("rawRequests", rawRequestCount)
+    }
+
+    /// What it costs a device, in words.
+    /// - Parameters:
+    ///   - release: the version to which it leads.
+    ///   - size: writes a number of bytes.
+    package func sentence(to release: String, size: (Int64) -> String) -> String {
+        let start =
+            switch (base, version) {
+            case (nil, _): "from nothing"
+            case (_, let version?): "from \(version)\(channel.map { " of channel \($0)" } ?? "")"
+            case (let base?, nil):
+                "from a content that no channel here lists (\(base.shortDescription))"
+            }
+        return "\(release) \(start): \(size(byteCount)) in \(requestCount) requests; "
+            + "raw \(size(rawByteCount)) in \(rawRequestCount)"
     }
 }

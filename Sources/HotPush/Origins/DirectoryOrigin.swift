@@ -65,26 +65,19 @@ package final class DirectoryOrigin: Sendable {
         _ address: ObjectID, in epoch: Int64 = 0
     ) throws(StoreError) -> [UInt8]? {
         let name = OriginLayout.manifest(address, in: epoch)
-        let limit = OriginLayout.manifestByteCountMax
         let noFile = StoreError.damagedOrigin(
             "\(printable(path))/\(name) is not a regular file; castree publish --verify mends it",
             object: address)
-        let descriptor: Descriptor
+        let found: [UInt8]?
         do throws(StoreError) {
-            descriptor = try fileSystem.openBeneath(root.raw, name, .reading)
+            found = try file(name, limit: OriginLayout.manifestByteCountMax)?.bytes
         } catch {
-            if error.code == .notFound { return nil }
             throw error.isNotDirectory ? noFile : error
         }
-        let status = try fileSystem.status(descriptor.raw)
-        guard status.kind == .regular else { throw noFile }
-        guard status.byteCount <= Int64(limit) else {
-            throw StoreError(
-                .tooLarge,
-                "\(printable(path))/\(name) has \(status.byteCount) bytes; at most \(limit) are read"
-            )
+        guard let bytes = found else {
+            if try fileSystem.status(directory, name) != nil { throw noFile }
+            return nil
         }
-        let bytes = try fileSystem.read(descriptor.raw, at: 0, count: Int(status.byteCount))
         guard try ObjectID(of: bytes) == address else {
             throw .damagedOrigin(
                 "the bytes of \(printable(path))/\(name) do not match its name; "
@@ -130,5 +123,26 @@ extension DirectoryOrigin {
         try StoreError.ignoring(.notFound) { () throws(StoreError) in
             try ObjectReader(address, at: path, below: directory, fileSystem)
         }
+    }
+}
+
+/// A directory held by reference, because there may be none.
+final class OpenedDirectory: Sendable {
+    private let descriptor: Descriptor
+
+    var raw: Int32 { descriptor.raw }
+
+    private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+
+    /// Opens a directory; `nil` if nothing is there.
+    ///
+    /// The path that a user typed may lead through symbolic links, names inside it may not.
+    static func open(
+        _ parent: Int32, _ name: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> OpenedDirectory? {
+        let access: Access =
+            parent == POSIXFileSystem.workingDirectory ? .directoryFollowingLinks : .directory
+        guard let opened = try fileSystem.openIfPresent(parent, name, access) else { return nil }
+        return OpenedDirectory(opened)
     }
 }

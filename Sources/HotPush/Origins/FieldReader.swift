@@ -95,7 +95,6 @@ package struct FieldReader {
         has(key) ? try integer(key, range) : nil
     }
 
-    /// An address that may be absent.
     mutating func address(ifThere key: String) throws(PointerProblem) -> ObjectID? {
         has(key) ? try address(key) : nil
     }

@@ -3,7 +3,6 @@ import CASStore
 // Rules for the conditions of an offer, whoever wrote them.
 
 extension Rollout {
-    /// The longest salt in bytes.
     static let saltByteCountMax = 128
 
     /// The rule that it breaks; `nil` if none.

@@ -6,7 +6,6 @@ import StrictJSON
 /// That of a signed origin has 2 and its id, that of one which other systems' clients update from has 2: a castree that does
 /// not know these things does not publish there.
 package enum OriginMarker {
-    /// The largest marker that is read, in bytes.
     package static let byteCountMax: Int64 = 64 * 1024
 
     /// - Parameters:

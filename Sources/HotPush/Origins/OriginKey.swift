@@ -25,7 +25,6 @@ package struct OriginKey: Sendable, Hashable {
     /// Which file, wherever it stands.
     package var name: OriginKey { OriginKey(kind, address) }
 
-    /// Its path below the origin.
     package var path: String {
         switch kind {
         case .object: OriginLayout.object(address, in: epoch)
@@ -96,7 +95,6 @@ package struct PlacedFile: Sendable, Hashable {
 
     init(_ file: SizedKey) { self.init(file.key, byteCount: file.byteCount) }
 
-    /// Which file.
     package var name: OriginKey { key.name }
 
     /// The file that a path leads to; `nil` for one that is not named by its bytes.
@@ -159,6 +157,33 @@ extension SizedKey {
 }
 
 extension Sequence<SizedKey> {
-    /// Their bytes.
     var byteCount: Int64 { reduce(0) { $0.addingClamped($1.byteCount) } }
+}
+
+/// How many files, and their bytes.
+package struct FileFigures: Sendable, Hashable {
+    package var count = 0
+    package var byteCount: Int64 = 0
+
+    package init() {}
+
+    mutating func add(_ byteCount: Int64) {
+        count += 1
+        self.byteCount = self.byteCount.addingClamped(byteCount)
+    }
+
+    package static func + (left: FileFigures, right: FileFigures) -> FileFigures {
+        var sum = left
+        sum.count += right.count
+        sum.byteCount = sum.byteCount.addingClamped(right.byteCount)
+        return sum
+    }
+}
+
+extension ObjectID {
+    /// The address of content in memory.
+    package init(of bytes: [UInt8]) throws(StoreError) {
+        var hasher = try ObjectHasher()
+        self = bytes.withUnsafeBytes { hasher.hash($0).address }
+    }
 }

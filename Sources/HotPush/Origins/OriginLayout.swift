@@ -29,7 +29,6 @@ package enum OriginLayout {
     package static let formatVersion: Int64 = 2
     /// The version of the layout of all other origins.
     static let plainFormatVersion: Int64 = 1
-    /// The largest manifest that is read, in bytes.
     package static let manifestByteCountMax = Manifest.byteCountMax
 
     package static let marker = "origin.json"

@@ -8,11 +8,8 @@ package import VersionTree
 /// entries, sorted), the epoch in which it was written. Immutable as a file, and named by the SHA-256 of its bytes:
 /// `e/<epoch>/places/<address>.json`. A release without one has all its objects in its own epoch.
 package struct Places: Sendable, Hashable {
-    /// The version of the format.
     static let formatVersion: Int64 = 1
-    /// The largest file, in bytes.
     package static let byteCountMax: Int64 = 4 << 20
-    /// How deep its text may nest.
     static let depthMax = 8
 
     /// The epoch of each run of neighbours; two runs in a row have different ones.
@@ -40,7 +37,6 @@ package struct Places: Sendable, Hashable {
         }
     }
 
-    /// How many objects there are.
     package var count: Int { ends.last ?? 0 }
 
     /// The epoch of an object.

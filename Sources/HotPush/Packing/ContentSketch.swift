@@ -1,4 +1,5 @@
 import CASStore
+import Synchronization
 
 /// A sample of what some content consists of: the smallest hashes of its windows of 24 bytes.
 ///
@@ -11,9 +12,7 @@ struct ContentSketch: Sendable, Hashable {
     /// Every hash of the content below this one is among ``hashes``.
     var bound: UInt64
 
-    /// The bytes of a window.
     static let windowByteCount = 24
-    /// The most hashes of a sketch.
     static let hashCountMax = 4096
     /// Contents below this size are sampled more densely.
     private static let smallByteCount = 8 << 10
@@ -43,7 +42,6 @@ struct ContentSketch: Sendable, Hashable {
         self.bound = bound
     }
 
-    /// The same with fewer hashes.
     func limited(to limit: Int) -> ContentSketch {
         guard hashes.count > limit else { return self }
         var shorter = self
@@ -95,4 +93,126 @@ struct ContentSketch: Sendable, Hashable {
             position += 1
         }
     }
+}
+
+/// Finds, among the objects of a content, the one that has most in common with another object.
+struct SketchIndex: Sendable {
+    private let objects: [Reference]
+    private let bounds: [UInt64]
+    /// The hashes of all sketches, ascending, and beside each the position of its object.
+    private let hashes: [UInt64]
+    private let owners: [UInt32]
+
+    /// A hash that more objects than this have says nothing about any of them.
+    private static let ownerCountMax = 256
+
+    /// - Parameter sketches: those of the objects, in their order.
+    init(_ objects: [Reference], _ sketches: [ContentSketch]) {
+        self.objects = objects
+        bounds = sketches.map(\.bound)
+        var pairs: [(hash: UInt64, owner: UInt32)] = []
+        pairs.reserveCapacity(sketches.reduce(0) { $0 + $1.hashes.count })
+        for (owner, sketch) in sketches.enumerated() {
+            for hash in sketch.hashes { pairs.append((hash, UInt32(owner))) }
+        }
+        pairs.sort { ($0.hash, $0.owner) < ($1.hash, $1.owner) }
+        hashes = pairs.map(\.hash)
+        owners = pairs.map(\.owner)
+    }
+
+    /// The object that has most in common with another one, and at least a twentieth of it; `nil` if there is none.
+    ///
+    /// - Parameter isAllowed: whether an object may be the base at all.
+    func base(
+        of object: Reference, _ sketch: ContentSketch, where isAllowed: (Reference) -> Bool
+    ) -> Reference? {
+        var counts: [UInt32: Int] = [:]
+        var start = 0
+        for hash in sketch.hashes {
+            start = hashes[start...].firstPosition { $0 < hash }
+            var end = start
+            while end < hashes.count, hashes[end] == hash { end += 1 }
+            if end - start <= Self.ownerCountMax {
+                for position in start..<end { counts[owners[position], default: 0] += 1 }
+            }
+            start = end
+        }
+        var best: (object: Reference, common: Double)?
+        for (owner, count) in counts.sorted(by: { $0.key < $1.key }) {
+            let candidate = objects[Int(owner)]
+            let bound = min(bounds[Int(owner)], sketch.bound)
+            guard count * 20 >= sketch.count(below: bound), isAllowed(candidate) else { continue }
+            // What they would have in common if all hashes had been kept.
+            let common = Double(count) / Double(bound)
+            guard let before = best else {
+                best = (candidate, common)
+                continue
+            }
+            let isNearer =
+                abs(candidate.byteCount - object.byteCount)
+                < abs(before.object.byteCount - object.byteCount)
+            if common > before.common || common == before.common && isNearer {
+                best = (candidate, common)
+            }
+        }
+        return best?.object
+    }
+}
+
+/// The sketches of objects, made on all processors.
+struct ObjectSketches: Sendable {
+    private(set) var all: [ObjectID: ContentSketch] = [:]
+
+    /// The most hashes of all sketches of a content together; of contents with very many objects fewer are kept of each.
+    private static let hashCountMax = 2 << 20
+    private static let hashCountMin = 8
+
+    /// The most hashes of each sketch, where a content has so many objects.
+    static func limit(objectCount: Int) -> Int {
+        let share = hashCountMax / max(objectCount, 1)
+        return min(max(share, hashCountMin), ContentSketch.hashCountMax)
+    }
+
+    /// Makes those that are not there yet.
+    /// - Parameter byteCountMax: objects above this size get none.
+    /// - Returns: the objects that cannot be read.
+    mutating func add(
+        _ objects: [Reference], limit: Int, byteCountMax: Int64, from source: PackSource,
+        _ progress: PackingProgress
+    ) throws(StoreError) -> [Reference] {
+        let missing = objects.filter {
+            all[$0.address] == nil && $0.byteCount <= byteCountMax
+        }
+        let found = Mutex<[ObjectID: ContentSketch]>([:])
+        let unread = Mutex<[Reference]>([])
+        try Parallel.run(workers: Parallel.workerCount, count: missing.count, chunk: 4) {
+            (work) throws(StoreError) in
+            while let chunk = work.nextChunk() {
+                for object in missing[chunk] {
+                    try progress.check()
+                    progress.tick()
+                    guard let content = try source.read(object) else {
+                        unread.withLock { $0.append(object) }
+                        continue
+                    }
+                    let sketch = content.withUnsafeBytes { ContentSketch(of: $0, limit: limit) }
+                    found.withLock { $0[object.address] = sketch }
+                }
+            }
+        }
+        all.merge(found.withLock { $0 }) { $1 }
+        return unread.withLock { $0 }.sorted()
+    }
+
+    /// Whether there is one of each of these objects, but for those above a size.
+    func isComplete(for objects: [Reference], byteCountMax: Int64) -> Bool {
+        objects.allSatisfy { $0.byteCount > byteCountMax || all[$0.address] != nil }
+    }
+
+    /// Adds what was kept.
+    mutating func add(_ known: [ObjectID: ContentSketch]) {
+        all.merge(known) { first, _ in first }
+    }
+
+    subscript(_ address: ObjectID) -> ContentSketch? { all[address] }
 }

@@ -169,3 +169,83 @@ extension FrameRecipe {
     /// 1 MB takes seconds.
     var takesLong: Bool { effort >= (level < 10 ? 16 << 20 : 256 << 10) }
 }
+
+/// The memory that workers may use together: each waits for its share, in the order in which they came.
+final class MemoryShares: Sendable {
+    private struct State {
+        var free: Int
+        var next = 0
+        var served = 0
+    }
+
+    private let total: Int
+    private let state: Mutex<State>
+
+    init(_ byteCount: Int) {
+        total = byteCount
+        state = Mutex(State(free: byteCount))
+    }
+
+    /// Calls `body` when so much memory is free; who needs more than there is at all waits until all is free.
+    /// - Throws: `.interrupted`; what `body` throws.
+    func with<R>(
+        _ byteCount: Int, unless isInterrupted: () -> Bool, _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        let share = min(byteCount, total)
+        let ticket = state.withLock { state in
+            defer { state.next += 1 }
+            return state.next
+        }
+        while true {
+            let isServed = state.withLock { state in
+                guard state.served == ticket, state.free >= share else { return false }
+                state.served += 1
+                state.free -= share
+                return true
+            }
+            if isServed { break }
+            // The others go on to be interrupted themselves.
+            if isInterrupted() {
+                state.withLock { $0.served = max($0.served, ticket + 1) }
+                throw .packingInterrupted
+            }
+            pause(milliseconds: 2)
+        }
+        defer { state.withLock { $0.free += share } }
+        return try body()
+    }
+}
+
+/// Work that nobody can stop in its middle, such as one call of libzstd: whoever waits for it need not.
+enum UnstoppableWork {
+    private final class Outcome<R: Sendable>: Sendable {
+        let result = Mutex<Result<R, StoreError>?>(nil)
+    }
+
+    /// Does the work on a thread of its own, and waits for it.
+    ///
+    /// - Throws: `.interrupted`, within a few milliseconds: the work then goes on to its end, and nobody hears of it;
+    ///   what `body` throws.
+    static func run<R: Sendable>(
+        unless isInterrupted: () -> Bool,
+        _ body: @escaping @Sendable () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        let outcome = Outcome<R>()
+        Parallel.detach {
+            let result: Result<R, StoreError>
+            do throws(StoreError) {
+                result = .success(try body())
+            } catch {
+                result = .failure(error)
+            }
+            outcome.result.withLock { $0 = result }
+        }
+        var rest: Int32 = 1
+        while true {
+            if let result = outcome.result.withLock({ $0 }) { return try result.get() }
+            if isInterrupted() { throw .packingInterrupted }
+            pause(milliseconds: rest)
+            rest = min(2 * rest, 10)
+        }
+    }
+}

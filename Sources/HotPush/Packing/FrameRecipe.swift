@@ -8,15 +8,12 @@ struct FrameRecipe: Sendable, Hashable {
     var objects: [Reference]
     /// The prefix, in order; empty for a frame that needs none.
     var bases: [Reference] = []
-    /// The level at which it is compressed.
     var level: Int
 
     /// The bytes that come out.
     var contentByteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
-    /// The bytes of the prefix.
     var prefixByteCount: Int64 { bases.reduce(0) { $0 + $1.byteCount } }
 
-    /// The same without a prefix.
     var plain: FrameRecipe {
         var plain = self
         plain.bases = []

@@ -62,7 +62,6 @@ final class FrameStore: Sendable {
         return found == expected ? byteCount : nil
     }
 
-    /// Keeps a frame.
     func keep(_ frame: [UInt8], as name: ObjectID) throws(StoreError) {
         try write(name) { (file) throws(StoreError) in
             try fileSystem.write(file, frame)

@@ -12,7 +12,6 @@ struct StagedPack: Sendable, Hashable {
 /// Writes a pack from frames that are kept.
 struct PackWriting {
     let fileSystem: any FileSystem
-    /// The directory of the work.
     let work: Int32
     let frames: FrameStore
     let source: PackSource
@@ -24,7 +23,6 @@ struct PackWriting {
         var byteCount: Int64
     }
 
-    /// The level at which tables are compressed.
     private static let tableLevel = 19
 
     /// Writes a pack; `nil` if it would be larger than packs may be.

@@ -31,7 +31,6 @@ final class PackingProgress: Sendable {
         if isInterrupted() { throw .packingInterrupted }
     }
 
-    /// Notes that there is more to do.
     func add(_ byteCount: Int64) { total.add(byteCount, ordering: .relaxed) }
 
     /// Says that something is done that does not count: so that who looks on sees it at once.
@@ -40,13 +39,27 @@ final class PackingProgress: Sendable {
         report(done.load(ordering: .relaxed), total > 0 ? total : expected)
     }
 
-    /// Notes frames that need not be compressed.
     func countReused(_ count: Int) { reused.add(count, ordering: .relaxed) }
 
-    /// Notes that a frame is done.
     func advance(by byteCount: Int64) {
         made.add(1, ordering: .relaxed)
-        let done = done.add(byteCount, ordering: .relaxed).newValue
-        report(done, total.load(ordering: .relaxed))
+        done.add(byteCount, ordering: .relaxed)
+        tick()
+    }
+}
+
+extension StoreError {
+    /// The end of a publisher by a signal, before it has committed anything.
+    static var publishingInterrupted: StoreError {
+        StoreError(
+            .interrupted,
+            "interrupted; the channel offers what it did before, and repeating the command goes on")
+    }
+
+    static var packingInterrupted: StoreError {
+        StoreError(
+            .interrupted,
+            "interrupted while packing; what is compressed is kept, and repeating the command goes on"
+        )
     }
 }

@@ -12,7 +12,6 @@ struct PackingRecord: Sendable, Hashable {
         var content: ObjectID
         /// The contents from which packs were to lead.
         var bases: Set<ObjectID>
-        /// The names of the frames.
         var frames: Set<ObjectID>
     }
 
@@ -21,7 +20,6 @@ struct PackingRecord: Sendable, Hashable {
 
     private static let byteCountMax = 64 << 20
 
-    /// The names of all frames that are of use.
     var frames: Set<ObjectID> { works.values.reduce(into: []) { $0.formUnion($1.frames) } }
     /// The contents whose sketches are of use.
     var contents: Set<ObjectID> {

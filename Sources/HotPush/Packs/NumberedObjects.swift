@@ -31,7 +31,6 @@ struct NumberedObjects: Sendable {
         references = distinct
     }
 
-    /// How many there are.
     var count: Int { references.count }
 
     /// The number of an address; `nil` if the version does not name it.

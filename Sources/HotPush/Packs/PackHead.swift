@@ -1,17 +1,14 @@
-import CASStore
+package import CASStore
 
 /// The first 24 bytes of a pack: `castpack`, then in little endian the format, the bytes of the table (32 bits each), and
 /// those of the whole pack (64 bits).
 struct PackHead: Sendable, Hashable {
-    /// The size of a head.
     static let byteCount = 24
-    /// The version of the format.
     static let formatVersion: UInt32 = 1
     private static let magic = Array("castpack".utf8)
 
     /// The bytes of the table, which follows.
     var tableByteCount: Int
-    /// The bytes of the whole pack.
     var packByteCount: Int64
 
     /// Where the first frame begins.
@@ -45,7 +42,6 @@ struct PackHead: Sendable, Hashable {
         guard framesStart < packByteCount else { throw .badPack("it ends before its frames") }
     }
 
-    /// Its bytes.
     var serialized: [UInt8] {
         Self.magic + Self.bytes(UInt64(Self.formatVersion), 4)
             + Self.bytes(UInt64(tableByteCount), 4) + Self.bytes(UInt64(packByteCount), 8)
@@ -57,5 +53,71 @@ struct PackHead: Sendable, Hashable {
 
     private static func bytes(_ value: UInt64, _ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * UInt64($0))) }
+    }
+}
+
+extension StoreError.Code {
+    /// A pack or a delivery is not what it should be; the objects that it was to bring can be had without it.
+    package static let badPack = Self("badPack")
+}
+
+extension StoreError {
+    static func badPack(_ problem: String) -> StoreError {
+        StoreError(.badPack, "the pack is refused: \(problem)")
+    }
+
+    /// The pack may be right: what it leads from is not.
+    static func damagedBases(_ bases: [ObjectID]) -> StoreError {
+        let others = bases.count == 1 ? "" : " and \(bases.count - 1) more"
+        return StoreError(
+            .badPack,
+            "the pack cannot be used: of what it leads from, object \(bases[0])\(others) is damaged in this store",
+            object: bases[0])
+    }
+}
+
+/// How large the parts of packs may be: more is refused (`docs/origin-format.md`, *Bounds*).
+///
+/// Publishers obey the same limits, so that nobody publishes what nobody reads.
+enum PackLimits {
+    static let packByteCountMax: Int64 = 4 << 30
+    /// The largest table, as it is in the pack.
+    static let tableByteCountMax = 4 << 20
+    /// The largest table, decoded.
+    static let tableContentByteCountMax = 64 << 20
+    static let frameCountMax = 1_000_000
+    /// The most memory that a frame without a prefix may demand for its window.
+    static let windowByteCountMax = 8 << 20
+    /// The largest single base, and the largest content of a frame with bases.
+    static let baseByteCountMax: Int64 = 64 << 20
+    /// How much of bases a pack may have its frames read, besides 512 times its content.
+    static let allBasesByteCountMax: Int64 = 256 << 20
+    static let baseCountMax = 64
+    /// The most bytes of several bases together.
+    static let jointBaseByteCountMax: Int64 = 8 << 20
+    /// The largest manifest that comes with a prefix.
+    static let prefixedManifestByteCountMax: Int64 = 64 << 20
+
+    /// The most bytes that a pack of so much content, the manifest among it, may have.
+    static func packByteCountMax(ofContent byteCount: Int64) -> Int64 {
+        min(byteCount.addingClamped(byteCount / 100).addingClamped(1 << 20), packByteCountMax)
+    }
+
+    /// The most bytes that a table of so many objects may have, decoded.
+    static func tableContentByteCountMax(ofObjects count: Int) -> Int {
+        min(
+            count.multipliedReportingOverflow(by: 24).partialValue + 1 << 20,
+            tableContentByteCountMax)
+    }
+
+    /// The most bytes of the opening of a pack that leads to a manifest of so many bytes.
+    static func openingByteCountMax(ofManifest byteCount: Int64) -> Int64 {
+        Int64(PackHead.byteCount + tableByteCountMax)
+            .addingClamped(frameByteCountMax(ofContent: byteCount))
+    }
+
+    /// The most bytes that a frame of so much content may have.
+    static func frameByteCountMax(ofContent byteCount: Int64) -> Int64 {
+        byteCount.addingClamped(byteCount / 128).addingClamped(64)
     }
 }

@@ -20,18 +20,15 @@ struct PackTable: Sendable, Hashable {
     /// A part of the pack that is decoded as one.
     struct Frame: Sendable, Hashable {
         var codec: PackCodec
-        /// Its bytes in the pack.
         var byteCount: Int64
         /// The numbers of the objects used as its prefix.
         var bases: [UInt32] = []
         /// The numbers of the objects that come out, in order.
         var objects: [UInt32] = []
-        /// Where it begins in the pack.
         var offset: Int64 = 0
         /// The bytes that come out, once the table is measured.
         var contentByteCount: Int64 = 0
 
-        /// Where it ends in the pack.
         var end: Int64 { offset + byteCount }
     }
 
@@ -43,7 +40,6 @@ struct PackTable: Sendable, Hashable {
         frames.dropFirst().reduce(0) { $0.addingClamped($1.contentByteCount) }
     }
 
-    /// How many objects come out.
     var objectCount: Int { frames.reduce(0) { $0 + $1.objects.count } }
 
     /// Gives each frame its size, and judges what depends on sizes.

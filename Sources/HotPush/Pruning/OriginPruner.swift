@@ -263,7 +263,6 @@ public struct PruneReport: Sendable {
     package var unknownCount = 0
     /// Uploads in parts that somebody has left, and that are, or would be, ended.
     package var uploadCount = 0
-    /// What it took.
     package var figures = StorageFigures()
 
     private static let stuckCountMax = 100

@@ -23,16 +23,15 @@ public struct OriginCommit: Sendable {
     package var packing: PackReport?
     /// What was fetched to make packs from it: how many objects, and their bytes.
     package var fetched = (count: 0, byteCount: Int64(0))
-    /// What it took.
     package var figures = StorageFigures()
 
     /// - Parameter before: what the channel offered before.
     func with(
-        _ upload: ReleaseUpload, _ facts: FactsUpload, _ packs: PackUpload,
-        _ packing: ReleasePacking, upon before: ChannelPointer?
+        _ upload: ReleaseUpload, _ facts: FactsUpload, _ packing: ReleasePacking,
+        upon before: ChannelPointer?
     ) -> OriginCommit {
         var commit = self
-        commit.packing = packs.report ?? packing.nothing
+        commit.packing = packing.report
         commit.fetched = packing.fetched
         commit.plan = PublishPlan(
             packing.work.version, sending: upload.sent.sorted { $0.address < $1.address },

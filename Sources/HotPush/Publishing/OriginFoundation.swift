@@ -237,7 +237,7 @@ struct OriginFoundation {
         let packs = document?.packs.map {
             SizedKey(.pack, $0.address, in: delivery.epoch, $0.byteCount)
         }
-        if let packs, try StandingFiles(in: storage, publisher.options).missing(of: packs).isEmpty {
+        if let packs, try storage.missing(of: packs, publisher.options).isEmpty {
             return
         }
         throw .damagedOrigin(

@@ -12,47 +12,42 @@ extension OriginPublisher {
     package func pack(
         _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
     ) throws(StoreError) -> OriginCommit {
-        try advising { () throws(StoreError) in try packNow(name, of: versions, in: channel) }
-    }
-
-    private func packNow(
-        _ name: String, of versions: VersionStore, in channel: ChannelName
-    ) throws(StoreError) -> OriginCommit {
-        let pin = try Publisher.pin(name, of: versions)
-        defer { withExtendedLifetime(pin) {} }
-        let log = makeLog()
-        let publication = try publication(
-            name, of: versions, as: ReleaseOffer(channel: channel), log)
-        let manifest = publication.version.manifest
-        let (state, seen) = try open(channel, log) { (state) throws(StoreError) in
-            try checkOffered(publication.version, in: channel, state)
-            try checkSigning(channel, upon: state, log)
-        }
-        let packing = ReleasePacking(publication)
-        guard let prepared = try packing.prepare(in: state) else {
-            var commit = try finish(channel, seen, state, log, isUnchanged: true)
-            commit.packing = packing.nothing
+        try advising { () throws(StoreError) in
+            let pin = try Publisher.pin(name, of: versions)
+            defer { withExtendedLifetime(pin) {} }
+            let log = makeLog()
+            let publication = try publication(
+                name, of: versions, as: ReleaseOffer(channel: channel), log)
+            let manifest = publication.version.manifest
+            let (state, seen) = try open(channel, log) { (state) throws(StoreError) in
+                try checkOffered(publication.version, in: channel, state)
+                try checkSigning(channel, upon: state, log)
+            }
+            let packing = ReleasePacking(publication)
+            guard try packing.prepare(in: state) else {
+                var commit = try finish(channel, seen, state, log, isUnchanged: true)
+                commit.packing = packing.report
+                return commit
+            }
+            let lock = try OriginLock(storage, options, .sharing)
+            defer { withExtendedLifetime(lock) {} }
+            var isWithdrawn = false
+            let (done, after) = try committing(to: channel, seen, upon: state, log) {
+                (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+                func isOffered() -> Bool { state.pointers[channel]?.offers(manifest) == true }
+                let delivery = isOffered() ? try packing.place(in: &state) : nil
+                isWithdrawn = !isOffered()
+                if isWithdrawn { return nil }
+                return state.pointers[channel]?
+                    .delivering(manifest, by: delivery, now: now()).map { ($0, .pack) }
+            }
+            // The packs are offered; whatever is not noted is made again.
+            if !isWithdrawn { try? packing.note(after) }
+            var commit = done
+            commit.packing = isWithdrawn ? .withdrawn : packing.report
+            commit.fetched = packing.fetched
             return commit
         }
-        let lock = try OriginLock(storage, options, .sharing)
-        defer { withExtendedLifetime(lock) {} }
-        let packs = PackUpload(packing, prepared)
-        var isWithdrawn = false
-        let (done, after) = try committing(to: channel, seen, upon: state, log) {
-            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
-            func isOffered() -> Bool { state.pointers[channel]?.offers(manifest) == true }
-            let delivery = isOffered() ? try packs.place(in: &state) : nil
-            isWithdrawn = !isOffered()
-            if isWithdrawn { return nil }
-            return state.pointers[channel]?
-                .delivering(manifest, by: delivery, now: now()).map { ($0, .pack) }
-        }
-        // The packs are offered; whatever is not noted is made again.
-        if !isWithdrawn { try? packs.note(after) }
-        var commit = done
-        commit.packing = isWithdrawn ? .withdrawn : packs.report
-        commit.fetched = packing.fetched
-        return commit
     }
 
     /// What packing would make; `nil` if there is nothing to do.
@@ -90,5 +85,61 @@ extension OriginPublisher {
             .notOffered,
             "\(problem); run castree pack with the store that published it, or with one that pulled it from there"
         )
+    }
+}
+
+extension OriginPublisher {
+    /// What publishing a version would write; writes nothing, not even to look what the store can do.
+    ///
+    /// - Throws: as ``publish(_:of:as:)``.
+    package func plan(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+    ) throws(StoreError) -> PublishPlan {
+        let log = makeLog()
+        let publication = try publication(name, of: versions, as: offer, log, options.limits)
+        let (version, channel) = (publication.version, offer.channel)
+        let seen = try LogCopy.pointer(channel).read(from: storage)
+        let known = try logged(channel, seen, log)
+        let there = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
+        try Publisher.checkName(version, there.pointers)
+        let state = try trusted(there, channel, log)
+        let packing = ReleasePacking(publication)
+        if options.verifiesObjects, options.packs.moment == .never {
+            try packing.checkKept(in: state)
+        }
+        let report = options.packs.moment == .never ? nil : try packing.plan(in: state)
+        let upload = ReleaseUpload(publication)
+        let plan = try upload.plan(in: state)
+        var release = offer.release(.version(plan.standing ?? version))
+        release.delivery = state.delivery(of: version.manifest, in: channel)
+        let facts = try planFacts(publication, state, log)
+        release.published = facts?.standing ?? facts.map { PublishedFacts(address: $0.address) }
+        let before = state.pointers[channel] ?? .empty(channel, now: now())
+        var after = offering(release, version, upon: before)
+        if options.verifiesObjects, before.offersOlder(version) {
+            options.notice(Publisher.mending(version, channel))
+        }
+        if after == nil, options.sealing.renews(before, now: now()) {
+            after = before.renewed(now: now())
+        }
+        if var pointer = after {
+            pointer.log = state.number + 1
+            after = try seal(pointer, upon: state)
+        }
+        return PublishPlan(
+            version, sending: plan.lacking, of: upload, writesManifest: plan.standing == nil,
+            packing: report, facts: facts.map(PlannedFacts.init), pointer: after ?? before,
+            before: state.pointers[channel], writesPointer: after != nil)
+    }
+
+    private func planFacts(
+        _ work: Publication, _ state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> FactsUpload.Plan? {
+        let source = ReleaseSource(SeenFiles(in: storage), work.versions)
+        guard try tells(of: work.channel, state, log, source) else { return nil }
+        let making = TwinMaking(work.versions, storage, options, keepsTwins: false)
+        return try FactsUpload(
+            work.manifest, work.version, for: work.channel, making, source, work.watch, options
+        ).plan(in: state)
     }
 }

@@ -101,13 +101,9 @@ package struct OriginPublisher: Sendable {
         if options.verifiesObjects, options.packs.moment == .never {
             try packing.checkKept(in: state)
         }
-        var prepared =
-            options.packs.moment == .before ? try packing.prepareIfRoom(in: state) : nil
+        if options.packs.moment == .before { try packing.prepareIfRoom(in: state) }
         let lock = try OriginLock(storage, options, .sharing)
         defer { withExtendedLifetime(lock) {} }
-        let packs = PackUpload(packing, prepared)
-        // They go as soon as they are of no use.
-        prepared = nil
         let upload = ReleaseUpload(publication)
         let source = ReleaseSource(publication.seen, versions)
         let making = TwinMaking(versions, storage, options)
@@ -119,7 +115,7 @@ package struct OriginPublisher: Sendable {
             _ state: inout OriginState
         ) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? {
             try Publisher.checkName(version, state.pointers)
-            let release = try place(offer, upload, packs, facts, log, source, in: &state)
+            let release = try place(offer, upload, packing, facts, log, source, in: &state)
             try Publisher.checkName(version, state.pointers)
             upon = state.pointers[offer.channel]
             let before = upon ?? .empty(offer.channel, now: now())
@@ -132,7 +128,7 @@ package struct OriginPublisher: Sendable {
             (commit, after) = try committing(
                 to: offer.channel, seen, upon: state, log, source, change)
         } catch {
-            guard packs.giveWay(to: error) else { throw error }
+            guard packing.giveWay(to: error) else { throw error }
             (commit, after) = try committing(
                 to: offer.channel, seen, upon: state, log, source, change)
         }
@@ -141,8 +137,8 @@ package struct OriginPublisher: Sendable {
         }
         making.close()
         // The release is offered; whatever is not noted is made again.
-        try? packs.note(after)
-        return commit.with(upload, facts, packs, packing, upon: upon)
+        try? packing.note(after)
+        return commit.with(upload, facts, packing, upon: upon)
     }
 
     /// The pointer with a release at its head, or where it stands if it is older and only verified; `nil` if nothing changes.
@@ -158,13 +154,13 @@ package struct OriginPublisher: Sendable {
 
     /// Brings in all files of a release, for a commit upon a state.
     private func place(
-        _ offer: ReleaseOffer, _ upload: ReleaseUpload, _ packs: PackUpload,
+        _ offer: ReleaseOffer, _ upload: ReleaseUpload, _ packing: ReleasePacking,
         _ facts: FactsUpload, _ log: OriginLog, _ source: ReleaseSource, in state: inout OriginState
     ) throws(StoreError) -> OfferedRelease {
         while true {
             let version = try upload.place(in: &state)
             let number = state.number
-            let delivery = try packs.place(in: &state)
+            let delivery = try packing.place(in: &state)
             let isTold = try tells(of: offer.channel, state, log, source)
             let published = isTold ? try facts.place(in: &state) : nil
             // While the others were sent, the first may have become useless.
@@ -184,45 +180,41 @@ package struct OriginPublisher: Sendable {
         _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
     ) throws(StoreError) -> OriginCommit {
         try advising { () throws(StoreError) in
-            try takeOut(version, from: channel, toEmbedded: toEmbedded)
+            let log = makeLog()
+            let notOffered = StoreError(
+                .notOffered,
+                "channel \(channel) of \(storage.place) does not offer version \(version)")
+            let (state, seen) = try open(channel, log, isUrgent: true) {
+                (state) throws(StoreError) in
+                // Where there is a log, a withdrawal that is repeated writes the pointer first.
+                guard !state.hasLog else { return }
+                guard let before = state.pointers[channel] else {
+                    throw .noChannel(channel, in: storage.place)
+                }
+                guard before.withdrawing(version, now: now()) != nil else { throw notOffered }
+                try checkSigning(channel, upon: state, log)
+            }
+            let finished = try finishing(channel, upon: state, log)
+            if finished.hasFinished(withdrawing: version, from: channel, toEmbedded, upon: state) {
+                return try finish(channel, seen, finished, log, isUnchanged: false)
+            }
+            return try committing(to: channel, seen, upon: finished, log, isFinished: true) {
+                (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+                guard let before = state.pointers[channel] else {
+                    throw .noChannel(channel, in: storage.place)
+                }
+                guard var after = before.withdrawing(version, now: now()) else {
+                    try CopyWriting(log, pause).write(channel, of: state, seen: seen)
+                    try storage.barrier()
+                    throw notOffered
+                }
+                if toEmbedded {
+                    let release = ReleaseOffer(channel: channel).release(.embedded)
+                    after = after.offering(release, now: now()) ?? after
+                }
+                return (after, .withdraw)
+            }.commit
         }
-    }
-
-    private func takeOut(
-        _ version: VersionName, from channel: ChannelName, toEmbedded: Bool
-    ) throws(StoreError) -> OriginCommit {
-        let log = makeLog()
-        let notOffered = StoreError(
-            .notOffered, "channel \(channel) of \(storage.place) does not offer version \(version)")
-        let (state, seen) = try open(channel, log, isUrgent: true) { (state) throws(StoreError) in
-            // Where there is a log, a withdrawal that is repeated writes the pointer first.
-            guard !state.hasLog else { return }
-            guard let before = state.pointers[channel] else {
-                throw .noChannel(channel, in: storage.place)
-            }
-            guard before.withdrawing(version, now: now()) != nil else { throw notOffered }
-            try checkSigning(channel, upon: state, log)
-        }
-        let finished = try finishing(channel, upon: state, log)
-        if finished.hasFinished(withdrawing: version, from: channel, toEmbedded, upon: state) {
-            return try finish(channel, seen, finished, log, isUnchanged: false)
-        }
-        return try committing(to: channel, seen, upon: finished, log, isFinished: true) {
-            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
-            guard let before = state.pointers[channel] else {
-                throw .noChannel(channel, in: storage.place)
-            }
-            guard var after = before.withdrawing(version, now: now()) else {
-                try CopyWriting(log, pause).write(channel, of: state, seen: seen)
-                try storage.barrier()
-                throw notOffered
-            }
-            if toEmbedded {
-                let release = ReleaseOffer(channel: channel).release(.embedded)
-                after = after.offering(release, now: now()) ?? after
-            }
-            return (after, .withdraw)
-        }.commit
     }
 
     /// The pointers of all channels, as the log has them.

@@ -42,7 +42,6 @@ final class FactsUpload {
     /// The facts, and which twins are to be sent.
     struct Plan {
         let facts: ContentFacts
-        /// The SHA-256 of their bytes.
         let address: ObjectID
         /// What the release has already, all of it; `nil` if something is to be sent.
         var standing: PublishedFacts?
@@ -140,7 +139,7 @@ final class FactsUpload {
 
     private func stands(_ release: LiveRelease) throws(StoreError) -> Bool {
         guard let twins = try source.twins(of: release) else { return false }
-        return try StandingFiles(in: seen.storage, options).missing(of: twins).isEmpty
+        return try seen.storage.missing(of: twins, options).isEmpty
     }
 
     /// What releases know of the objects: by object, where twins stand, and which of these are not what they should be.
@@ -169,7 +168,7 @@ final class FactsUpload {
         let twins = Set(known.objects.values.compactMap(\.twin)).map {
             SizedKey(.twin, $0.address, in: known.epochs[$0.address] ?? 0, $0.byteCount)
         }
-        let missing = try StandingFiles(in: seen.storage, options).missing(of: twins)
+        let missing = try seen.storage.missing(of: twins, options)
         known.missing = missing
         known.objects = known.objects.filter { object in
             object.value.twin.map { !missing.contains($0.address) } ?? true

@@ -64,3 +64,14 @@ final class FileSending {
         return stored.withLock { $0.files }
     }
 }
+
+extension PublisherOptions {
+    /// Says how far many threads have come with a step.
+    /// - Parameter total: about how many bytes are to be looked at.
+    func watching(_ step: PublishProgress.Step, total: Int64) -> PackingProgress {
+        let report = progress
+        return PackingProgress(expected: total, isInterrupted: isInterrupted) { done, total in
+            report(PublishProgress(bytes: min(done, total), bytesTotal: total, step: step))
+        }
+    }
+}

@@ -6,7 +6,6 @@ package struct PackReport: Sendable, Hashable {
     package struct Pack: Sendable, Hashable {
         /// The version from which it leads, by name; `nil` for a pack of everything.
         package var version: String?
-        /// The content from which it leads.
         package var base: ObjectID?
         /// How many objects come out, and their bytes.
         package var objectCount: Int
@@ -15,19 +14,12 @@ package struct PackReport: Sendable, Hashable {
         package var byteCount: Int64?
     }
 
-    /// A content that was considered and gave no pack.
-    package struct Refusal: Sendable, Hashable {
-        /// A version that has it.
-        package var version: String
-        package var content: ObjectID
-    }
-
     /// The packs that are made: that of everything first.
     package var packs: [Pack] = []
     /// How many packs the release had and keeps.
     package var keptPackCount = 0
     /// The contents that gave none: it would have saved too little, or they cannot be read.
-    package var refusals: [Refusal] = []
+    package var refusals: [PackBase] = []
     /// Whether the release is offered no more: then it has no packs.
     package var isWithdrawn = false
     /// How many frames of the packs were kept from earlier releases.
@@ -58,7 +50,7 @@ package struct PackReport: Sendable, Hashable {
     /// - Parameter bases: the contents from which packs lack.
     init(planned target: PackedContent, _ need: PackNeed, from bases: [PackedContent]) {
         keptPackCount = need.offered.packs.count
-        refusals = need.refused.map(Refusal.init)
+        refusals = need.refused
         if need.needsWhole { packs = [Pack(objects: target.objects.references)] }
         for base in bases {
             let lacking = target.objects.references.filter {
@@ -74,7 +66,7 @@ package struct PackReport: Sendable, Hashable {
     init?(nothingFor need: PackNeed) {
         guard !need.refused.isEmpty else { return nil }
         keptPackCount = need.offered.packs.count
-        refusals = need.refused.map(Refusal.init)
+        refusals = need.refused
     }
 
     /// What was made.
@@ -85,7 +77,7 @@ package struct PackReport: Sendable, Hashable {
     ) {
         self.keptPackCount = keptPackCount
         let packed = Set(made.compactMap(\.pack.base))
-        refusals = lacking.filter { !packed.contains($0.content) }.map(Refusal.init)
+        refusals = lacking.filter { !packed.contains($0.content) }
         let names = Dictionary(bases.map { ($0.content, $0.version) }) { first, _ in first }
         packs = made.map(\.pack).map { pack in
             Pack(
@@ -97,16 +89,68 @@ package struct PackReport: Sendable, Hashable {
     }
 }
 
-extension PackReport.Refusal {
-    fileprivate init(_ base: PackBase) {
-        self.init(version: base.version, content: base.content)
-    }
-}
-
 extension PackReport.Pack {
     fileprivate init(objects: [Reference]) {
         self.init(
             objectCount: objects.count,
             contentByteCount: objects.reduce(0) { $0.addingClamped($1.byteCount) })
     }
+}
+
+/// A content from which a pack is to lead.
+package struct PackBase: Sendable, Hashable {
+    /// The version that has it.
+    package var version: String
+    package var content: ObjectID
+    /// Its manifest in the origin; `nil` if it is a version of the store.
+    var manifest: ObjectID?
+}
+
+/// What an origin has of a delivery that a pointer names.
+struct OfferedPacks: Sendable {
+    /// The packs that are there, in the order of the delivery.
+    var packs: [Delivery.Pack] = []
+    /// Those that it names and that are missing, or have other bytes.
+    var damaged: [Delivery.Pack] = []
+    /// From what it was made; `nil` if that is not known here.
+    var work: PackingRecord.Work?
+}
+
+/// Which packs of a release are to be made, and which it has: decided before anything is compressed.
+///
+/// What is there stays, at whatever level it was made; only what lacks is made.
+struct PackNeed: Sendable {
+    /// The contents from which packs are wanted.
+    let bases: [PackBase]
+    /// What is there, wanted or not.
+    let offered: OfferedPacks
+    /// Whether the pack of everything is to be made.
+    let needsWhole: Bool
+    /// The contents from which packs are to be made.
+    private(set) var lacking: [PackBase] = []
+    /// The contents asked for by name that gave no pack when it was tried.
+    private(set) var refused: [PackBase] = []
+
+    /// - Parameter there: what there is of the delivery; `nil` if there is none.
+    init(_ bases: [PackBase], _ there: OfferedPacks?) {
+        self.bases = bases
+        offered = there ?? OfferedPacks()
+        // A delivery without one is of a release for which it would be too large.
+        needsWhole = there.map { $0.damaged.contains { $0.base == nil } } ?? true
+        let (known, lost) = (Set(offered.packs.map(\.base)), Set(offered.damaged.map(\.base)))
+        for base in bases where !known.contains(base.content) {
+            // A copy of an origin may come without the record: then what the channel lists has been tried.
+            let isKnown =
+                there.map { $0.work?.bases.contains(base.content) ?? (base.manifest != nil) }
+                ?? false
+            if !isKnown || lost.contains(base.content) {
+                lacking.append(base)
+            } else if base.manifest == nil {
+                refused.append(base)
+            }
+        }
+    }
+
+    /// Whether the release has all that it can have.
+    var isMet: Bool { !needsWhole && lacking.isEmpty && offered.damaged.isEmpty }
 }

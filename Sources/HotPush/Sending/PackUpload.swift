@@ -2,54 +2,28 @@ import CASStore
 import Storage
 import VersionTree
 
-/// Brings the packs of a release into the origin, and the delivery that names them; all stand in one epoch.
-///
-/// Rule U holds for them as for objects: after each lost race it is decided anew where they may be used. A delivery leads
-/// to a manifest, so it stays right whoever was faster; packs from contents that are offered no more are dropped. Belongs
-/// to one thread.
-final class PackUpload {
-    private let packing: ReleasePacking
-    private var prepared: PreparedPacks?
-    private var seen: SeenFiles { packing.work.seen }
-    /// The delivery that was brought in last.
-    private var draft: DeliveryDraft?
-    /// Kept packs that turned out to be gone.
-    private var lost: Set<ObjectID> = []
-    private var listed: Set<Int64> = []
+// Brings the packs of a release into the origin, and the delivery that names them; all stand in one epoch.
+//
+// Rule U holds for them as for objects: after each lost race it is decided anew where they may be used. A delivery leads
+// to a manifest, so it stays right whoever was faster; packs from contents that are offered no more are dropped.
+extension ReleasePacking {
+    private var seen: SeenFiles { work.seen }
 
     /// From so many bytes on, the storage is asked what it has before they are sent.
     private static let listedByteCountMin: Int64 = 1 << 20
-
-    /// - Parameter prepared: `nil` if no packs are made.
-    init(_ packing: ReleasePacking, _ prepared: PreparedPacks?) {
-        self.packing = packing
-        self.prepared = prepared
-    }
-
-    /// What was brought in; `nil` if nothing was to be made.
-    var report: PackReport? { draft?.report }
-
-    /// Goes on without packs where the rest of the release has no room beside them.
-    /// - Returns: whether there is more room than before.
-    func giveWay(to error: StoreError) -> Bool {
-        guard error.code == .outOfSpace else { return false }
-        let hasPacks = prepared != nil
-        (prepared, draft) = (nil, nil)
-        return packing.giveWay(hasPacks, to: error)
-    }
 
     /// Brings in the packs, for a commit upon a state.
     ///
     /// - Parameter state: replaced by the newest one if the upload took so long that packs for it are of no use.
     /// - Returns: the delivery that the release may name; `nil` if it has none.
     func place(in state: inout OriginState) throws(StoreError) -> PublishedDelivery? {
-        let (version, channel) = (packing.work.version, packing.work.channel)
+        let (version, channel) = (work.version, work.channel)
         guard let prepared else { return state.delivery(of: version.manifest, in: channel) }
         while true {
-            var offered = try packing.offered(in: state)
+            var offered = try self.offered(in: state)
             offered?.packs.packs.removeAll { lost.contains($0.address) }
             let draft = try DeliveryDraft(
-                prepared, of: version.manifest, fitting: packing.bases(in: state),
+                prepared, of: version.manifest, fitting: bases(in: state),
                 listed: state.pointers[channel]?.contents ?? [], offered: offered?.packs)
             self.draft = draft
             if stands(draft, offered?.delivery, prepared.need) { return offered?.delivery }
@@ -57,7 +31,7 @@ final class PackUpload {
             guard try copy(draft.kept, from: offered?.delivery.epoch, to: epoch, prepared.place)
             else { continue }
             try send(draft.packs, prepared.place, epoch)
-            if let newer = try packing.work.watch.state(ahead: state) {
+            if let newer = try work.watch.state(ahead: state) {
                 state = newer
                 continue
             }
@@ -87,7 +61,7 @@ final class PackUpload {
         var record = try PackingRecord.read(place.publishing.raw, place.fileSystem)
         record.works = record.works.filter { offered.contains($0.key) }
         record.works[draft.address] = PackingRecord.Work(
-            content: packing.work.version.content,
+            content: work.version.content,
             bases: Set(need.bases.map(\.content)).union(need.offered.work?.bases ?? []),
             frames: prepared.result.frames.union(need.offered.work?.frames ?? []))
         try record.write(place.publishing.raw, aside: place.work.raw, place.fileSystem)
@@ -129,7 +103,7 @@ final class PackUpload {
         let lacking = packs.map(\.pack).map {
             SizedKey(.pack, $0.address, in: epoch, $0.byteCount)
         }.filter { !seen.contains($0.key) }
-        let sending = FileSending(of: lacking.byteCount, seen, packing.work.options)
+        let sending = FileSending(of: lacking.byteCount, seen, work.options)
         try sending.run(lacking) { (file) throws(StoreError) in
             try place.fileSystem.open(
                 place.work.raw, staged[file.key.address] ?? "", .reading, mode: 0)
@@ -145,7 +119,7 @@ final class PackUpload {
         for pack in packs {
             let key = OriginKey(.pack, pack.address, in: new)
             if seen.contains(key) { continue }
-            if packing.work.options.isInterrupted() { throw .publishingInterrupted }
+            if work.options.isInterrupted() { throw .publishingInterrupted }
             let name = "kept-\(pack.address)"
             let kept = SizedKey(.pack, pack.address, in: old, pack.byteCount)
             guard try seen.storage.download(kept, to: place.work.raw, name, place.fileSystem)
@@ -171,9 +145,7 @@ struct DeliveryDraft: Sendable {
     let packs: [StagedPack]
     /// Those that the release has and keeps.
     let kept: [Delivery.Pack]
-    /// The document.
     let bytes: [UInt8]
-    /// Its address.
     let address: ObjectID
     /// What is published.
     let report: PackReport
@@ -224,7 +196,6 @@ struct DeliveryDraft: Sendable {
 }
 
 extension ChannelPointer {
-    /// The contents that it offers.
     var contents: Set<ObjectID> { Set(releases.compactMap(\.version?.content)) }
 
     /// Whether it offers the version with that manifest.

@@ -3,7 +3,6 @@ import Storage
 
 /// How a version is offered: in which channel, and to whom.
 public struct ReleaseOffer: Sendable, Hashable {
-    /// The channel.
     package var channel: ChannelName
     /// Which devices may have it; `nil` for all.
     package var rollout: Rollout?
@@ -42,7 +41,6 @@ public struct ReleaseOffer: Sendable, Hashable {
 
 /// What the clients of other systems need to know of a version's objects, and what is written for that.
 package struct PlannedFacts: Sendable, Hashable {
-    /// The facts.
     package var facts: ContentFacts
     /// Where they stand afterwards.
     package var address: ObjectID

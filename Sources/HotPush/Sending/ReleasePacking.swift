@@ -4,7 +4,6 @@ import VersionTree
 
 /// Packs that are made and have no name in the origin yet; the directory in which they are goes with the value.
 struct PreparedPacks: Sendable {
-    /// What was made.
     let result: Packer.Result
     /// What was wanted, and what there was.
     let need: PackNeed
@@ -24,8 +23,15 @@ final class ReleasePacking {
     /// What was fetched to make packs from it: how many objects, and their bytes.
     private(set) var fetched = (count: 0, byteCount: Int64(0))
     /// What is said where nothing is to be made; `nil` if nothing was refused either.
-    private(set) var nothing: PackReport?
+    private var nothing: PackReport?
     private let home: PackingHome
+    /// The packs that are made; `nil` if there are none.
+    var prepared: PreparedPacks?
+    /// The delivery that was brought in last.
+    var draft: DeliveryDraft?
+    /// Kept packs that turned out to be gone.
+    var lost: Set<ObjectID> = []
+    var listed: Set<Int64> = []
     private var storage: any ObjectStorage { work.storage }
     private var versions: VersionStore { work.versions }
     private var version: PublishedVersion { work.version }
@@ -52,16 +58,21 @@ final class ReleasePacking {
             : PackReport(planned: target, need, from: try contents(of: need, in: state))
     }
 
+    /// What was brought in, or why nothing is; `nil` if nothing was to be made.
+    var report: PackReport? { draft?.report ?? nothing }
+
     /// Makes the packs that the release lacks.
-    /// - Returns: `nil` if there is nothing to do.
-    func prepare(in state: OriginState) throws(StoreError) -> PreparedPacks? {
+    /// - Returns: whether there is anything to do.
+    @discardableResult
+    func prepare(in state: OriginState) throws(StoreError) -> Bool {
         let need = try need(in: state)
         guard !need.isMet else {
             nothing = PackReport(nothingFor: need)
-            return nil
+            return false
         }
         do throws(StoreError) {
-            return try prepare(need, in: state)
+            prepared = try prepare(need, in: state)
+            return true
         } catch {
             // Report the first error; the next publisher drops it, too.
             if error.code == .outOfSpace { try? dropUnused(in: state) }
@@ -111,13 +122,8 @@ final class ReleasePacking {
         _ need: PackNeed, _ contents: [PackedContent], _ planned: PackReport,
         in place: PackingPlace, _ source: PackSource
     ) throws(StoreError) -> PreparedPacks {
-        let report = options.progress
-        let progress = PackingProgress(
-            expected: planned.packs.reduce(0) { $0.addingClamped($1.contentByteCount) },
-            isInterrupted: options.isInterrupted
-        ) { done, total in
-            report(PublishProgress(bytes: done, bytesTotal: total, step: .packing))
-        }
+        let progress = options.watching(
+            .packing, total: planned.packs.reduce(0) { $0.addingClamped($1.contentByteCount) })
         progress.tick()
         let packer = Packer(
             place: place, source: source, options: options.packs, progress: progress,
@@ -139,8 +145,8 @@ final class ReleasePacking {
     }
 
     /// The same where packs may as well be left out: there is no room for them, or the store cannot be written to.
-    func prepareIfRoom(in state: OriginState) throws(StoreError) -> PreparedPacks? {
-        try options.withRoom(
+    func prepareIfRoom(in state: OriginState) throws(StoreError) {
+        _ = try options.withRoom(
             for: version, in: origin, work.channel, besides: [.readOnly, .permission, .io]
         ) { () throws(StoreError) in try prepare(in: state) }
     }
@@ -148,14 +154,13 @@ final class ReleasePacking {
     /// Where it is, without the endpoint.
     private var origin: String { String(storage.place.prefix { $0 != " " }) }
 
-    /// Drops what is kept to make packs of, where the rest of the release has no room beside it.
-    ///
-    /// - Parameters:
-    ///   - hasPacks: whether packs were made, which are dropped by now.
-    ///   - error: why the release could not be written.
+    /// Goes on without packs, and drops what is kept to make them of, where the rest of the release has no room beside them.
     /// - Returns: whether there is more room than before.
-    func giveWay(_ hasPacks: Bool, to error: StoreError) -> Bool {
-        guard error.code == .outOfSpace, let place = storage.work else { return false }
+    func giveWay(to error: StoreError) -> Bool {
+        guard error.code == .outOfSpace else { return false }
+        let hasPacks = prepared != nil
+        (prepared, draft) = (nil, nil)
+        guard let place = storage.work else { return false }
         if hasPacks { options.sayNoPacks(of: version, in: origin, work.channel, error) }
         do throws(StoreError) {
             let directory = try place.open()
@@ -298,10 +303,10 @@ final class ReleasePacking {
         guard let document = try storage.delivery(delivery, of: version) else { return nil }
         var offered = OfferedPacks(packs: document.packs)
         if options.looks(in: storage) {
-            let missing = try StandingFiles(in: storage, options).missing(
-                of: document.packs.map {
-                    SizedKey(.pack, $0.address, in: delivery.epoch, $0.byteCount)
-                })
+            let packs = document.packs.map {
+                SizedKey(.pack, $0.address, in: delivery.epoch, $0.byteCount)
+            }
+            let missing = try storage.missing(of: packs, options)
             offered.damaged = document.packs.filter { missing.contains($0.address) }
             offered.packs.removeAll { missing.contains($0.address) }
         }

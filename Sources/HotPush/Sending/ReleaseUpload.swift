@@ -172,7 +172,7 @@ final class ReleaseUpload {
         } else {
             files.append(manifest)
         }
-        return try StandingFiles(in: storage, work.options).missing(of: files).isEmpty
+        return try storage.missing(of: files, work.options).isEmpty
     }
 
     /// - Returns: those that are not there, or not what they should be.
@@ -184,7 +184,7 @@ final class ReleaseUpload {
                 SizedKey(.object, object.address, in: $0, object.byteCount)
             }
         }.filter { !seen.contains($0.key) }
-        let missing = try StandingFiles(in: storage, work.options).missing(of: wanted)
+        let missing = try storage.missing(of: wanted, work.options)
         for address in missing { epochs[address] = nil }
         return missing
     }

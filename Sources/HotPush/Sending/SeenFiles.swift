@@ -1,5 +1,6 @@
 import CASStore
 import Storage
+import Synchronization
 
 /// The files that a command has seen in an origin: they were acknowledged, or listed.
 ///
@@ -126,5 +127,69 @@ extension ObjectStorage {
         } catch {
             throw SeenFiles.beforeCommit(error)
         }
+    }
+}
+
+extension ObjectStorage {
+    /// Which of some files do not stand in an origin as they should, by their addresses.
+    ///
+    /// Their sizes are looked at; for `--verify` their bytes are held against their addresses, where reading costs nothing.
+    func missing(
+        of wanted: [SizedKey], _ options: PublisherOptions
+    ) throws(StoreError) -> Set<ObjectID> {
+        options.verifiesObjects && looksAreFree
+            ? try wrong(of: wanted, options) : try absent(of: wanted)
+    }
+
+    private func wrong(
+        of wanted: [SizedKey], _ options: PublisherOptions
+    ) throws(StoreError) -> Set<ObjectID> {
+        let progress = options.watching(.checking, total: wanted.byteCount)
+        progress.tick()
+        let wrong = Mutex<Set<ObjectID>>([])
+        try inParallel(wanted.count) { (index) throws(StoreError) in
+            let (key, byteCount) = (wanted[index].key, wanted[index].byteCount)
+            var found: ObjectID?
+            do throws(StoreError) {
+                if try head(key.path)?.byteCount == byteCount {
+                    found = try address(of: key.path, limit: byteCount) {
+                        (piece) throws(StoreError) in
+                        if options.isInterrupted() { throw .publishingInterrupted }
+                        progress.advance(by: Int64(piece.count))
+                    }
+                } else {
+                    progress.advance(by: byteCount)
+                }
+            } catch {
+                // It is sent again, and takes the place of that.
+                guard error.saysFileIsUnreadable else { throw error }
+            }
+            if found != key.address { wrong.withLock { _ = $0.insert(key.address) } }
+        }
+        return wrong.withLock { $0 }
+    }
+
+    private func absent(of wanted: [SizedKey]) throws(StoreError) -> Set<ObjectID> {
+        // Up to so many files are asked for one by one; more are listed first, where reading costs requests.
+        let askedCountMax = 64
+        var unseen = wanted
+        if wanted.count > askedCountMax, !looksAreFree {
+            // Of what is no twin, all but a few are objects.
+            let places = wanted.map {
+                OriginKey.prefix(of: $0.key.kind == .twin ? .twin : .object, in: $0.key.epoch)
+            }
+            var unlisted = Set(wanted)
+            for place in Set(places).sorted() {
+                try forEachFile(below: place) { (file) throws(StoreError) in
+                    guard let key = OriginKey(path: file.key) else { return }
+                    unlisted.remove(SizedKey(key: key, byteCount: file.byteCount))
+                }
+            }
+            unseen.removeAll { !unlisted.contains($0) }
+        }
+        // A listing may show late what is there.
+        let sizes = try sizes(of: unseen.map(\.key))
+        return Set(
+            zip(unseen, sizes).lazy.filter { $0.byteCount != $1 }.map(\.0.key.address))
     }
 }

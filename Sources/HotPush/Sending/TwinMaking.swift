@@ -47,8 +47,8 @@ final class TwinMaking {
         let source = PackSource(versions?.store, origin: fetched, home.fileSystem)
         let making = FactsMaking(
             source: source, work: place?.work.raw, fileSystem: home.fileSystem, options: options,
-            progress: ByteProgress(
-                options, .deflating, total: lacking.reduce(0) { $0.addingClamped($1.byteCount) }))
+            progress: options.watching(
+                .deflating, total: lacking.reduce(0) { $0.addingClamped($1.byteCount) }))
         for object in try making.run(lacking) {
             made[object.address] = object
             if let twin = object.twin {
@@ -112,7 +112,7 @@ private struct FactsMaking: Sendable {
     let work: Int32?
     let fileSystem: any FileSystem
     let options: PublisherOptions
-    let progress: ByteProgress
+    let progress: PackingProgress
 
     /// What the file with a twin is called until it gets its name.
     static func twinName(of object: ObjectID) -> String { "twin-\(object)" }

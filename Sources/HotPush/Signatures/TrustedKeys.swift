@@ -51,68 +51,43 @@ package struct TrustedKeys: Sendable, Hashable {
     /// It says nothing of its sequence and of its expiry: what those are held against is the caller's.
     /// - Parameter origin: the id of the origin; `nil` if it is not known yet.
     package func judge(_ pointer: ChannelPointer, of origin: String? = nil) -> PointerJudgement {
-        guard pointer.isSigned else { return .unsigned }
+        guard pointer.isSigned else { return PointerJudgement(objection: "it is not signed") }
         let signers = signers(of: pointer)
         guard signers.count >= threshold else {
-            let (known, there) = (Set(keys.map(\.id)), pointer.signatures.map(\.key))
-            return .tooFew(
-                .init(
-                    signers: signers, threshold: threshold,
-                    wrong: there.filter { known.contains($0) && !signers.contains($0) },
-                    unknown: there.filter { !known.contains($0) }))
+            return PointerJudgement(objection: shortage(of: pointer, signers))
         }
-        if let origin, let other = pointer.origin, other != origin { return .otherOrigin(other) }
-        return .vouched(by: signers)
+        if let origin, let other = pointer.origin, other != origin {
+            return PointerJudgement(objection: "it belongs to another origin (\(other))")
+        }
+        return PointerJudgement(signers: signers)
+    }
+
+    /// What the signatures of a pointer are worth that too few trusted keys have signed.
+    private func shortage(of pointer: ChannelPointer, _ signers: [String]) -> String {
+        let (known, there) = (Set(keys.map(\.id)), pointer.signatures.map(\.key))
+        // It was changed, or put together.
+        let wrong = there.filter { known.contains($0) && !signers.contains($0) }
+        let unknown = there.filter { !known.contains($0) }
+        var parts: [String] = []
+        if threshold > 1 {
+            parts.append("\(signers.count) of \(threshold) trusted keys have signed it")
+        }
+        if !wrong.isEmpty {
+            parts.append(
+                "the signature of key \(wrong.joined(separator: ", ")) is not of this pointer")
+        }
+        if !unknown.isEmpty {
+            parts.append(
+                "key \(unknown.joined(separator: ", ")) has signed it and is not trusted")
+        }
+        return parts.joined(separator: "; ")
     }
 }
 
 /// Whether a pointer counts, and why not.
-package enum PointerJudgement: Sendable, Hashable {
-    /// Enough trusted keys have signed it: these.
-    case vouched(by: [String])
-    /// Nobody has signed it.
-    case unsigned
-    /// Not enough trusted keys have signed it.
-    case tooFew(Shortage)
-    /// It is signed, and belongs to the origin with this id.
-    case otherOrigin(String)
-
-    /// What the signatures of a pointer are worth that too few trusted keys have signed.
-    package struct Shortage: Sendable, Hashable {
-        /// The trusted keys that have signed it.
-        package let signers: [String]
-        /// How many must.
-        package let threshold: Int
-        /// Trusted keys whose signatures are not of this pointer: it was changed, or put together.
-        package let wrong: [String]
-        /// Keys that signed it, or say so, and are not trusted.
-        package let unknown: [String]
-    }
-
+package struct PointerJudgement: Sendable, Hashable {
+    /// The trusted keys that vouch for it.
+    package var signers: [String] = []
     /// What is wrong, as the end of a sentence about the pointer; `nil` if it counts.
-    package var objection: String? {
-        switch self {
-        case .vouched: return nil
-        case .unsigned: return "it is not signed"
-        case .otherOrigin(let other): return "it belongs to another origin (\(other))"
-        case .tooFew(let shortage):
-            var parts: [String] = []
-            if shortage.threshold > 1 {
-                parts.append(
-                    "\(shortage.signers.count) of \(shortage.threshold) trusted keys have signed it"
-                )
-            }
-            if !shortage.wrong.isEmpty {
-                parts.append(
-                    "the signature of key \(shortage.wrong.joined(separator: ", ")) is not of this pointer"
-                )
-            }
-            if !shortage.unknown.isEmpty {
-                parts.append(
-                    "key \(shortage.unknown.joined(separator: ", ")) has signed it and is not trusted"
-                )
-            }
-            return parts.joined(separator: "; ")
-        }
-    }
+    package var objection: String?
 }

@@ -14,7 +14,6 @@ extension Invocation {
         return app
     }
 
-    /// Reads `KIND=VALUE`.
     private static func set(_ trait: String, of app: inout AppTraits) throws(CommandError) {
         let parts = trait.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let kind = String(parts[0])

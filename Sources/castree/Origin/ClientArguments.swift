@@ -84,7 +84,6 @@ extension Invocation {
         return (try clientSystem(String(parts[0])), String(parts[1]))
     }
 
-    /// Reads the name of a system.
     func clientSystem(_ name: String) throws(CommandError) -> ClientSystem {
         guard let system = ClientSystem(rawValue: name) else {
             let known = ClientSystem.allCases.sorted().map(\.rawValue).joined(separator: ", ")

@@ -9,7 +9,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `origin enable`: begins to tell the clients of a system what an origin offers.
     static let originEnable = Command(
         "origin enable",
         summary: "lets the clients of another system update from an origin",
@@ -63,7 +62,6 @@ extension Command {
         ] + Option.clientSigners + Option.signing + Option.bucket
     ) { try $0.enableClients() }.reportingAbsence
 
-    /// `origin status`: what an origin tells the clients of other systems.
     static let originStatus = Command(
         "origin status",
         summary: "shows what an origin tells the clients of other systems",

@@ -9,14 +9,12 @@ import StrictJSON
 import VersionTree
 
 extension Argument {
-    /// The directory of an origin.
     static let originDirectory = Argument(
         "ORIGIN", "the origin's directory or file: URL, or s3://BUCKET/PREFIX",
         completion: .directories)
 }
 
 extension Option {
-    /// `--channel NAME`.
     static let channel = Option.text(
         "channel", placeholder: "NAME", "the channel of the origin",
         fallback: ChannelName.stable.description)
@@ -201,6 +199,5 @@ extension Invocation {
         return settings
     }
 
-    /// Whether the origin is in a bucket.
     var isOriginInBucket: Bool { BucketLocation.isOne(argument("ORIGIN")) }
 }

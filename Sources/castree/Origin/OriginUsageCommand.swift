@@ -170,7 +170,6 @@ extension OriginUsage {
 }
 
 extension StrayKeys {
-    /// Writes the member that tells of them.
     func writeMember(to writer: inout JSONWriter) {
         writer.member("strays") { writer in
             figures.writeMembers(to: &writer)
@@ -200,7 +199,6 @@ extension FileFigures {
 }
 
 extension StorageFigures {
-    /// Writes what something took.
     func writeMembers(to writer: inout JSONWriter) {
         writer.member("requests", requestCount)
         writer.member("retries", retryCount)

@@ -10,7 +10,6 @@ import Synchronization
 import VersionTree
 
 extension Command {
-    /// `pack`: makes the packs of a release that is offered.
     static let pack = Command(
         "pack", summary: "makes the packs of a version that an origin offers",
         discussion: """
@@ -102,7 +101,6 @@ extension Invocation {
         }
     }
 
-    /// The packs that the command line asks for.
     private func packOptions() throws -> PackOptions {
         var options = PackOptions()
         options.level = try integer("level") ?? options.level

@@ -9,7 +9,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `prune`: collects an origin.
     static let prune = Command(
         "prune", summary: "deletes from an origin what its channels no longer need",
         discussion: """

@@ -9,7 +9,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `publish`: writes a version to an origin.
     static let publish = Command(
         "publish", summary: "writes a version to an origin: a directory, or an S3 bucket",
         discussion: """

@@ -9,7 +9,6 @@ import StoreCommands
 // The commands whose first word is `origin`: clients of other systems update from a castree origin.
 
 extension Command {
-    /// `origin serve`: the server.
     static let originServe = Command(
         "origin serve", summary: "answers the clients of other systems from an origin",
         discussion: """
@@ -62,7 +61,6 @@ extension Command {
         ] + Option.mirroring, statuses: .served
     ) { try $0.serveOrigin() }.reportingAbsence
 
-    /// `origin answer`: what the server would answer.
     static let originAnswer = Command(
         "origin answer", summary: "prints what a client of another system would be answered",
         discussion: """

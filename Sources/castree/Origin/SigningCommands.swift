@@ -9,7 +9,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `resign`: signs again what an origin offers.
     static let resign = Command(
         "resign", summary: "signs anew what the channels of an origin offer",
         discussion: """
@@ -29,7 +28,6 @@ extension Command {
 }
 
 extension Command {
-    /// `trust rotate`: changes the keys that sign an origin.
     static let rotateTrust = Command(
         "trust rotate", summary: "changes the keys that sign what an origin offers",
         discussion: """

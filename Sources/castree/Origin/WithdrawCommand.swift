@@ -9,7 +9,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `withdraw`: takes a version out of a channel.
     static let withdraw = Command(
         "withdraw", summary: "takes a published version out of a channel",
         discussion: """

@@ -5,7 +5,6 @@ import StoreCommands
 import StrictJSON
 
 extension Command {
-    /// `key new`: makes a key.
     static let newKey = Command(
         "key new", summary: "makes a key that signs releases",
         discussion: """
@@ -52,7 +51,6 @@ extension Command {
         }
     }
 
-    /// `key show`: the public key of a private one.
     static let showKey = Command(
         "key show", summary: "prints the public key of a key, and its id",
         discussion: """

@@ -11,7 +11,6 @@ extension Command {
     /// The commands whose first word is `trust`, as a device has them.
     static let trusting: [Command] = [.trustAdd, .trustList, .trustLower, .trustRemove]
 
-    /// `trust add`: from now on, signatures count.
     static let trustAdd = Command(
         "trust add", summary: "takes only signed releases from an origin",
         discussion: """
@@ -51,7 +50,6 @@ extension Command {
         ]
     ) { try $0.addTrust() }
 
-    /// `trust list`: whose releases are taken.
     static let trustList = Command(
         "trust list", summary: "lists the origins whose releases must be signed",
         discussion: """
@@ -63,7 +61,6 @@ extension Command {
             """
     ) { try $0.listTrust() }
 
-    /// `trust lower`: what was verified is forgotten, and the keys stay.
     static let trustLower = Command(
         "trust lower", summary: "forgets how far the releases of an origin were verified",
         discussion: """
@@ -83,7 +80,6 @@ extension Command {
         ]
     ) { try $0.lowerTrust() }
 
-    /// `trust remove`: signatures count no longer.
     static let trustRemove = Command(
         "trust remove", summary: "trusts a key no longer, or takes what comes again",
         discussion: """
@@ -333,5 +329,43 @@ extension StoreTrust {
         origin.appKeys = nil
         try put(origin, insteadOf: known)
         return origin
+    }
+}
+
+// How an origin is shown whose releases must be signed.
+
+extension TrustedOrigin {
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("places", places)
+        writer.member("origin", id)
+        writer.member("keys", keys.map(\.id))
+        writer.member("threshold", threshold)
+        if let version { writer.member("trustVersion", Int(version)) }
+        writer.member("sequences") { writer in
+            for (channel, sequence) in sequences.sorted(by: { $0.key < $1.key }) {
+                writer.member(channel, Int(sequence))
+            }
+        }
+        writer.member("latest", latest > 0 ? timestamp(latest) : nil)
+    }
+
+    func print(to output: Output) {
+        output.print("\(places.first ?? id ?? "")")
+        for place in places.dropFirst() { output.print("  also \(place)") }
+        output.print("  origin \(id ?? "not known yet: the first verified pointer says it")")
+        let count = threshold == 1 ? "one must have signed" : "\(threshold) must have signed"
+        output.print("  keys \(keys.map(\.id).joined(separator: ", ")); \(count)")
+        if let version { output.print("  version \(version) of its trust") }
+        for (channel, sequence) in sequences.sorted(by: { $0.key < $1.key }) {
+            output.print("  channel \(channel): verified up to \(sequence)")
+        }
+        if latest > 0 { output.print("  signed at \(timestamp(latest)) at the latest") }
+    }
+
+    /// Notes in the event log whose releases are taken from now on.
+    func record(in versions: VersionStore) {
+        Journal(versions).record(
+            .trusting(
+                origin: places.first ?? id ?? "", keys: keys.map(\.id), threshold: threshold))
     }
 }

@@ -117,7 +117,7 @@ struct SignedPlace {
         let pointer = try pointer(channel)
         let keys = try files.map { try key($0) }
         let trusted = try TrustedKeys(keys, threshold: keys.count)
-        expect(trusted.judge(pointer), equals: .vouched(by: keys.map(\.id).sorted()))
+        expect(trusted.judge(pointer), equals: .init(signers: keys.map(\.id).sorted()))
         expect(pointer.signatures.count, equals: keys.count)
     }
 }
