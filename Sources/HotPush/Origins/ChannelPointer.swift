@@ -89,6 +89,10 @@ public struct OfferedRelease: Sendable, Hashable {
         /// The SHA-256 of what says where the twins stand (``Places``, in the facts' epoch, over the distinct addresses of the
         /// twins in ascending order); `nil` if all stand in the facts' epoch.
         package var places: ObjectID?
+
+        package init(epoch: Int64 = 0, places: ObjectID? = nil) {
+            (self.epoch, self.places) = (epoch, places)
+        }
     }
 
     /// What a device should run.
