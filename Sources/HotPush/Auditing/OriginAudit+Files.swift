@@ -23,14 +23,10 @@ extension OriginAudit {
                 try self.document(key, of: release, survey)
             }
             if versions.insert(release.version).inserted {
-                try add(&needed, &areAllRead, release) { () throws(StoreError) in
-                    try files.contents()
-                }
+                try add(&needed, &areAllRead, release, files.contents)
             }
             if let delivery = release.delivery, deliveries.insert(delivery).inserted {
-                try add(&needed, &areAllRead, release) { () throws(StoreError) in
-                    try files.packed()
-                }
+                try add(&needed, &areAllRead, release, files.packed)
             }
             if let published = release.facts, facts.insert(published).inserted {
                 try add(&needed, &areAllRead, release) { () throws(StoreError) in

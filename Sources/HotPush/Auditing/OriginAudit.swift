@@ -43,13 +43,7 @@ package final class OriginAudit {
     /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; what the storage refuses: what could not be looked
     ///   at is no finding.
     package func run() throws(StoreError) -> OriginAuditReport {
-        var raced: [String] = []
-        if options.isProbing {
-            let races = try StoreRace(storage, options.isInterrupted).run()
-            raced = races.keys
-            report.raceCount = raced.count
-            if let finding = races.finding { report.findings.append(finding) }
-        }
+        let raced = options.isProbing ? try race() : []
         if let state = try readLog() {
             try StoreError.ignoring(where: saysWhatIsFound) { () throws(StoreError) in
                 try look(at: state)

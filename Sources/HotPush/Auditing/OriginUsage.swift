@@ -89,14 +89,12 @@ package struct OriginUsage: Sendable {
     ) throws(StoreError) {
         let log = OriginLog(storage)
         let named = try LogCopy.pointer(.stable).read(from: storage).pointer?.log
-        let state: OriginState
-        if let written = try log.state(from: named ?? 0) {
-            state = written
-        } else {
-            guard storage.listsAll, named == nil else {
-                throw try OriginTraces(of: storage).absence(namedBy: named)
-            }
-            state = try OriginState(standingIn: storage)
+        var found = try log.state(from: named ?? 0)
+        if found == nil, named == nil, storage.listsAll {
+            found = try OriginState(standingIn: storage)
+        }
+        guard let state = found else {
+            throw try OriginTraces(of: storage).absence(namedBy: named)
         }
         (entry, epoch) = (state.number, state.entry.epoch)
         let survey = try OriginSurvey(storage, log).run(listed)

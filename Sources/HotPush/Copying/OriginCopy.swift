@@ -148,7 +148,11 @@ package struct OriginCopy: Sendable {
         guard try OriginTraces(of: storage).channels.isEmpty else { throw occupied("pointers") }
         // A copy that was interrupted has left them. As soon as the first one stands, they count: of another origin's
         // log they would offer what is in no log of this one.
-        if let number = try newestEntryListed() {
+        var newest: Int64?
+        try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
+            newest = OriginLayout.number(ofLogEntry: file.key) ?? newest
+        }
+        if let number = newest {
             guard number <= state.number, try from.bytes(of: number) == log.bytes(of: number) else {
                 throw occupied(
                     "entries of another log",
@@ -156,16 +160,8 @@ package struct OriginCopy: Sendable {
                 )
             }
         }
-        _ = try StoreProbe(storage).run()
+        _ = try storage.probe()
         return 0
-    }
-
-    private func newestEntryListed() throws(StoreError) -> Int64? {
-        var newest: Int64?
-        try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
-            newest = OriginLayout.number(ofLogEntry: file.key) ?? newest
-        }
-        return newest
     }
 
     private func occupied(
@@ -211,9 +207,9 @@ package struct OriginCopy: Sendable {
         try sendMarker()
         let directory = try fileSystem.open(
             POSIXFileSystem.workingDirectory, scratch, .directoryFollowingLinks, mode: 0)
-        let sending = FileSending(of: lacking.byteCount, SeenFiles(in: storage), publisher.options)
         let raw = directory.raw
-        let sent = try sending.run(lacking) { (wanted) throws(StoreError) in
+        let sent = try SeenFiles(in: storage).send(lacking, publisher.options) {
+            (wanted) throws(StoreError) in
             if let file = try opened(wanted) { return file }
             return try fetched(wanted, into: raw)
         }

@@ -141,9 +141,6 @@ package enum OriginLayout {
         "\(root(epoch))\(facts)/\(manifestFile(address))"
     }
 
-    /// The directory of all that the clients of a system are told: `for/<system>`.
-    package static func clients(of system: String) -> String { "\(clients)/\(system)" }
-
     /// The place of what the operator has set for a system: `for/<system>/config.json`.
     package static func clientConfiguration(of system: String) -> String {
         "\(clients)/\(system)/\(clientConfiguration)"
@@ -164,16 +161,11 @@ package enum OriginLayout {
         name == clientConfiguration ? nil : channel(ofPointerFile: name)
     }
 
-    /// The documents of a system: `for/<system>/documents`.
-    package static func clientDocuments(of system: String, in epoch: Int64 = 0) -> String {
-        "\(root(epoch))\(clients)/\(system)/\(clientDocuments)"
-    }
-
     /// The place of a document: `for/<system>/documents/<address>`.
     package static func clientDocument(
         _ address: ObjectID, of system: String, in epoch: Int64 = 0
     ) -> String {
-        "\(clientDocuments(of: system, in: epoch))/\(address)"
+        "\(root(epoch))\(clients)/\(system)/\(clientDocuments)/\(address)"
     }
 
     /// The place of the pointer of a channel: `channels/<name>.json`.

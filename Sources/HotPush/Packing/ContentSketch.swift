@@ -159,13 +159,12 @@ struct SketchIndex: Sendable {
     }
 }
 
-/// The sketches of objects, made on all processors.
-struct ObjectSketches: Sendable {
-    private(set) var all: [ObjectID: ContentSketch] = [:]
+typealias ObjectSketches = [ObjectID: ContentSketch]
 
+extension ObjectSketches {
     /// The most hashes of all sketches of a content together; of contents with very many objects fewer are kept of each.
-    private static let hashCountMax = 2 << 20
-    private static let hashCountMin = 8
+    private static var hashCountMax: Int { 2 << 20 }
+    private static var hashCountMin: Int { 8 }
 
     /// The most hashes of each sketch, where a content has so many objects.
     static func limit(objectCount: Int) -> Int {
@@ -173,7 +172,7 @@ struct ObjectSketches: Sendable {
         return min(max(share, hashCountMin), ContentSketch.hashCountMax)
     }
 
-    /// Makes those that are not there yet.
+    /// Makes those that are not there yet, on all processors.
     /// - Parameter byteCountMax: objects above this size get none.
     /// - Returns: the objects that cannot be read.
     mutating func add(
@@ -181,7 +180,7 @@ struct ObjectSketches: Sendable {
         _ progress: PackingProgress
     ) throws(StoreError) -> [Reference] {
         let missing = objects.filter {
-            all[$0.address] == nil && $0.byteCount <= byteCountMax
+            self[$0.address] == nil && $0.byteCount <= byteCountMax
         }
         let found = Mutex<[ObjectID: ContentSketch]>([:])
         let unread = Mutex<[Reference]>([])
@@ -200,19 +199,12 @@ struct ObjectSketches: Sendable {
                 }
             }
         }
-        all.merge(found.withLock { $0 }) { $1 }
+        merge(found.withLock { $0 }) { $1 }
         return unread.withLock { $0 }.sorted()
     }
 
     /// Whether there is one of each of these objects, but for those above a size.
     func isComplete(for objects: [Reference], byteCountMax: Int64) -> Bool {
-        objects.allSatisfy { $0.byteCount > byteCountMax || all[$0.address] != nil }
+        objects.allSatisfy { $0.byteCount > byteCountMax || self[$0.address] != nil }
     }
-
-    /// Adds what was kept.
-    mutating func add(_ known: [ObjectID: ContentSketch]) {
-        all.merge(known) { first, _ in first }
-    }
-
-    subscript(_ address: ObjectID) -> ContentSketch? { all[address] }
 }

@@ -4,11 +4,11 @@ import Zstandard
 
 /// Compresses frames on all processors, each once.
 final class FrameMaking: Sendable {
-    private let source: PackSource
-    private let frames: FrameStore
-    private let shares: MemoryShares
-    private let progress: PackingProgress
-    private let largeByteCount: Int64
+    let source: PackSource
+    let frames: FrameStore
+    let shares: MemoryShares
+    let progress: PackingProgress
+    let largeByteCount: Int64
 
     /// Frames with their contents, prefixes and compressors have this much memory together.
     static let memoryByteCountMax = 224 << 20

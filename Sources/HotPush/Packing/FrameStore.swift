@@ -7,23 +7,20 @@ import Synchronization
 /// fingerprint; an empty frame says that compressing is not worth it. Never synced. What cannot be kept there is in the
 /// directory of the work until that ends.
 final class FrameStore: Sendable {
-    private let fileSystem: any FileSystem
+    let fileSystem: any FileSystem
     /// `nil` if something else stands in its place, or it may not be used.
     private let frames: OpenedDirectory?
-    private let work: Int32
+    /// The directory of the work.
+    let work: Int32
     private let trouble: CacheTrouble
     /// The frames that are in the directory of the work.
     private let unkept = Mutex<Set<ObjectID>>([])
 
     private static let fingerprintByteCount = 16
 
-    /// - Parameters:
-    ///   - publishing: the origin's `.publish/`.
-    ///   - work: the directory in which files are written aside.
-    ///   - trouble: hears what cannot be kept.
-    init(
-        in publishing: Int32, work: Int32, _ fileSystem: any FileSystem, _ trouble: CacheTrouble
-    ) throws(StoreError) {
+    /// - Parameter trouble: hears what cannot be kept.
+    init(in place: PackingPlace, _ trouble: CacheTrouble) throws(StoreError) {
+        let (publishing, fileSystem) = (place.publishing.raw, place.fileSystem)
         let opened = try trouble.withCache(OriginLayout.frames) {
             () throws(StoreError) -> OpenedDirectory? in
             try fileSystem.makeDirectoryIfAbsent(publishing, OriginLayout.frames, mode: 0o777)
@@ -31,7 +28,7 @@ final class FrameStore: Sendable {
         }
         frames = opened ?? nil
         self.fileSystem = fileSystem
-        self.work = work
+        work = place.work.raw
         self.trouble = trouble
     }
 

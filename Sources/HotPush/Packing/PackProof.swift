@@ -2,25 +2,22 @@ import CASStore
 import VersionTree
 import Zstandard
 
-/// Decodes a pack that has been written, and holds every object against its address.
-///
-/// No pack gets its name before: what the disk or the compressor has spoilt reaches no device.
-struct PackProof: Sendable {
-    let fileSystem: any FileSystem
-    let source: PackSource
-    let shares: MemoryShares
-    let progress: PackingProgress
-    /// The manifest, as if it were an object.
-    let manifest: Reference
-    /// The text that the manifest of packs from a content is compressed against.
-    let prefix: Reference?
-    /// Frames with more content are decoded piece by piece.
-    let largeByteCount: Int64
-
+// Decodes a pack that has been written, and holds every object against its address.
+//
+// No pack gets its name before: what the disk or the compressor has spoilt reaches no device.
+extension FrameMaking {
+    /// - Parameters:
+    ///   - manifest: the manifest, as if it were an object.
+    ///   - prefix: the text that the manifest of packs from a content is compressed against.
     /// - Throws: `.badPack`.
-    func check(
-        _ file: Int32, _ pack: Delivery.Pack, from base: PackedContent?, to target: PackedContent
+    func prove(
+        _ staged: StagedPack, from base: PackedContent?, to target: PackedContent,
+        _ manifest: Reference, _ prefix: Reference?
     ) throws(StoreError) {
+        let (fileSystem, pack) = (frames.fileSystem, staged.pack)
+        let opened = try fileSystem.open(frames.work, staged.name, .reading, mode: 0)
+        defer { withExtendedLifetime(opened) {} }
+        let file = opened.raw
         let head = try PackHead(
             parsing: fileSystem.read(file, at: 0, count: PackHead.byteCount),
             packByteCount: pack.byteCount)
@@ -31,20 +28,19 @@ struct PackProof: Sendable {
             head: head, countMax: Manifest.countMax, decoder: decoder)
         try read.measure(manifest: manifest.byteCount, target.objects, from: base?.objects)
         let table = read
-        let proof = self
         try Parallel.run(workers: Parallel.workerCount, count: table.frames.count, chunk: 1) {
             (work) throws(StoreError) in
             let decoder = try ZstdDecoder()
             while let chunk = work.nextChunk() {
                 for position in chunk {
-                    try proof.progress.check()
+                    try self.progress.check()
                     let frame = table.frames[position]
                     var objects = frame.objects.map { target.objects.references[Int($0)] }
                     var bases = frame.bases.compactMap { base?.objects.references[Int($0)] }
                     if position == 0 {
-                        (objects, bases) = ([proof.manifest], proof.prefix.map { [$0] } ?? [])
+                        (objects, bases) = ([manifest], prefix.map { [$0] } ?? [])
                     }
-                    try proof.check(objects, frame, bases, in: file, decoder)
+                    try self.check(objects, frame, bases, in: file, decoder)
                 }
             }
         }
@@ -72,7 +68,7 @@ struct PackProof: Sendable {
                 guard let bytes = try source.read(base) else { throw source.missing([base]) }
                 prefix += bytes
             }
-            let bytes = try fileSystem.read(
+            let bytes = try frames.fileSystem.read(
                 file, at: frame.offset, count: Int(frame.byteCount))
             let content =
                 frame.codec == .stored
@@ -87,7 +83,7 @@ struct PackProof: Sendable {
     private func checkLarge(
         _ object: Reference, _ frame: PackTable.Frame, in file: Int32, _ decoder: ZstdDecoder
     ) throws(StoreError) {
-        let mapped = try fileSystem.map(file, byteCount: Int(frame.end), isWritable: false)
+        let mapped = try frames.fileSystem.map(file, byteCount: Int(frame.end), isWritable: false)
         defer { withExtendedLifetime(mapped) {} }
         let bytes = UnsafeRawBufferPointer(rebasing: mapped.bytes[Int(frame.offset)...])
         var digester = try Digester(.sha256)

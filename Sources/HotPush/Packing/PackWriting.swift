@@ -9,27 +9,22 @@ struct StagedPack: Sendable, Hashable {
     var pack: Delivery.Pack
 }
 
-/// Writes a pack from frames that are kept.
-struct PackWriting {
-    let fileSystem: any FileSystem
-    let work: Int32
-    let frames: FrameStore
-    let source: PackSource
+/// A frame, and how its bytes are.
+struct ChosenFrame {
+    var recipe: FrameRecipe
+    var codec: PackCodec
+    var byteCount: Int64
+}
 
-    /// A frame, and how its bytes are.
-    struct Frame {
-        var recipe: FrameRecipe
-        var codec: PackCodec
-        var byteCount: Int64
-    }
-
+// Writes a pack from frames that are kept.
+extension FrameMaking {
     private static let tableLevel = 19
 
     /// Writes a pack; `nil` if it would be larger than packs may be.
     ///
     /// - Parameter design: the frames in the order of the pack; the first is the manifest's.
     func write(
-        _ all: [Frame], from base: PackedContent?, to target: PackedContent, as name: String
+        _ all: [ChosenFrame], from base: PackedContent?, to target: PackedContent, as name: String
     ) throws(StoreError) -> StagedPack? {
         let table = Self.table(all, from: base, to: target)
         let numbers = table.serialized
@@ -54,7 +49,7 @@ struct PackWriting {
     }
 
     private static func table(
-        _ all: [Frame], from base: PackedContent?, to target: PackedContent
+        _ all: [ChosenFrame], from base: PackedContent?, to target: PackedContent
     ) -> PackTable {
         var table = PackTable()
         for (position, frame) in all.enumerated() {
@@ -87,9 +82,9 @@ struct PackWriting {
     }
 
     private func write(
-        _ head: PackHead, _ table: [UInt8], _ all: [Frame], as name: String
+        _ head: PackHead, _ table: [UInt8], _ all: [ChosenFrame], as name: String
     ) throws(StoreError) -> ObjectID {
-        let file = try fileSystem.open(work, name, .creating, mode: 0o666)
+        let file = try frames.fileSystem.open(frames.work, name, .creating, mode: 0o666)
         var digester = try Digester(.sha256)
         var byteCount: Int64 = 0
         // Small frames are gathered: a call for each would cost more than they do.
@@ -97,7 +92,7 @@ struct PackWriting {
         func flush() throws(StoreError) {
             pending.withUnsafeBytes { digester.update($0) }
             byteCount += Int64(pending.count)
-            try fileSystem.write(file.raw, pending)
+            try frames.fileSystem.write(file.raw, pending)
             pending.removeAll(keepingCapacity: true)
         }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
@@ -118,7 +113,7 @@ struct PackWriting {
     }
 
     private func forEachPiece(
-        of frame: Frame, _ buffer: UnsafeMutableRawBufferPointer,
+        of frame: ChosenFrame, _ buffer: UnsafeMutableRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
     ) throws(StoreError) {
         if frame.codec == .stored {
@@ -133,7 +128,7 @@ struct PackWriting {
     }
 }
 
-extension PackWriting.Frame {
+extension ChosenFrame {
     /// What a device needs to decode it besides mapped files.
     fileprivate var memoryByteCount: Int64 {
         switch codec {

@@ -73,8 +73,7 @@ struct Packer {
         _ target: PackedContent
     ) throws(StoreError) -> Result {
         let source = described.source
-        let frames = try FrameStore(
-            in: place.publishing.raw, work: place.work.raw, place.fileSystem, trouble)
+        let frames = try FrameStore(in: place, trouble)
         let shares = MemoryShares(FrameMaking.memoryByteCountMax)
         let making = FrameMaking(
             source, frames, shares, progress, largeByteCount: options.prefixedByteCountMax)
@@ -84,8 +83,6 @@ struct Packer {
         let known = try sizes.merging(
             making.keptSizes(of: others.filter { sizes[$0] == nil })
         ) { made, _ in made }
-        let writing = PackWriting(
-            fileSystem: place.fileSystem, work: place.work.raw, frames: frames, source: source)
         var packs: [StagedPack] = []
         for design in designs {
             try progress.check()
@@ -95,15 +92,12 @@ struct Packer {
                 continue
             }
             guard
-                let staged = try writing.write(
+                let staged = try making.write(
                     chosen, from: design.base, to: target, as: "pack-\(packs.count)")
             else { continue }
-            let proof = PackProof(
-                fileSystem: place.fileSystem, source: source, shares: shares, progress: progress,
-                manifest: described.manifest, prefix: design.frames[0].bases.first,
-                largeByteCount: options.prefixedByteCountMax)
-            let file = try place.fileSystem.open(place.work.raw, staged.name, .reading, mode: 0)
-            try proof.check(file.raw, staged.pack, from: design.base, to: target)
+            try making.prove(
+                staged, from: design.base, to: target, described.manifest,
+                design.frames[0].bases.first)
             packs.append(staged)
         }
         var names: Set<ObjectID> = []
@@ -118,9 +112,7 @@ struct Packer {
     }
 
     private var sketchStore: SketchStore {
-        SketchStore(
-            fileSystem: place.fileSystem, publishing: place.publishing.raw, work: place.work.raw,
-            trouble: trouble)
+        SketchStore(place: place, trouble: trouble)
     }
 
     /// - Returns: `nil` if the objects of the base cannot be read.
@@ -134,7 +126,7 @@ struct Packer {
         }
         let limit = ObjectSketches.limit(objectCount: candidates.count)
         let sizeMax = options.prefixedByteCountMax
-        sketches.add(try sketchStore.read(base.content, limit: limit))
+        sketches.merge(try sketchStore.read(base.content, limit: limit)) { known, _ in known }
         let isKnown = sketches.isComplete(for: candidates, byteCountMax: sizeMax)
         if let object = try sketches.add(
             candidates, limit: limit, byteCountMax: sizeMax, from: source, progress
@@ -191,13 +183,13 @@ struct Packer {
     /// The form of a frame that has fewest bytes.
     private static func frame(
         _ recipe: FrameRecipe, _ sizes: [FrameRecipe: Int64]
-    ) -> PackWriting.Frame {
+    ) -> ChosenFrame {
         for candidate in recipe.bases.isEmpty ? [recipe] : [recipe, recipe.plain] {
             guard let byteCount = sizes[candidate], byteCount > 0 else { continue }
-            return PackWriting.Frame(
+            return ChosenFrame(
                 recipe: recipe, codec: candidate.codec, byteCount: byteCount)
         }
-        return PackWriting.Frame(
+        return ChosenFrame(
             recipe: recipe, codec: .stored, byteCount: recipe.contentByteCount)
     }
 
@@ -207,7 +199,7 @@ struct Packer {
     /// - Parameter sizes: those that are known; if one of the pack of everything is not, its objects count as if devices
     ///   could have them compressed by themselves.
     private static func isUseful(
-        _ frames: [PackWriting.Frame], besides everything: PackDesign,
+        _ frames: [ChosenFrame], besides everything: PackDesign,
         _ sizes: [FrameRecipe: Int64]
     ) -> Bool {
         let lacking = frames.dropFirst().flatMap(\.recipe.objects)

@@ -4,13 +4,12 @@ import CASStore
 ///
 /// Derived: a file that is damaged, missing or cannot be read is made again. Never synced.
 struct SketchStore {
-    let fileSystem: any FileSystem
-    /// The origin's `.publish/`.
-    let publishing: Int32
-    /// The directory in which files are written aside.
-    let work: Int32
+    let place: PackingPlace
     /// Hears what cannot be kept.
     let trouble: CacheTrouble
+
+    private var fileSystem: any FileSystem { place.fileSystem }
+    private var publishing: Int32 { place.publishing.raw }
 
     private static let magic = Array("castsk01".utf8)
     private static let fingerprintByteCount = 16
@@ -57,14 +56,14 @@ struct SketchStore {
         let fingerprint = bytes.withUnsafeBytes { Fingerprinter.fingerprint($0) }
         bytes += fingerprint.withBytes { Array($0) }
         let aside = "sketches-\(try randomToken())"
-        let file = try fileSystem.open(work, aside, .creating, mode: 0o666)
+        let file = try fileSystem.open(place.work.raw, aside, .creating, mode: 0o666)
         try fileSystem.write(file.raw, bytes)
         // What is not kept goes with the directory of the work.
         _ = try trouble.withCache(OriginLayout.sketches) { () throws(StoreError) in
             try fileSystem.makeDirectoryIfAbsent(publishing, OriginLayout.sketches, mode: 0o777)
             let kept = try fileSystem.open(
                 publishing, OriginLayout.sketches, .directory, mode: 0)
-            try fileSystem.rename(work, aside, to: kept.raw, "\(content.content)")
+            try fileSystem.rename(place.work.raw, aside, to: kept.raw, "\(content.content)")
         }
     }
 

@@ -1,4 +1,5 @@
 package import CASStore
+import VersionTree
 
 /// The first 24 bytes of a pack: `castpack`, then in little endian the format, the bytes of the table (32 bits each), and
 /// those of the whole pack (64 bits).
@@ -119,5 +120,45 @@ enum PackLimits {
     /// The most bytes that a frame of so much content may have.
     static func frameByteCountMax(ofContent byteCount: Int64) -> Int64 {
         byteCount.addingClamped(byteCount / 128).addingClamped(64)
+    }
+}
+
+/// The objects of a version by number, as packs name them: the rank of an address among the distinct addresses
+/// of the version's entries.
+///
+/// So a pack spends two or three bytes on an object instead of 32. Every manifest of one content gives the
+/// same numbers.
+struct NumberedObjects: Sendable {
+    /// The objects, sorted by address.
+    let references: [Reference]
+
+    init(of manifest: Manifest) {
+        var all: [Reference] = []
+        all.reserveCapacity(manifest.count)
+        for position in 0..<manifest.count {
+            all.append(
+                Reference(
+                    address: manifest.address(at: position),
+                    byteCount: manifest.byteCount(at: position)))
+        }
+        self.init(all)
+    }
+
+    /// - Parameter all: what the entries name, in any order.
+    init(_ all: [Reference]) {
+        let all = all.sorted { $0.address < $1.address }
+        var distinct: [Reference] = []
+        distinct.reserveCapacity(all.count)
+        for one in all where distinct.last?.address != one.address { distinct.append(one) }
+        references = distinct
+    }
+
+    var count: Int { references.count }
+
+    /// The number of an address; `nil` if the version does not name it.
+    func number(of address: ObjectID) -> UInt32? {
+        let place = references.firstPosition { $0.address < address }
+        guard place < references.count, references[place].address == address else { return nil }
+        return UInt32(place)
     }
 }

@@ -39,7 +39,7 @@ struct OriginDirectory {
         if let lost, !isRepairing {
             _ = try storage.put(OriginLayout.marker, StorageBody(lost), .pointer)
         }
-        if isCreating { OriginReserve(storage).make() }
+        if isCreating, let work = storage.work { OriginReserve.make(in: work) }
         return storage
     }
 
@@ -265,25 +265,21 @@ extension WorkDirectory {
 }
 
 /// Room on a full disk: taking back must not wait for it.
-struct OriginReserve {
-    private let storage: DirectoryStorage
+enum OriginReserve {
     private static let byteCount: Int64 = 512 << 10
     private static let path = "\(OriginLayout.work)/\(OriginLayout.reserve)"
 
-    init(_ storage: DirectoryStorage) { self.storage = storage }
-
     /// Reserves room for the pointers and entries of a day when the disk is full; does without where it cannot.
-    func make() {
-        guard let work = storage.work else { return }
+    static func make(in work: WorkDirectory) {
         let (root, fileSystem) = (work.root, work.fileSystem)
         do throws(StoreError) {
-            guard try fileSystem.status(root, Self.path) == nil else { return }
+            guard try fileSystem.status(root, path) == nil else { return }
             _ = try work.open()
-            let file = try fileSystem.open(root, Self.path, .creating, mode: 0o600)
-            try fileSystem.reserve(file.raw, Self.byteCount)
+            let file = try fileSystem.open(root, path, .creating, mode: 0o600)
+            try fileSystem.reserve(file.raw, byteCount)
         } catch {
             // Half of it is no use to anybody.
-            try? fileSystem.removeIfPresent(root, Self.path)
+            try? fileSystem.removeIfPresent(root, path)
         }
     }
 
@@ -292,8 +288,8 @@ struct OriginReserve {
     static func makeRoom(
         in root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
-        if try fileSystem.status(root, Self.path)?.kind == .regular {
-            try fileSystem.removeIfPresent(root, Self.path)
+        if try fileSystem.status(root, path)?.kind == .regular {
+            try fileSystem.removeIfPresent(root, path)
             return true
         }
         let work = try fileSystem.open(root, OriginLayout.work, .directory, mode: 0)

@@ -36,7 +36,7 @@ struct OriginFoundation {
         var first: LogEntry
         do throws(StoreError) {
             let traces = try traces(seen)
-            let condition = try StoreProbe(storage).run()
+            let condition = try storage.probe()
             standing = try self.standing(traces, isUrgent: isUrgent)
             first = try entry(condition, standing.pointers)
             try check(OriginState(number: 0, entry: first, pointers: first.pointers))
@@ -247,34 +247,29 @@ struct OriginFoundation {
     }
 }
 
-/// Finds out whether a store refuses to overwrite, and how it takes a tag.
-struct StoreProbe {
-    private let storage: any ObjectStorage
-
-    init(_ storage: any ObjectStorage) { self.storage = storage }
-
-    /// Takes up to six requests.
+extension ObjectStorage {
+    /// Finds out whether a store refuses to overwrite, and how it takes a tag: how pointers can be replaced in one step.
     ///
-    /// - Returns: how pointers can be replaced in one step.
+    /// Takes up to six requests.
     /// - Throws: `.unsuitableStore` if the store creates what is there already.
-    func run() throws(StoreError) -> LogEntry.PointerCondition {
-        if let spelling = storage.knownTags {
+    func probe() throws(StoreError) -> LogEntry.PointerCondition {
+        if let spelling = knownTags {
             return LogEntry.PointerCondition(rawValue: spelling.rawValue) ?? .none
         }
         let body = try StorageBody(Array("castree\n".utf8))
         var key = OriginLayout.probe(try LogEntry.drawAuthor())
-        var first = try storage.putIfAbsent(key, body, .logEntry)
+        var first = try putIfAbsent(key, body, .logEntry)
         if case .conditionFailed = first {
             // The answer to its first try was lost: nobody else has drawn this name.
             key = OriginLayout.probe(try LogEntry.drawAuthor())
-            first = try storage.putIfAbsent(key, body, .logEntry)
+            first = try putIfAbsent(key, body, .logEntry)
         }
         guard case .stored(let tag?) = first else { throw refusal(first) }
-        let second = try storage.putIfAbsent(key, body, .logEntry)
+        let second = try putIfAbsent(key, body, .logEntry)
         switch second {
         case .conditionFailed: break
         case .unknown, .conflict: throw refusal(second)
-        case .stored, .unsupported: throw LogCommit.unsuitable(storage)
+        case .stored, .unsupported: throw LogCommit.unsuitable(self)
         }
         // The file stays until a prune: publishers need no right to delete.
         return try pointerCondition(key, tag, body)
@@ -284,13 +279,13 @@ struct StoreProbe {
         switch outcome {
         case .unknown(let reason):
             return StoreError(
-                reason.refusal ?? .network, "\(storage.place) cannot be probed: \(reason)")
+                reason.refusal ?? .network, "\(place) cannot be probed: \(reason)")
         case .conditionFailed, .conflict:
             // A first try was stored, and its answer came too late: that is no overwriting.
             return StoreError(
                 .network,
-                "\(storage.place) cannot be probed: the store answers too late; repeat the command")
-        case .stored, .unsupported: return LogCommit.unsuitable(storage)
+                "\(place) cannot be probed: the store answers too late; repeat the command")
+        case .stored, .unsupported: return LogCommit.unsuitable(self)
         }
     }
 
@@ -299,10 +294,10 @@ struct StoreProbe {
     ) throws(StoreError) -> LogEntry.PointerCondition {
         let wrong = EntityTag("00000000000000000000000000000000")
         for spelling in TagSpelling.allCases {
-            let right = try storage.putIf(key, body, .logEntry, matching: tag, spelling)
+            let right = try putIf(key, body, .logEntry, matching: tag, spelling)
             if case .unknown = right { throw refusal(right) }
             guard right.isStored else { continue }
-            let other = try storage.putIf(key, body, .logEntry, matching: wrong, spelling)
+            let other = try putIf(key, body, .logEntry, matching: wrong, spelling)
             if case .unknown = other { throw refusal(other) }
             if case .conditionFailed = other {
                 return LogEntry.PointerCondition(rawValue: spelling.rawValue) ?? .none
@@ -310,9 +305,7 @@ struct StoreProbe {
         }
         return .none
     }
-}
 
-extension ObjectStorage {
     /// What says that an origin stands there; whatever stood there goes.
     func write(marker: [UInt8]) throws(StoreError) {
         let written = try put(OriginLayout.marker, StorageBody(marker), .pointer)

@@ -60,7 +60,11 @@ extension OriginPublisher {
                 try checkSigning(channel, upon: state, log)
             }
         }.state
-        if !channels.isEmpty, state.entry.clients.isEmpty { try markToldClients() }
+        if !channels.isEmpty, state.entry.clients.isEmpty {
+            // The marker says that clients of other systems update from the origin.
+            try storage.write(
+                marker: OriginMarker.serialized(of: try storage.markedID(), hasClients: true))
+        }
         let lock = try OriginLock(storage, options, .sharing)
         defer { withExtendedLifetime(lock) {} }
         let source = ReleaseSource(SeenFiles(in: storage), versions)
@@ -152,11 +156,5 @@ extension OriginPublisher {
         return try FactsUpload(
             manifest, release.version, for: channel, making, source, watch, options
         ).place(in: &state, standing: standing)
-    }
-
-    /// Notes in the marker that clients of other systems update from the origin.
-    func markToldClients() throws(StoreError) {
-        try storage.write(
-            marker: OriginMarker.serialized(of: try storage.markedID(), hasClients: true))
     }
 }

@@ -29,7 +29,10 @@ final class FactsUpload {
     ) throws(StoreError) {
         objects = Array(manifest.references)
         guard objects.count <= ContentFacts.objectCountMax else {
-            throw ContentFacts.excess(of: manifest, objects.count)
+            throw StoreError(
+                .tooLarge,
+                "version \(manifest.version) has \(objects.count) different files; the clients of other systems are told of at "
+                    + "most \(ContentFacts.objectCountMax)")
         }
         self.version = version
         self.channel = channel
@@ -45,7 +48,7 @@ final class FactsUpload {
         let address: ObjectID
         /// What the release has already, all of it; `nil` if something is to be sent.
         var standing: PublishedFacts?
-        var lacking: [ObjectFacts.Twin] = []
+        var lacking: [Reference] = []
         /// In the order of the twins.
         var epochs: [Int64] = []
 
@@ -78,8 +81,7 @@ final class FactsUpload {
             known.epochs[$0.address] == nil && !known.missing.contains($0.address)
         }
         try seen.look(
-            for: unknown.map { Reference(address: $0.address, byteCount: $0.byteCount) }, .twin,
-            upon: epoch, besides: &listed)
+            for: unknown, .twin, upon: epoch, besides: &listed)
         let made = Set(others.compactMap { making.made[$0.address]?.twin?.address })
         for twin in twins {
             let standing = made.contains(twin.address) ? nil : known.epochs[twin.address]
@@ -174,16 +176,6 @@ final class FactsUpload {
             object.value.twin.map { !missing.contains($0.address) } ?? true
         }
         return known
-    }
-}
-
-extension ContentFacts {
-    /// What is said of a version with more objects than facts may have.
-    static func excess(of manifest: Manifest, _ count: Int) -> StoreError {
-        StoreError(
-            .tooLarge,
-            "version \(manifest.version) has \(count) different files; the clients of other systems are told of at most "
-                + "\(objectCountMax)")
     }
 }
 

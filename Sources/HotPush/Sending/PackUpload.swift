@@ -103,8 +103,7 @@ extension ReleasePacking {
         let lacking = packs.map(\.pack).map {
             SizedKey(.pack, $0.address, in: epoch, $0.byteCount)
         }.filter { !seen.contains($0.key) }
-        let sending = FileSending(of: lacking.byteCount, seen, work.options)
-        try sending.run(lacking) { (file) throws(StoreError) in
+        try seen.send(lacking, work.options) { (file) throws(StoreError) in
             try place.fileSystem.open(
                 place.work.raw, staged[file.key.address] ?? "", .reading, mode: 0)
         }

@@ -81,10 +81,11 @@ final class ReleaseUpload {
         var unsent = lacking.map {
             SizedKey(.object, $0.address, in: state.entry.epoch, $0.byteCount)
         }
-        let sending = FileSending(of: unsent.byteCount, seen, work.options)
+        let total = unsent.byteCount
         while !unsent.isEmpty {
-            let stored = try sending.run(unsent, isDue: work.watch.isDue) {
-                (file) throws(StoreError) in
+            let stored = try seen.send(
+                unsent, work.options, after: total - unsent.byteCount, isDue: work.watch.isDue
+            ) { (file) throws(StoreError) in
                 guard let object = try store.objects.open(file.key.address) else {
                     throw store.missingObject(file.key.address)
                 }

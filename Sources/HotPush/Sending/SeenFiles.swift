@@ -193,3 +193,58 @@ extension ObjectStorage {
             zip(unseen, sizes).lazy.filter { $0.byteCount != $1 }.map(\.0.key.address))
     }
 }
+
+extension SeenFiles {
+    /// Sends files of this machine, several at once, and says how far it has come.
+    ///
+    /// - Parameters:
+    ///   - before: so many bytes of the same work were sent already.
+    ///   - isDue: asked before each one, on any thread; `true` leaves the rest out.
+    ///   - open: opens a file whose bytes are sent, on any thread.
+    /// - Returns: those that were acknowledged; they are noted also if another one fails.
+    /// - Throws: what the storage refuses; `.network` if no answer came; `.interrupted`; what `open` throws.
+    @discardableResult
+    func send(
+        _ files: [SizedKey], _ options: PublisherOptions, after before: Int64 = 0,
+        isDue: @escaping @Sendable () -> Bool = { false },
+        open: @escaping @Sendable (SizedKey) throws(StoreError) -> Descriptor
+    ) throws(StoreError) -> [SizedKey] {
+        let (storage, total) = (storage, before + files.byteCount)
+        let stored = Mutex<(files: [SizedKey], byteCount: Int64)>(([], before))
+        defer { note(stored.withLock { $0.files }.map(\.key)) }
+        let outgoing = files.map {
+            OutgoingFile($0.key.path, $0.key.address, byteCount: $0.byteCount, $0.key.fields)
+        }
+        do throws(StoreError) {
+            try storage.putAll(
+                outgoing,
+                open: { (index) throws(StoreError) -> Descriptor? in
+                    if options.isInterrupted() { throw .publishingInterrupted }
+                    return isDue() ? nil : try open(files[index])
+                },
+                done: { (index, outcome) throws(StoreError) in
+                    try SeenFiles.check(outcome, of: files[index].key, in: storage)
+                    let sum = stored.withLock { (stored) -> Int64 in
+                        stored.files.append(files[index])
+                        stored.byteCount += files[index].byteCount
+                        return stored.byteCount
+                    }
+                    options.progress(PublishProgress(bytes: sum, bytesTotal: total))
+                })
+        } catch {
+            throw SeenFiles.beforeCommit(error)
+        }
+        return stored.withLock { $0.files }
+    }
+}
+
+extension PublisherOptions {
+    /// Says how far many threads have come with a step.
+    /// - Parameter total: about how many bytes are to be looked at.
+    func watching(_ step: PublishProgress.Step, total: Int64) -> PackingProgress {
+        let report = progress
+        return PackingProgress(expected: total, isInterrupted: isInterrupted) { done, total in
+            report(PublishProgress(bytes: min(done, total), bytesTotal: total, step: step))
+        }
+    }
+}

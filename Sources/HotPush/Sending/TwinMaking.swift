@@ -76,8 +76,7 @@ final class TwinMaking {
     func send(_ twins: [SizedKey], _ seen: SeenFiles) throws(StoreError) {
         guard let place, !twins.isEmpty else { return }
         let names = names
-        try FileSending(of: twins.byteCount, seen, options).run(twins) {
-            (wanted) throws(StoreError) in
+        try seen.send(twins, options) { (wanted) throws(StoreError) in
             try place.fileSystem.open(
                 place.work.raw, names[wanted.key.address] ?? "", .reading, mode: 0)
         }

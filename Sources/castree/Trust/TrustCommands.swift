@@ -108,12 +108,10 @@ extension Invocation {
         // Before a store is made for them.
         var keys: [VerificationKey] = []
         for file in arguments("KEY") { keys.append(try VerificationKey(file: file)) }
-        let named = NamedKeys(
-            keys: keys, threshold: try integer("threshold"),
-            version: try integer("trust-version").map { Int64($0) })
+        let (threshold, version) = (try integer("threshold"), try integer("trust-version"))
         let versions = try openOrCreateStore()
         let (origin, isNews) = try versions.changeTrust(anew: true) { (trust) throws(StoreError) in
-            try trust.add(named, at: places, id)
+            try trust.add(keys, threshold, version.map { Int64($0) }, at: places, id)
         }
         if isNews { origin.record(in: versions) }
         return try report { writer in
@@ -212,16 +210,23 @@ extension Invocation {
     }
 }
 
-/// What a person says of the keys of an origin.
-private struct NamedKeys {
-    let keys: [VerificationKey]
-    let threshold: Int?
-    /// The version of the origin's trust of which these are all keys; `nil` if nobody says.
-    let version: Int64?
-
-    /// Names them in an origin: as all keys of their version, or besides those that are trusted.
-    /// - Throws: `.badKey` for keys that cannot be trusted together, or of an older version than was seen.
-    func name(in origin: inout TrustedOrigin) throws(StoreError) {
+extension StoreTrust {
+    /// Trusts keys for a place.
+    /// - Returns: the origin, and whether anything has changed.
+    fileprivate mutating func add(
+        _ keys: [VerificationKey], _ threshold: Int?, _ version: Int64?, at places: [String],
+        _ id: String?
+    ) throws(StoreError) -> (TrustedOrigin, isNews: Bool) {
+        let place = places[0]
+        let known = if let there = origin(at: places) { there } else { origin(id) }
+        if let old = known?.id, let id, old != id {
+            throw StoreError(
+                .badKey,
+                "\(place) is the origin \(old) for this store, not \(id); if it was made anew there, castree trust remove "
+                    + "\(place) first")
+        }
+        var origin =
+            known ?? TrustedOrigin(places: [], id: id, keys: [], threshold: threshold ?? 1)
         if let version {
             let seen = max(origin.version ?? 0, origin.floor)
             guard version >= seen else {
@@ -241,26 +246,6 @@ private struct NamedKeys {
         let trusted = try TrustedKeys(origin.keys, threshold: threshold ?? origin.threshold)
         origin.keys = trusted.keys
         origin.threshold = trusted.threshold
-    }
-}
-
-extension StoreTrust {
-    /// Trusts keys for a place.
-    /// - Returns: the origin, and whether anything has changed.
-    fileprivate mutating func add(
-        _ named: NamedKeys, at places: [String], _ id: String?
-    ) throws(StoreError) -> (TrustedOrigin, isNews: Bool) {
-        let place = places[0]
-        let known = if let there = origin(at: places) { there } else { origin(id) }
-        if let old = known?.id, let id, old != id {
-            throw StoreError(
-                .badKey,
-                "\(place) is the origin \(old) for this store, not \(id); if it was made anew there, castree trust remove "
-                    + "\(place) first")
-        }
-        var origin =
-            known ?? TrustedOrigin(places: [], id: id, keys: [], threshold: named.threshold ?? 1)
-        try named.name(in: &origin)
         origin.id = origin.id ?? id
         origin.places += names(of: places, for: origin)
         guard origin != known else { return (origin, false) }

@@ -2,36 +2,29 @@ import CASStore
 import Storage
 import Synchronization
 
-/// Tries whether a store lets exactly one of several creators succeed: all that the log relies on.
-struct StoreRace {
-    static let roundCount = 10
-    static let creatorCount = 8
+extension OriginAudit {
+    /// How many races are held, and how many creators each has.
+    private static let (roundCount, creatorCount) = (10, 8)
 
-    private let storage: any ObjectStorage
-    private let isInterrupted: @Sendable () -> Bool
-
-    init(_ storage: any ObjectStorage, _ isInterrupted: @escaping @Sendable () -> Bool) {
-        self.storage = storage
-        self.isInterrupted = isInterrupted
-    }
-
-    /// Holds the races under `probe/`; what they leave goes with the next prune.
+    /// Tries whether a store lets exactly one of several creators succeed: all that the log relies on.
     ///
-    /// - Returns: the files that were raced for, and what was found: a store that fails once is not suitable.
+    /// Holds races under `probe/`; what they leave goes with the next prune.
+    /// - Returns: the files that were raced for; what was found stands in the report: a store that fails once is not suitable.
     /// - Throws: what the storage refuses; `.network` if no answer came.
-    func run() throws(StoreError) -> (keys: [String], finding: OriginFinding?) {
+    func race() throws(StoreError) -> [String] {
         var keys: [String] = []
         for round in 1...Self.roundCount {
-            if isInterrupted() { throw .interruption }
+            try throwIfInterrupted()
             keys.append(OriginLayout.probe(try LogEntry.drawAuthor()))
             guard let problem = try hold(keys[round - 1]) else { continue }
-            let finding = OriginFinding(
+            try found(
                 .unsuitableStore, nil,
                 "the store of \(storage.place) is not suitable: in race \(round) \(problem); several publishers "
                     + "would overwrite each other's releases: publish to a directory and copy it")
-            return (keys, finding)
+            break
         }
-        return (keys, nil)
+        report.raceCount = keys.count
+        return keys
     }
 
     /// - Returns: what went wrong; `nil` if exactly one has won.

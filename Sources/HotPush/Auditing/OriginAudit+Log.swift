@@ -3,10 +3,8 @@ import Storage
 import Synchronization
 import VersionTree
 
-/// Checks the log of an origin: no gaps, and every entry follows from the one before.
-struct LogAudit {
-    private let storage: any ObjectStorage
-    private let tags: TagMeaning
+// The log of an origin: no gaps, and every entry follows from the one before.
+extension OriginAudit {
     /// More entries than this are missing in a row: nobody asks for each.
     private static let askedGapMax: Int64 = 100
 
@@ -18,7 +16,7 @@ struct LogAudit {
     /// Lists the log and reads every entry.
     /// - Returns: the last entry that is there; 0 for none.
     /// - Throws: what listing and reading throw.
-    func run(_ report: inout OriginAuditReport) throws(StoreError) -> Int64 {
+    private func checkEntries() throws(StoreError) -> Int64 {
         var numbers: [Int64] = []
         try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
             if let number = OriginLayout.number(ofLogEntry: file.key) {
@@ -28,15 +26,13 @@ struct LogAudit {
             }
         }
         report.entryCount = numbers.count
-        numbers = try filled(numbers, &report)
-        try read(numbers, &report)
+        numbers = try filled(numbers)
+        try read(numbers)
         return numbers.last ?? 0
     }
 
     /// The numbers with those that a listing has not shown though they are there.
-    private func filled(
-        _ listed: [Int64], _ report: inout OriginAuditReport
-    ) throws(StoreError) -> [Int64] {
+    private func filled(_ listed: [Int64]) throws(StoreError) -> [Int64] {
         var all: [Int64] = []
         var next: Int64 = 1
         for number in listed {
@@ -76,15 +72,15 @@ struct LogAudit {
     /// So many entries are read before they are compared and forgotten.
     private static let readCountMax = 1_000
 
-    private func read(_ numbers: [Int64], _ report: inout OriginAuditReport) throws(StoreError) {
-        var order = Order()
+    private func read(_ numbers: [Int64]) throws(StoreError) {
+        var order = LogOrder()
         // The first by itself: it shows what the store's tags are, and whether the others are to be read twice.
         var start = 0
         while start < numbers.count {
             let count = start == 0 ? 1 : Self.readCountMax
             let some = Array(numbers[start..<min(start + count, numbers.count)])
             start += some.count
-            let outlines = try outlines(of: some, &report)
+            let outlines = try outlines(of: some)
             for number in some {
                 for problem in try order.problems(with: outlines[number], number) {
                     report.findings.append(
@@ -97,7 +93,7 @@ struct LogAudit {
     }
 
     private func outlines(
-        of numbers: [Int64], _ report: inout OriginAuditReport
+        of numbers: [Int64]
     ) throws(StoreError) -> [Int64: EntryOutline] {
         let read = Mutex<[Int64: EntryOutline]>([:])
         let broken = Mutex<[OriginFinding]>([])
@@ -130,35 +126,33 @@ extension OriginLog {
 
 // MARK: Rules
 
-extension LogAudit {
-    /// Holds one entry after the other against those before it.
-    private struct Order {
-        private var chain: EntryChain?
-        /// Whose entry each was, by the digest of the author: that may be of any length.
-        private var authors: [ObjectID: Int64] = [:]
+/// Holds one entry after the other against those before it.
+private struct LogOrder {
+    private var chain: EntryChain?
+    /// Whose entry each was, by the digest of the author: that may be of any length.
+    private var authors: [ObjectID: Int64] = [:]
 
-        /// - Parameter entry: `nil` for one that cannot be read.
-        mutating func problems(
-            with entry: EntryOutline?, _ number: Int64
-        ) throws(StoreError) -> [String] {
-            var problems: [String] = []
-            if let entry {
-                let author = try ObjectID(of: Array(entry.author.utf8))
-                if let other = authors.updateValue(number, forKey: author) {
-                    problems.append("it is the same commit as entry \(other)")
-                }
+    /// - Parameter entry: `nil` for one that cannot be read.
+    mutating func problems(
+        with entry: EntryOutline?, _ number: Int64
+    ) throws(StoreError) -> [String] {
+        var problems: [String] = []
+        if let entry {
+            let author = try ObjectID(of: Array(entry.author.utf8))
+            if let other = authors.updateValue(number, forKey: author) {
+                problems.append("it is the same commit as entry \(other)")
             }
-            let signed = chain?.signed ?? []
-            if let chain, chain.number == number - 1, entry != nil || !signed.isEmpty {
-                var next = chain
-                problems += next.add(entry).breaches
-                self.chain = next
-            } else if let entry {
-                problems += entry.breaches(number, after: nil)
-                chain = EntryChain(entry, number, signed: signed)
-            }
-            return problems
         }
+        let signed = chain?.signed ?? []
+        if let chain, chain.number == number - 1, entry != nil || !signed.isEmpty {
+            var next = chain
+            problems += next.add(entry).breaches
+            self.chain = next
+        } else if let entry {
+            problems += entry.breaches(number, after: nil)
+            chain = EntryChain(entry, number, signed: signed)
+        }
+        return problems
     }
 }
 
@@ -167,7 +161,7 @@ extension OriginAudit {
     /// What the origin is; `nil` if the log does not tell.
     func readLog() throws(StoreError) -> OriginState? {
         let count = report.findings.count
-        let last = try LogAudit(storage, tags).run(&report)
+        let last = try checkEntries()
         let seen = try LogCopy.pointer(.stable).read(from: storage)
         var hint = seen.pointer?.log ?? 0
         do throws(StoreError) {
