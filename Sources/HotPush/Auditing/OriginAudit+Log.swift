@@ -8,11 +8,6 @@ extension OriginAudit {
     /// More entries than this are missing in a row: nobody asks for each.
     private static let askedGapMax: Int64 = 100
 
-    init(_ storage: any ObjectStorage, _ tags: TagMeaning = TagMeaning()) {
-        self.storage = storage
-        self.tags = tags
-    }
-
     /// Lists the log and reads every entry.
     /// - Returns: the last entry that is there; 0 for none.
     /// - Throws: what listing and reading throw.

@@ -13,7 +13,7 @@ package struct ContentFacts: Sendable, Hashable {
     }
 
     /// The twins that they name, each once, in ascending order of addresses.
-    package var twins: [Reference] {
+    package var twins: [ObjectFacts.Twin] {
         Set(objects.compactMap(\.twin)).sorted { $0.address < $1.address }
     }
 
@@ -35,8 +35,17 @@ package struct ObjectFacts: Sendable, Hashable {
     /// Its deflated twin; `nil` if that would not be smaller.
     package var twin: Twin?
 
-    /// The object's bytes as raw DEFLATE (RFC 1951), by the SHA-256 of these: where it stands.
-    package typealias Twin = Reference
+    /// The object's bytes as raw DEFLATE (RFC 1951).
+    package struct Twin: Sendable, Hashable {
+        /// The SHA-256 of the twin's own bytes: where it stands.
+        package var address: ObjectID
+        package var byteCount: Int64
+
+        package init(address: ObjectID, byteCount: Int64) {
+            self.address = address
+            self.byteCount = byteCount
+        }
+    }
 
     package init(
         address: ObjectID, byteCount: Int64, crc32: UInt32, md5: String, twin: Twin?

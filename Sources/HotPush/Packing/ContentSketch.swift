@@ -168,8 +168,8 @@ extension ObjectSketches {
 
     /// The most hashes of each sketch, where a content has so many objects.
     static func limit(objectCount: Int) -> Int {
-        let share = hashCountMax / max(objectCount, 1)
-        return min(max(share, hashCountMin), ContentSketch.hashCountMax)
+        let share = hashCountMax / Swift.max(objectCount, 1)
+        return Swift.min(Swift.max(share, hashCountMin), ContentSketch.hashCountMax)
     }
 
     /// Makes those that are not there yet, on all processors.

@@ -48,7 +48,7 @@ final class FactsUpload {
         let address: ObjectID
         /// What the release has already, all of it; `nil` if something is to be sent.
         var standing: PublishedFacts?
-        var lacking: [Reference] = []
+        var lacking: [ObjectFacts.Twin] = []
         /// In the order of the twins.
         var epochs: [Int64] = []
 
@@ -81,7 +81,8 @@ final class FactsUpload {
             known.epochs[$0.address] == nil && !known.missing.contains($0.address)
         }
         try seen.look(
-            for: unknown, .twin, upon: epoch, besides: &listed)
+            for: unknown.map { Reference(address: $0.address, byteCount: $0.byteCount) }, .twin,
+            upon: epoch, besides: &listed)
         let made = Set(others.compactMap { making.made[$0.address]?.twin?.address })
         for twin in twins {
             let standing = made.contains(twin.address) ? nil : known.epochs[twin.address]
