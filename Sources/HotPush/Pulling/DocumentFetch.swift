@@ -2,9 +2,9 @@ import CASStore
 
 /// Fetches one whole document: a pointer or a manifest.
 ///
-/// It is kept in memory. If the connection breaks, the fetch continues from what came before,
+/// It is kept in memory. ``DocumentFetches`` run it. If the connection breaks, the fetch continues from what came before,
 /// provided that a strong validator shows that the rest belongs to the same document.
-final class DocumentFetch: TransferClient {
+final class DocumentFetch {
     /// What came.
     struct Answer {
         var head: TransferHead
@@ -57,30 +57,19 @@ final class DocumentFetch: TransferClient {
         budget = retries
     }
 
-    /// Runs the transport until the document is here.
-    /// - Returns: the final answer, whatever its status; for a document that came in parts, the
-    ///   answer with the first part.
-    /// - Throws: `.network` if there is no answer, `.tooLarge`, `.interrupted`.
-    func run(over transport: any Transport) throws(StoreError) -> Answer {
-        prepare(for: transport)
-        try transport.run(self)
-        return try answer()
-    }
-
     /// What is asked, as sentences name it.
     private var place: String { printable(redacted(request.url)) }
 
     /// Gets to know the transport, before anything is asked.
-    func prepare(for transport: any Transport) {
+    fileprivate func prepare(for transport: any Transport) {
         dripLimit = DripLimit(budget.policy, over: transport)
     }
 
     /// Whether it is here, or given up.
-    var isDone: Bool { result != nil }
+    fileprivate var isDone: Bool { result != nil }
 
     /// The final answer, once the transport has run.
-    /// - Throws: as ``run(over:)``.
-    func answer() throws(StoreError) -> Answer {
+    fileprivate func answer() throws(StoreError) -> Answer {
         guard let result else {
             throw StoreError(.interrupted, "interrupted while asking \(place)")
         }
@@ -94,7 +83,7 @@ final class DocumentFetch: TransferClient {
         StagedPart(byteCount: Int64(bytes.count), validator: validator, isProvable: false)
     }
 
-    func next() -> NextTransfer {
+    fileprivate func next() -> NextTransfer {
         guard isWanted else { return .nothing }
         if let due, due > .now {
             return .wait(milliseconds: Int((due - .now).milliseconds + 1))
@@ -116,7 +105,7 @@ final class DocumentFetch: TransferClient {
         return .request(request)
     }
 
-    func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
+    fileprivate func begin(_ head: TransferHead) -> BodyDecision {
         self.head = head
         let use = Resumption.use(of: head, for: part, asked: part.question)
         self.use = use
@@ -132,7 +121,7 @@ final class DocumentFetch: TransferClient {
         }
     }
 
-    func receive(_ id: Int, _ piece: UnsafeRawBufferPointer) -> Bool {
+    fileprivate func receive(_ piece: UnsafeRawBufferPointer) -> Bool {
         guard Int64(bytes.count + piece.count) <= request.byteCountMax else {
             verdict = .tooLarge
             return false
@@ -150,7 +139,7 @@ final class DocumentFetch: TransferClient {
 
     // MARK: Ending
 
-    func end(_ id: Int, _ result: TransferOutcome) {
+    fileprivate func end(_ result: TransferOutcome) {
         if result == .cancelled { return }
         let outcome = judged(verdict ?? result)
         switch use {
@@ -170,7 +159,7 @@ final class DocumentFetch: TransferClient {
             }
         }
         let decision = budget.decide(
-            id, outcome, head: head, newByteCount: Int64(highWater.now - highWater.before),
+            0, outcome, head: head, newByteCount: Int64(highWater.now - highWater.before),
             lasting: drip.lasted, now: secondsNow(), using: &generator)
         if case .again(let delay) = decision {
             due = .now + delay
@@ -228,7 +217,7 @@ final class DocumentFetch: TransferClient {
         }
     }
 
-    func tick() -> Bool {
+    fileprivate func tick() -> Bool {
         if isInterrupted() { return false }
         guard ContinuousClock.now < deadline else {
             result = .failure(
@@ -237,4 +226,55 @@ final class DocumentFetch: TransferClient {
         }
         return true
     }
+}
+
+/// Fetches several documents at the same time; one that fails leaves the others alone.
+///
+/// Belongs to one thread.
+final class DocumentFetches: TransferClient {
+    private let fetches: [DocumentFetch]
+
+    init(_ fetches: [DocumentFetch]) { self.fetches = fetches }
+
+    /// How many requests were sent.
+    var requestCount: Int { fetches.reduce(0) { $0 + $1.requestCount } }
+
+    /// Runs the transport until all are here.
+    /// - Returns: their final answers, in order, whatever their status; for a document that came in parts, the answer with
+    ///   the first part.
+    /// - Throws: for the first that failed, `.network` if there is no answer, `.tooLarge`, `.interrupted`.
+    func run(over transport: any Transport) throws(StoreError) -> [DocumentFetch.Answer] {
+        for fetch in fetches { fetch.prepare(for: transport) }
+        try transport.run(self)
+        // What ended one early ended the others, too, and says more.
+        for fetch in fetches where fetch.isDone { _ = try fetch.answer() }
+        var answers: [DocumentFetch.Answer] = []
+        for fetch in fetches { answers.append(try fetch.answer()) }
+        return answers
+    }
+
+    func next() -> NextTransfer {
+        var delay: Int?
+        for (position, fetch) in fetches.enumerated() {
+            switch fetch.next() {
+            case .request(var request):
+                // Each of them has one transfer at a time.
+                request.id = position
+                return .request(request)
+            case .wait(let milliseconds): delay = min(delay ?? milliseconds, milliseconds)
+            case .nothing: continue
+            }
+        }
+        return delay.map { .wait(milliseconds: $0) } ?? .nothing
+    }
+
+    func begin(_ id: Int, _ head: TransferHead) -> BodyDecision { fetches[id].begin(head) }
+
+    func receive(_ id: Int, _ piece: UnsafeRawBufferPointer) -> Bool {
+        fetches[id].receive(piece)
+    }
+
+    func end(_ id: Int, _ result: TransferOutcome) { fetches[id].end(result) }
+
+    func tick() -> Bool { fetches.allSatisfy { $0.isDone || $0.tick() } }
 }

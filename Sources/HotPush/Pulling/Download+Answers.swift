@@ -26,7 +26,7 @@ extension Download {
                 return .refuse
             }
             transfer.work.validator = Validator(head) ?? transfer.work.validator
-            transfer.work.tag = TaggedContent.tag(of: head)
+            transfer.work.tag = head.tag.flatMap { Validator.isStrongTag($0) ? $0 : nil }
             guard case .startOver = use else { return .take }
             transfer.work.turns.begunPart()
             do throws(StoreError) {

@@ -4,19 +4,19 @@ import CASStore
 
 extension Download {
     /// What to ask about: content that is here, if the request is for the whole of it.
-    func kept(for work: Work, from offset: Int64) -> [TaggedContent] {
+    func kept(for work: Work, from offset: Int64) -> [ArrivedContent] {
         offset == 0 && !work.asksForWhole && work.wrongCount == 0 ? work.content.kept : []
     }
 
     /// The content that a 304 means; nil if it does not say which (RFC 9110, section 15.4.5).
-    static func unchanged(_ head: TransferHead, _ kept: [TaggedContent]) -> TaggedContent? {
+    static func unchanged(_ head: TransferHead, _ kept: [ArrivedContent]) -> ArrivedContent? {
         guard head.status == 304 else { return nil }
         guard let tag = head["etag"] else { return kept.count == 1 ? kept.first : nil }
-        return kept.first { $0.tag.utf8.elementsEqual(tag.utf8) }
+        return kept.first { $0.entityTag?.utf8.elementsEqual(tag.utf8) == true }
     }
 
     /// Takes content that is here in place of what was asked for.
-    func take(_ one: TaggedContent, for work: Work) throws(StoreError) {
+    func take(_ one: ArrivedContent, for work: Work) throws(StoreError) {
         guard try arrivals.rely(on: one.address) else {
             // A collection was faster.
             var work = work
@@ -28,8 +28,6 @@ extension Download {
         progress.bytesTotal -= work.content.byteCount ?? 0
         unchanged.count += 1
         unchanged.byteCount += one.byteCount
-        let arrived = ArrivedContent(
-            address: one.address, byteCount: one.byteCount, entityTag: one.tag)
-        finished.append(ArrivedFile(content: work.content, arrived: arrived))
+        finished.append(ArrivedFile(content: work.content, arrived: one))
     }
 }

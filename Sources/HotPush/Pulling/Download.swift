@@ -71,9 +71,9 @@ final class Download: TransferClient {
         let part: StagedPart
         let question: StagedPart.Question
         /// What it was asked about: the answer may be that one of them has not changed.
-        let kept: [TaggedContent]
+        let kept: [ArrivedContent]
         /// The one that has not.
-        var unchanged: TaggedContent?
+        var unchanged: ArrivedContent?
         var head: TransferHead?
         var use: ResponseUse?
         var isTooSlow = false
@@ -95,7 +95,7 @@ final class Download: TransferClient {
 
         init(
             _ id: Int, _ work: Work, _ arrival: consuming Arrival, _ part: StagedPart,
-            _ question: StagedPart.Question, _ kept: [TaggedContent]
+            _ question: StagedPart.Question, _ kept: [ArrivedContent]
         ) {
             self.id = id
             self.work = work
@@ -129,8 +129,10 @@ final class Download: TransferClient {
     var completed: [String] = []
 
     private var queue: [Work]
-    /// What has come another way.
-    private var kept: Set<ObjectID> = []
+    /// What packs may bring, by address.
+    var wanted: [ObjectID: DownloadPlan.Content] = [:]
+    /// What has come out of packs.
+    var unpacked: Set<ObjectID> = []
     private var position = 0
     var waiting: [Work] = []
     var running: [Int: Running] = [:]
@@ -179,11 +181,16 @@ final class Download: TransferClient {
         }
         progress.filesTotal = plan.contents.count
         progress.bytesTotal = plan.byteCount
+        for content in plan.contents {
+            // What a format must look at comes alone.
+            let file = plan.release.files[content.file]
+            if let address = file.address, !file.needsInspection { wanted[address] = content }
+        }
     }
 
     /// Has contents of a castree origin come from the epochs in which they stand; before the first is asked for.
     func locate(_ epoch: (ObjectID) -> Int64) {
-        for place in queue.indices where !kept.contains(queue[place].content.name) {
+        for place in queue.indices where !unpacked.contains(queue[place].content.name) {
             let address = queue[place].content.name
             let source = OriginLayout.object(address, in: epoch(address))
             queue[place].turns = SourceTurns([ContentSource(source)])
@@ -234,13 +241,13 @@ final class Download: TransferClient {
         }
         while position < queue.count {
             defer { position += 1 }
-            if !kept.contains(queue[position].content.name) { return queue[position] }
+            if !unpacked.contains(queue[position].content.name) { return queue[position] }
         }
         return nil
     }
 
     /// Whether there is something to ask for.
-    var hasWork: Bool { kept.count < queue.count }
+    var hasWork: Bool { unpacked.count < queue.count }
 
     /// Begins a content, or continues what an earlier attempt staged.
     func begin(_ content: DownloadPlan.Content) throws(StoreError) -> Arrival {
@@ -306,7 +313,8 @@ final class Download: TransferClient {
         if work.wrongCount > 0 { request.fields.append(("cache-control", "no-cache")) }
         let kept = kept(for: work, from: arrival.offset)
         if !kept.isEmpty {
-            request.fields.append(("if-none-match", kept.map(\.tag).joined(separator: ", ")))
+            let tags = kept.compactMap(\.entityTag).joined(separator: ", ")
+            request.fields.append(("if-none-match", tags))
         }
         running[lastID] = Running(lastID, work, arrival, part, question, kept)
         figures.requests += 1
@@ -351,17 +359,10 @@ final class Download: TransferClient {
     /// From here on the total is what has come and what must still come one by one.
     func restOfProgress() {
         var rest: Int64 = 0
-        for work in queue where !kept.contains(work.content.name) {
+        for work in queue where !unpacked.contains(work.content.name) {
             rest = rest.addingClamped(work.content.byteCount ?? 0)
         }
         progress.bytesTotal = progress.bytes.addingClamped(rest)
-    }
-
-    /// Takes a content that has come another way.
-    func keep(_ content: DownloadPlan.Content, _ arrived: Arrived) throws(StoreError) {
-        kept.insert(content.name)
-        figures.files += 1
-        try add(content, arrived.object)
     }
 
     // MARK: Now and then

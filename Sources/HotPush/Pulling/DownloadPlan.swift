@@ -18,7 +18,7 @@ public struct DownloadPlan: Sendable {
         /// Whether it is fetched before the others.
         package var isFirst: Bool
         /// What the store has of it, if only its server can tell whether it still is that.
-        var kept: [TaggedContent] = []
+        var kept: [ArrivedContent] = []
     }
 
     /// The release that is wanted.
@@ -81,7 +81,7 @@ public struct DownloadPlan: Sendable {
     ///   cannot read.
     init(
         _ release: Release, origin: String, addresses: [ObjectID?],
-        sizes: [ObjectID: Int64] = [:], kept: [Int: [TaggedContent]] = [:],
+        sizes: [ObjectID: Int64] = [:], kept: [Int: [ArrivedContent]] = [:],
         isPresent: (ObjectID) -> Bool
     ) throws(StoreError) {
         self.release = release

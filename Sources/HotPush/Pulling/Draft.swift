@@ -11,7 +11,7 @@ final class Draft {
     private var contents: [ObjectID: ArrivedContent] = [:]
     private var absent: Set<ObjectID> = []
     /// Files that an earlier pull of the release has brought, with the tags under which they came.
-    private var tagged: [TreePath: TaggedContent] = [:]
+    private var tagged: [TreePath: ArrivedContent] = [:]
     /// Names the origin, if files are kept with its tags.
     private let origin: String
     /// The plan's names for known content.
@@ -36,9 +36,8 @@ final class Draft {
             return
         }
         for entry in standing.entries {
-            guard let tag = TaggedContent.tag(of: entry) else { continue }
-            tagged[entry.path] = TaggedContent(
-                tag: tag, address: entry.address, byteCount: entry.byteCount)
+            let one = ArrivedContent(of: entry)
+            if one.entityTag != nil { tagged[entry.path] = one }
         }
     }
 
@@ -93,7 +92,7 @@ final class Draft {
             if let content = contents[name] { return content }
             let file = release.files[position]
             let byteCount = file.byteCount ?? plan.knownSizes[name] ?? 0
-            let kept = tagged[file.path].flatMap { $0.address == name ? $0.tag : nil }
+            let kept = tagged[file.path].flatMap { $0.address == name ? $0.entityTag : nil }
             return ArrivedContent(address: name, byteCount: byteCount, entityTag: kept)
         }
         manifest.received = received
@@ -112,9 +111,7 @@ final class Draft {
                 !plan.wrong.contains(entry.address),
                 try versions.store.unvouched([entry.address]).isEmpty
             else { continue }
-            contents[name] = ArrivedContent(
-                address: entry.address, byteCount: entry.byteCount,
-                entityTag: TaggedContent.tag(of: entry))
+            contents[name] = ArrivedContent(of: entry)
         }
     }
 
@@ -126,12 +123,11 @@ final class Draft {
         let manifest = try manifest()
         let name = manifest.version.description
         if try versions.store.versionRow(name)?.isComplete == false {
-            do throws(StoreError) {
-                return try versions.revise(manifest)
-            } catch {
-                // It was whole once, is by now, or is gone.
-                guard error.code == .versionInUse || error.code == .noVersion else { throw error }
+            // It was whole once, is by now, or is gone.
+            let isWhole = try allowing(.versionInUse, .noVersion) { () throws(StoreError) in
+                try versions.revise(manifest)
             }
+            if let isWhole { return isWhole }
         }
         do throws(StoreError) {
             return try versions.register(manifest)

@@ -5,10 +5,7 @@ import VersionTree
 /// A release while it is fetched: the version is registered, and what comes goes into it, whichever way it comes.
 ///
 /// Belongs to one thread.
-final class FetchSession: PackIntake {
-    private(set) var plan: DownloadPlan
-    let draft: Draft
-    let arrivals: Arrivals
+final class FetchSession {
     let download: Download
     /// Whether the version was here before, and whole.
     let isUnchanged: Bool
@@ -16,10 +13,11 @@ final class FetchSession: PackIntake {
     let isComplete: Bool
     /// Whether the version was made again from a tree, and shows what was left of it.
     let wasPartial: Bool
+    private let draft: Draft
     private let hold: SharedHold
     private let versions: VersionStore
-    /// What is still missing, by address.
-    private var wanted: [ObjectID: DownloadPlan.Content] = [:]
+
+    var plan: DownloadPlan { download.plan }
 
     /// Registers the version of a plan.
     ///
@@ -38,10 +36,10 @@ final class FetchSession: PackIntake {
         pull.lackingRoomFor = nil
         let draft = try Draft(plan, versions, from: offer.location)
         // Two releases under one name would each take the other's content for its own.
-        let hold = try SharedHold(version, for: draft.received.address, versions)
+        hold = try SharedHold(version, for: draft.received.address, versions)
         let before = try versions.store.versionRow(version)
         // What is there with wrong bytes is missing, whatever the index says.
-        let isComplete = try draft.register() && plan.wrong.isEmpty
+        isComplete = try draft.register() && plan.wrong.isEmpty
         try pull.dropUnlistedParts(for: offer, as: version)
         let coming = try arrivals()
         if !isComplete {
@@ -61,17 +59,11 @@ final class FetchSession: PackIntake {
             draft.note(arrived)
             try draft.revise()
         }
-        self.plan = plan
         self.draft = draft
-        self.hold = hold
         self.versions = versions
-        self.arrivals = coming
-        self.isComplete = isComplete
         isUnchanged = before?.isComplete == true && isComplete
         wasPartial = before?.recovery == .partial
-        if !isComplete { note() }
-        // An earlier pull that was killed may have left whole contents.
-        if before != nil, !isComplete { try takeStaged() }
+        if before != nil, !isComplete { try download.takeStaged() }
     }
 
     /// Adds to a plan what has gone since it was made: a collection deletes what no version names, and until the
@@ -79,71 +71,12 @@ final class FetchSession: PackIntake {
     private static func complete(
         _ plan: inout DownloadPlan, _ draft: Draft, _ arrivals: Arrivals, _ versions: VersionStore
     ) throws(StoreError) {
-        var missing: Set<ObjectID> = []
-        for object in try versions.store.missingObjects(of: plan.release.version.description) ?? []
-        {
-            missing.insert(object.address)
-        }
+        let version = plan.release.version.description
+        var missing = Set(try versions.store.missingObjects(of: version)?.map(\.address) ?? [])
         if missing.remove(draft.received.address) != nil { try draft.bring(to: arrivals) }
         for content in plan.contents { missing.remove(content.name) }
         try plan.add(missing)
     }
-
-    private func note() {
-        for content in plan.contents {
-            // What a format must look at comes alone.
-            let file = plan.release.files[content.file]
-            guard let address = file.address, !file.needsInspection else { continue }
-            wanted[address] = content
-        }
-    }
-
-    private func takeStaged() throws(StoreError) {
-        for content in plan.contents {
-            guard let byteCount = content.byteCount, byteCount > 0 else { continue }
-            let file = plan.release.files[content.file]
-            guard let address = file.address, wanted[address] != nil else { continue }
-            let arrival = try download.begin(content)
-            guard arrival.offset == byteCount else { continue }
-            _ = try finish(Reference(address: address, byteCount: byteCount), arrival)
-        }
-    }
-
-    // MARK: What comes out of packs
-
-    /// What packs may bring: how many objects are missing, and their bytes.
-    var missing: (count: Int, byteCount: Int64) {
-        (wanted.count, wanted.values.reduce(0) { $0.addingClamped($1.byteCount ?? 0) })
-    }
-
-    /// Whether an object is missing.
-    func isMissing(_ address: ObjectID) -> Bool { wanted[address] != nil }
-
-    func begin(_ object: Reference) throws(StoreError) -> Arrival? {
-        guard let content = wanted[object.address] else { return nil }
-        return try download.begin(content)
-    }
-
-    func finish(
-        _ object: Reference, _ arrival: consuming Arrival
-    ) throws(StoreError) -> Bool {
-        guard let content = wanted[object.address] else { return true }
-        let file = download.file(of: content)
-        let arrived: Arrived
-        do throws(StoreError) {
-            arrived = try arrival.finish { (digests) throws(StoreError) in
-                try file.isProved(by: digests)
-            }
-        } catch {
-            guard error.code == .mismatch else { throw error }
-            return false
-        }
-        wanted[object.address] = nil
-        try download.keep(content, arrived)
-        return true
-    }
-
-    // MARK: Ending
 
     /// Makes durable what has come, and has the version's manifest name it.
     /// - Throws: the first thing that went wrong.

@@ -172,3 +172,133 @@ extension KnownContent.Place {
         self.init(path: file.path, routes: file.routes)
     }
 }
+
+/// The digests of content that the store has, each computed once, for comparing labels.
+struct StoredDigests {
+    private let store: Store
+    /// The algorithms by which the release names content.
+    private let algorithms: [DigestAlgorithm]
+    private let isInterrupted: () -> Bool
+    private var known: [ObjectID: [Label]] = [:]
+
+    /// - Parameter isInterrupted: called while content is read, which may take long.
+    init(_ store: Store, for files: [ReleaseFile], isInterrupted: @escaping () -> Bool) {
+        self.store = store
+        self.isInterrupted = isInterrupted
+        var wanted: Set<DigestAlgorithm> = []
+        for file in files where !file.checks.isEmpty {
+            wanted.formUnion(file.labels.map(\.algorithm))
+            wanted.formUnion(file.wantedDigests)
+        }
+        algorithms = DigestAlgorithm.allCases.filter { wanted.contains($0) }
+    }
+
+    /// The digests of an object; none if it is gone, damaged or unreadable: then it is fetched.
+    /// - Throws: `.interrupted`.
+    mutating func of(_ address: ObjectID) throws(StoreError) -> [Label] {
+        if let known = known[address] { return known }
+        let found =
+            try allowing(.damagedObject, .io, .permission) { () throws(StoreError) in
+                try compute(address)
+            } ?? []
+        known[address] = found
+        return found
+    }
+
+    private func compute(_ address: ObjectID) throws(StoreError) -> [Label] {
+        guard let reader = try store.open(address) else { return [] }
+        let digester = try ContentDigests(algorithms)
+        try reader.forEachPiece { (piece) throws(StoreError) in
+            if isInterrupted() { throw .interruptedPull }
+            piece.withUnsafeBytes { digester.update($0) }
+        }
+        return digester.finish(address: address)
+    }
+
+    /// Refuses labels that the content of an address does not have.
+    ///
+    /// Fetched content is compared with them as it comes; this is for content that is already here.
+    /// Otherwise the version's manifest would hold wrong labels, and lookups by them would find
+    /// other content.
+    /// - Throws: `.badRelease`; `.interrupted`.
+    mutating func refuseContradicted(_ release: Release) throws(StoreError) {
+        for file in release.files {
+            guard let address = file.address, file.hasLabelsBesidesAddress else { continue }
+            let digests = try of(address)
+            if let label = file.labels.firstContradicted(by: digests) {
+                throw StoreError(
+                    .badRelease,
+                    "release \(printable(release.publisherVersion)) is refused: the content of "
+                        + "\(quoted(file.path.description)) at its address is here, and has another "
+                        + "\(label.algorithm.rawValue) than the release says")
+            }
+        }
+    }
+}
+
+/// What the versions of a store keep of one origin's files: content by path, with the strong entity tag under which its
+/// server sent it.
+///
+/// Where neither address nor label vouches for content, it is asked for on condition that it has changed: what has
+/// not costs an answer without a body (RFC 9110, section 13.1.2). The tag is kept with the version, in the member
+/// `entityTag` of the file's entry in its manifest.
+struct TaggedContents {
+    /// The name of the member of a manifest that says where its files came from: ``digest(of:)``.
+    static let originKey = "fetchedFrom"
+    /// As many versions of a file are asked about at once: going back to an older one is as cheap.
+    private static let countMax = 4
+
+    private let origin: String
+    private let family: String
+    private var contents: [TreePath: [ArrivedContent]] = [:]
+
+    /// - Parameter family: the format of the release; another one's files mean nothing here.
+    init(
+        _ files: [ReleaseFile], from location: OriginLocation, family: String
+    ) throws(StoreError) {
+        origin = try Self.digest(of: location)
+        self.family = family
+        for file in files where file.isKnownByTag { contents[file.path] = [] }
+    }
+
+    /// Names an origin without its URL, in which there may be secrets.
+    static func digest(of location: OriginLocation) throws(StoreError) -> String {
+        try ObjectID(of: Array(location.description.utf8)).description
+    }
+
+    /// Takes what a version of the same origin keeps.
+    mutating func note(_ manifest: Manifest) {
+        guard !contents.isEmpty, manifest.received?.format == family,
+            manifest.foreign.first(where: { $0.key == Self.originKey })?.value.asString == origin
+        else { return }
+        for entry in manifest.entries {
+            let one = ArrivedContent(of: entry)
+            if one.entityTag != nil, contents[entry.path]?.contains(one) == false {
+                contents[entry.path]?.append(one)
+            }
+        }
+    }
+
+    /// What a file may still be: content that is here, each with a tag of its own.
+    func content(of file: ReleaseFile, in store: Store) throws(StoreError) -> [ArrivedContent] {
+        guard file.isKnownByTag, let found = contents[file.path] else { return [] }
+        var result: [ArrivedContent] = []
+        for one in found {
+            // A server that gave two contents one tag cannot tell them apart.
+            guard result.count < Self.countMax,
+                found.count(where: { $0.entityTag == one.entityTag }) == 1,
+                file.byteCount ?? one.byteCount == one.byteCount
+            else { continue }
+            if try store.contains(one.address) { result.append(one) }
+        }
+        return result
+    }
+}
+
+extension ReleaseFile {
+    /// Whether nothing but its server knows its content, at a URL that its path alone gives.
+    var isKnownByTag: Bool {
+        address == nil && checks.isEmpty && !needsInspection
+            && sources == [ContentSource(PercentEncoding.name(path.description))]
+    }
+}

@@ -65,10 +65,7 @@ package final class OriginAccess {
             try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
             unless: tag, pastCaches: pastCaches, retries: budget(policy),
             isInterrupted: isInterrupted)
-        defer { requestCount += fetch.requestCount }
-        let answer = try named(location) { () throws(StoreError) in
-            try fetch.run(over: transport(to: location))
-        }
+        let answer = try run([fetch], at: location)[0]
         hasAnswer = true
         return answer
     }
@@ -84,13 +81,19 @@ package final class OriginAccess {
         _ wanted: [(path: String, byteCountMax: Int64)], at location: OriginLocation
     ) throws(StoreError) -> [DocumentFetch.Answer] {
         let origin = try OriginURL(of: location)
-        let fetches = DocumentFetches(
-            wanted.map { document in
-                DocumentFetch(
-                    origin.url(of: document.path), accept: "application/json",
-                    byteCountMax: document.byteCountMax, retries: budget(retries),
-                    isInterrupted: isInterrupted)
-            })
+        let fetches = wanted.map { document in
+            DocumentFetch(
+                origin.url(of: document.path), accept: "application/json",
+                byteCountMax: document.byteCountMax, retries: budget(retries),
+                isInterrupted: isInterrupted)
+        }
+        return try run(fetches, at: location)
+    }
+
+    private func run(
+        _ fetches: [DocumentFetch], at location: OriginLocation
+    ) throws(StoreError) -> [DocumentFetch.Answer] {
+        let fetches = DocumentFetches(fetches)
         defer { requestCount += fetches.requestCount }
         return try named(location) { () throws(StoreError) in
             try fetches.run(over: transport(to: location))

@@ -45,11 +45,12 @@ final class PackFetching {
     func unpack() throws(StoreError) {
         guard let version = offer.published else { return }
         for pack in offer.packs {
-            if let session, session.isComplete || session.missing.count == 0 { return }
+            if let session, session.isComplete || session.download.missing.count == 0 { return }
             var base: Manifest?
             if let content = pack.base {
                 // It was here when the offer was made.
-                guard let found = try pull.manifest(with: content) else { continue }
+                guard let found = try pull.versions.manifest(with: content, ifWhole: true)
+                else { continue }
                 base = found
             }
             try unpack(pack, to: version, from: base)
@@ -76,26 +77,22 @@ final class PackFetching {
         let beginning = try beginning(of: pack)
         expectedByteCount = pack.byteCount
         let before = figures.bytes
-        var tick: () -> Void = {}
         let transfer = PackTransfer(
             pack,
             at: offer.origin.url(of: OriginLayout.pack(pack.address, in: offer.deliveryEpoch)),
             to: version, from: base, beginning: beginning, into: try makeArrivals(),
-            options: PackTransferOptions(
-                budget: budget, limits: pull.limits,
-                isInterrupted: pull.access.isInterrupted
-            ) { tick() }
+            limits: pull.limits, budget: budget, isInterrupted: pull.access.isInterrupted
         ) { [unowned self] (opening) throws(StoreError) in
-            try wish(opening, from: base, beginning: beginning)
+            try wish(opening, beginning: beginning)
         }
-        tick = { [unowned self, unowned transfer] in
+        transfer.ticked = { [unowned self, unowned transfer] in
             figures.bytes = before + transfer.figures.bytes
             report()
         }
         try makeArrivals().writingBehind { () throws(StoreError) in
             try pull.access.run(transfer, at: offer.location)
         }
-        tick()
+        transfer.ticked()
         budget = transfer.budget
         transfers.append(transfer)
         figures.requests += transfer.figures.requests
@@ -114,8 +111,9 @@ final class PackFetching {
         if pack.byteCount - pack.openingByteCount <= PackSpans.requestByteCount { return .whole }
         if let session {
             // A collection may have taken the opening and left what has come of a frame.
-            let isPartHere = try session.arrivals.hasPart(leadingTo: session.isMissing)
-            let isMost = session.missing.byteCount > pack.contentByteCount / 10 * 9
+            let download = session.download
+            let isPartHere = try download.arrivals.hasPart(leadingTo: download.isMissing)
+            let isMost = download.missing.byteCount > pack.contentByteCount / 10 * 9
             return isMost && !isPartHere ? .whole : .opening
         }
         let name = pull.options.version ?? offer.release.version.description
@@ -127,18 +125,15 @@ final class PackFetching {
 
     /// What is wanted of a pack, now that it is open; `nil` if objects one by one cost less.
     private func wish(
-        _ opening: PackOpening, from base: Manifest?, beginning: PackTransfer.Beginning
+        _ opening: PackOpening, beginning: PackTransfer.Beginning
     ) throws(StoreError) -> PackWish? {
         if session == nil {
             let known = try pull.resolve(offer, with: opening.bytes, opening.manifest)
             try begin(pull.plan(known))
         }
-        guard let session, !session.isComplete else { return nil }
-        let unpacker = try FrameUnpacker(
-            opening, into: session.arrivals, of: pull.versions.store, for: session)
-        guard let wish = PackWish(opening, unpacker, isWanted: session.isMissing) else {
-            return nil
-        }
+        guard let session, !session.isComplete,
+            let wish = try PackWish(opening, of: pull.versions.store, for: session.download)
+        else { return nil }
         if beginning == .opening {
             guard wish.cost <= wish.objectsCost else { return nil }
             expectedByteCount = wish.byteCount + opening.pack.openingByteCount
@@ -151,16 +146,5 @@ final class PackFetching {
         download.progress.figures.bytes = figures.bytes
         download.progress.bytesTotal = max(expectedByteCount, figures.bytes)
         download.report(download.progress)
-    }
-}
-
-extension Pull {
-    /// The manifest of a complete version with that content.
-    func manifest(with content: ObjectID) throws(StoreError) -> Manifest? {
-        for (row, _) in try versions.store.versionRows()
-        where row.content == content && row.isComplete {
-            if let manifest = try versions.readableManifest(of: row.name) { return manifest }
-        }
-        return nil
     }
 }

@@ -56,9 +56,10 @@ extension Pull {
     private func askPointer(
         of channel: ChannelName, at origin: OriginLocation, pastCaches: Bool
     ) throws(StoreError) -> ChannelAnswer<JudgedPointer> {
-        let memory = try KeptPointers(versions, channel, at: origin)
+        let memory = try KeptAnswer(
+            pointerOf: channel, at: origin, versions, isChanging: !options.isDryRun)
         // Who insists wants to hear what the origin says now.
-        var kept = options.isForced ? nil : try memory.read()
+        var kept = options.isForced ? nil : try memory.pointer()
         if kept?.isStale(options.now()) == true { kept = nil }
         var answer = try access.document(
             OriginLayout.pointer(channel), at: origin,
@@ -86,10 +87,10 @@ extension Pull {
         let isCurrent =
             judged.standing.newer == nil && expired(judged.standing) == nil
         // What is the same keeps its age, whether the server says so by a 304 or sends it again.
-        if !isKept, isCurrent, !options.isDryRun, let tag = KeptPointers.tag(of: answer.head),
+        if !isKept, isCurrent, let tag = answer.head.tag,
             tag != kept?.tag || answer.bytes != kept?.bytes
         {
-            memory.keep(.init(tag: tag, bytes: answer.bytes, cameAt: options.now()))
+            memory.keep(KeptAnswer.Pointer(tag: tag, bytes: answer.bytes, cameAt: options.now()))
         }
         return .found(judged)
     }
@@ -360,12 +361,8 @@ extension Pull {
         _ offer: FoundRelease, with bytes: [UInt8], _ parsed: Manifest? = nil
     ) throws(StoreError) -> FoundRelease {
         guard let published = offer.published else { return offer }
-        let manifest: Manifest
-        if let parsed {
-            manifest = parsed
-        } else {
-            manifest = try Manifest(parsing: bytes, limits: limits)
-        }
+        let manifest =
+            if let parsed { parsed } else { try Manifest(parsing: bytes, limits: limits) }
         guard manifest.version == published.name else {
             throw StoreError(
                 .damagedOrigin,
@@ -378,17 +375,11 @@ extension Pull {
                 "the channel promises other content for version \(published.name) than its manifest "
                     + "has; publish the version again")
         }
-        var release = CastreeFormat().release(
-            of: manifest, received: bytes, epoch: published.epoch)
-        release.version = offer.release.version
-        release.statedContent = published.content
-        release.order = offer.release.order
-        release.scope = offer.release.scope
-        release.audience = offer.release.audience
-        release.requirements = offer.release.requirements
-        release.isMandatory = offer.release.isMandatory
+        let read = CastreeFormat().release(of: manifest, received: bytes, epoch: published.epoch)
         var found = offer
-        found.release = release
+        found.release.files = read.files
+        found.release.foreign = read.foreign
+        found.release.received = bytes
         return found
     }
 }

@@ -7,22 +7,23 @@ extension Pull {
     /// Where the format of an origin is remembered; nil if somebody says which it is, or what only castree's has.
     func formatMemory(
         _ wanted: (any ReleaseFormat)?, _ reference: OriginReference
-    ) throws(StoreError) -> KeptFormat? {
+    ) throws(StoreError) -> KeptAnswer? {
         guard wanted == nil, options.release == nil, reference.channel == nil,
             options.channel == ChannelName.stable.description,
             // Who insists wants to hear what the origin says now.
             !options.isForced, case .web = reference.location
         else { return nil }
-        return try KeptFormat(versions, at: reference.location, isChanging: !options.isDryRun)
+        return try KeptAnswer(
+            formatOf: reference.location, versions, isChanging: !options.isDryRun)
     }
 
     /// Asks in the format that the origin had the last time.
     ///
     /// - Returns: nil if nothing is remembered, or the origin has it no more: then everything is asked for again.
     func askRemembered(
-        _ memory: KeptFormat?, at location: OriginLocation, _ judges: Bool
+        _ memory: KeptAnswer?, at location: OriginLocation, _ judges: Bool
     ) throws(StoreError) -> OriginReply? {
-        guard let memory, let format = try memory.read() else { return nil }
+        guard let memory, let format = try memory.format() else { return nil }
         do throws(StoreError) {
             return try askDocuments(of: format, at: location, judges)
         } catch {

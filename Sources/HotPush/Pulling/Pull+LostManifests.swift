@@ -68,15 +68,14 @@ extension Pull {
     private func refuseNoOrigin(
         _ origin: String, at location: OriginLocation
     ) throws(StoreError) {
-        do throws(StoreError) {
+        // A page in its place may be of any size.
+        let isThere = try allowing(.notFound, .noOrigin, .tooLarge) { () throws(StoreError) in
             let marker = try access.document(
                 OriginLayout.marker, at: location, byteCountMax: OriginMarker.byteCountMax)
-            if marker.isDocument { return }
-            if try !access.pointers(of: origin, countMax: 1).isEmpty { return }
-        } catch {
-            // A page in its place may be of any size.
-            guard [.notFound, .noOrigin, .tooLarge].contains(error.code) else { throw error }
+            if marker.isDocument { return true }
+            return try !access.pointers(of: origin, countMax: 1).isEmpty
         }
+        if isThere == true { return }
         do throws(StoreError) {
             _ = try ask(origin)
         } catch {
@@ -101,16 +100,12 @@ extension Pull {
     ) throws(StoreError) -> Set<String> {
         guard !lost.isEmpty else { return [] }
         let location = try OriginReference(parsing: origin).location
-        let pointers: [ChannelPointer]
-        do throws(StoreError) {
-            pointers = try access.pointers(of: origin)
-        } catch {
-            // An origin without channels may still have objects.
-            guard error.code == .notFound else { throw error }
-            return []
+        // An origin without channels may still have objects.
+        let pointers = try allowing(.notFound) { () throws(StoreError) in
+            try access.pointers(of: origin)
         }
         var found: Set<String> = []
-        let vouched = try vouched(pointers, at: location)
+        let vouched = try vouched(pointers ?? [], at: location)
         for one in lost {
             for (pointer, offered) in vouched.flatMap({ p in p.releases.map { (p, $0) } })
             where one.isOffered(by: offered) {
@@ -148,22 +143,18 @@ extension Pull {
         at location: OriginLocation
     ) throws(StoreError) -> Bool {
         guard let published = offered.version else { return false }
-        do throws(StoreError) {
+        // Another origin, or the tree, may have it.
+        return try allowing(
+            .notFound, .mismatch, .damagedOrigin, .badManifest, .badRelease, .tooLarge,
+            .versionExists, .unsuitableRelease
+        ) { () throws(StoreError) in
             var found = try release(published, offered, of: pointer, at: location)
             found.release.version = try VersionName(lost.version)
             let offer = try resolved(found)
             guard lost.mayName(offer.release) else { return false }
             _ = try fetch(reckon(offer, judges: false), of: offer)
             return true
-        } catch {
-            // Another origin, or the tree, may have it.
-            let isLacking: [StoreError.Code] = [
-                .notFound, .mismatch, .damagedOrigin, .badManifest, .badRelease, .tooLarge,
-                .versionExists, .unsuitableRelease,
-            ]
-            guard isLacking.contains(error.code) else { throw error }
-            return false
-        }
+        } ?? false
     }
 }
 

@@ -161,9 +161,9 @@ extension Pull {
     /// can know it, by position, what is here of them.
     private func known(
         of release: Release, from origin: OriginLocation
-    ) throws(StoreError) -> (addresses: [ObjectID?], kept: [Int: [TaggedContent]]) {
+    ) throws(StoreError) -> (addresses: [ObjectID?], kept: [Int: [ArrivedContent]]) {
         var result = release.files.map(\.address)
-        var kept: [Int: [TaggedContent]] = [:]
+        var kept: [Int: [ArrivedContent]] = [:]
         try release.validateLabels()
         var digests = StoredDigests(
             versions.store, for: release.files, isInterrupted: access.isInterrupted)

@@ -7,3 +7,22 @@ extension StoreError {
             .interrupted, "interrupted; what has come is kept, and the next pull goes on from it")
     }
 }
+
+/// What a body returns; `nil` if it fails with one of these codes.
+@discardableResult
+func allowing<R>(
+    _ codes: StoreError.Code..., body: () throws(StoreError) -> R
+) throws(StoreError) -> R? {
+    do throws(StoreError) { return try body() } catch {
+        guard codes.contains(error.code) else { throw error }
+        return nil
+    }
+}
+
+/// What a body returns; `nil` if it fails for any reason but that somebody stopped it.
+func ifPossible<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R? {
+    do throws(StoreError) { return try body() } catch {
+        guard error.code != .interrupted else { throw error }
+        return nil
+    }
+}

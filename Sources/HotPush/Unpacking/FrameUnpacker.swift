@@ -2,16 +2,6 @@ import CASStore
 import VersionTree
 import Zstandard
 
-/// Who takes the objects that come out of a pack.
-protocol PackIntake: AnyObject {
-    /// Begins an object; `nil` if it is not wanted.
-    func begin(_ object: Reference) throws(StoreError) -> Arrival?
-
-    /// Takes an object whose bytes have all come.
-    /// - Returns: whether they are the object's; else they are deleted.
-    func finish(_ object: Reference, _ arrival: consuming Arrival) throws(StoreError) -> Bool
-}
-
 /// Turns the frames of a pack into objects.
 ///
 /// Takes as much memory as ``Delivery/Pack/memoryByteCountMax`` says, whatever a frame contains: what is larger
@@ -20,9 +10,9 @@ final class FrameUnpacker {
     private let table: PackTable
     private let objects: NumberedObjects
     private let baseObjects: NumberedObjects?
-    private let arrivals: Arrivals
     private let store: Store
-    private let intake: any PackIntake
+    /// Takes the objects that come out.
+    private let download: Download
     private let decoder: ZstdDecoder
     /// Room for the content of small frames, kept for the next one.
     private var room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
@@ -34,15 +24,13 @@ final class FrameUnpacker {
 
     /// - Throws: `.outOfMemory`.
     init(
-        _ opening: PackOpening, into arrivals: Arrivals, of store: Store,
-        for intake: any PackIntake
+        _ opening: PackOpening, of store: Store, for download: Download
     ) throws(StoreError) {
         table = opening.table
         objects = opening.objects
         baseObjects = opening.baseObjects
-        self.arrivals = arrivals
         self.store = store
-        self.intake = intake
+        self.download = download
         decoder = try ZstdDecoder()
     }
 
@@ -57,9 +45,9 @@ final class FrameUnpacker {
     ///
     /// - Parameter bytes: all bytes of the frame.
     /// - Returns: the objects that came out wrong.
-    /// - Throws: `.badPack`, `.badFrame` if it cannot be decoded; what the intake throws.
+    /// - Throws: `.badPack`, `.badFrame` if it cannot be decoded; what taking an object throws.
     func unpack(_ bytes: UnsafeRawBufferPointer, frame: Int) throws(StoreError) -> [Reference] {
-        var outlet = ObjectOutlet(objects(of: frame), intake)
+        var outlet = ObjectOutlet(objects(of: frame), download)
         let frame = table.frames[frame]
         let byteCount = Int(frame.contentByteCount)
         switch frame.codec {
@@ -74,7 +62,7 @@ final class FrameUnpacker {
         case .compressed, .prefixed:
             let prefix = try prefix(of: frame)
             if byteCount > Self.heapByteCountMax {
-                let target = try arrivals.makeScratch(byteCount: byteCount)
+                let target = try download.arrivals.makeScratch(byteCount: byteCount)
                 try decoder.decode(bytes, prefix: prefix.bytes, into: target.writable)
                 try outlet.take(target.bytes)
             } else {
@@ -187,4 +175,56 @@ private final class FramePrefix {
     deinit { room.deallocate() }
 
     var bytes: UnsafeRawBufferPointer { mapped?.bytes ?? UnsafeRawBufferPointer(room) }
+}
+
+/// Cuts the content of a frame into its objects, as it comes.
+private struct ObjectOutlet: ~Copyable {
+    private let objects: [Reference]
+    private let download: Download
+    private var position = 0
+    /// How many bytes of the object at ``position`` are still to come.
+    private var rest: Int64
+    private var arrival: Arrival?
+    private var wrong: [Reference] = []
+
+    init(_ objects: [Reference], _ download: Download) {
+        self.objects = objects
+        self.download = download
+        rest = -1
+    }
+
+    /// Takes the next bytes of the content.
+    mutating func take(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+        var bytes = bytes
+        while position < objects.count {
+            let object = objects[position]
+            if rest < 0 {
+                rest = object.byteCount
+                arrival = try download.begin(object)
+                // A part that came otherwise is of no use: all of it comes now.
+                if (arrival?.offset ?? 0) > 0 { try arrival?.restart() }
+            }
+            let count = Int(min(rest, Int64(bytes.count)))
+            if count > 0 {
+                let piece = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+                try arrival?.append(piece.bytes)
+                bytes = UnsafeRawBufferPointer(rebasing: bytes[count...])
+                rest -= Int64(count)
+            }
+            guard rest == 0 else { return }
+            if let arrival = arrival.take(), try !download.finish(object.address, arrival) {
+                wrong.append(object)
+            }
+            position += 1
+            rest = -1
+        }
+        guard bytes.isEmpty else { throw .badPack("a frame goes on after its objects") }
+    }
+
+    /// - Returns: the objects that came out wrong.
+    /// - Throws: `.badPack` if bytes are lacking.
+    consuming func finish() throws(StoreError) -> [Reference] {
+        guard position == objects.count else { throw .badPack("a frame ends before its objects") }
+        return wrong
+    }
 }

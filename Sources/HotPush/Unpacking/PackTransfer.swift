@@ -63,7 +63,8 @@ final class PackTransfer: TransferClient {
     private let url: String
     private let limits: Manifest.Limits
     private let isInterrupted: () -> Bool
-    private let ticked: () -> Void
+    /// Called several times a second.
+    var ticked: () -> Void = {}
     private let opened: (PackOpening) throws(StoreError) -> PackWish?
 
     private(set) var opening: PackOpening?
@@ -103,10 +104,13 @@ final class PackTransfer: TransferClient {
 
     /// - Parameters:
     ///   - base: the manifest of the content from which the pack leads.
+    ///   - limits: what the manifest may take.
+    ///   - budget: that of all packs of a pull: they are optional, and must not keep the objects waiting.
     ///   - opened: called once, with the opening; `nil` if nothing more is wanted. An error ends everything.
     init(
         _ pack: Delivery.Pack, at url: String, to version: PublishedVersion, from base: Manifest?,
-        beginning: Beginning, into arrivals: Arrivals, options: PackTransferOptions,
+        beginning: Beginning, into arrivals: Arrivals, limits: Manifest.Limits,
+        budget: RetryBudget, isInterrupted: @escaping () -> Bool,
         opened: @escaping (PackOpening) throws(StoreError) -> PackWish?
     ) {
         self.pack = pack
@@ -115,10 +119,9 @@ final class PackTransfer: TransferClient {
         self.base = base
         self.beginning = beginning
         self.arrivals = arrivals
-        limits = options.limits
-        isInterrupted = options.isInterrupted
-        ticked = options.tick
-        budget = options.budget
+        self.limits = limits
+        self.isInterrupted = isInterrupted
+        self.budget = budget
         self.opened = opened
     }
 
@@ -308,15 +311,4 @@ final class PackTransfer: TransferClient {
         if failure == nil, isInterrupted() { failure = .interruptedPull }
         return failure == nil
     }
-}
-
-/// What a transfer of a pack needs besides the pack.
-struct PackTransferOptions {
-    /// The budget of all packs of a pull: they are optional, and must not keep the objects waiting.
-    var budget: RetryBudget
-    /// What the manifest may take.
-    var limits: Manifest.Limits
-    var isInterrupted: () -> Bool
-    /// Called several times a second.
-    var tick: () -> Void
 }

@@ -119,10 +119,9 @@ extension VersionStore {
     private func obey(
         _ version: String, isMandatory: Bool
     ) throws(StoreError) -> ObeyedRelease {
-        let owed = OwedRelease(self)
         let before = try lifecycle()
         // An earlier release had to be shown and was not: its replacement must be, too.
-        let isOwed = try owed.version() != nil
+        let isOwed = try owedVersion != nil
         let isForced = isMandatory || isOwed
         if before.current == version || before.pending == version {
             guard before.pending == version else {
@@ -131,12 +130,12 @@ extension VersionStore {
                 try settleOwed(lifecycle(), offersNothing: true)
                 return .upToDate(.current(version))
             }
-            if isForced { try owed.set(version) }
+            if isForced { try owe(version) }
         } else {
             // First what is owed: whoever sees the pending version knows at once that it must be shown.
-            if isForced { try owed.set(version) }
+            if isForced { try owe(version) }
             guard try putNext(version) else {
-                try owed.set(nil)
+                try owe(nil)
                 return .upToDate(.current(version))
             }
         }
@@ -149,7 +148,7 @@ extension VersionStore {
 
     /// Whether the version that waits, or a current one that has not been started yet, must be shown at once.
     package func isForced(_ lifecycle: Lifecycle) throws(StoreError) -> Bool {
-        guard let owed = try OwedRelease(self).version() else { return false }
+        guard let owed = try owedVersion else { return false }
         return owed == lifecycle.pending || lifecycle.isUnshown(owed)
     }
 
@@ -159,10 +158,9 @@ extension VersionStore {
     package func noteForced(
         _ version: String, isMandatory: Bool
     ) throws(StoreError) -> Bool {
-        let owed = OwedRelease(self)
-        let isOwed = try owed.version() != nil
+        let isOwed = try owedVersion != nil
         guard isMandatory || isOwed else { return false }
-        try owed.set(version)
+        try owe(version)
         return true
     }
 
@@ -171,7 +169,7 @@ extension VersionStore {
     /// - Returns: the version that must be shown, if there is one.
     package func prepareForced() throws(StoreError) -> String? {
         let lifecycle = try lifecycle()
-        guard try isForced(lifecycle), let owed = try OwedRelease(self).version() else {
+        guard try isForced(lifecycle), let owed = try owedVersion else {
             return nil
         }
         if owed == lifecycle.pending, lifecycle.unconfirmed != nil, !lifecycle.isResting(owed) {
@@ -188,10 +186,9 @@ extension VersionStore {
     package func settleOwed(
         _ lifecycle: Lifecycle, offersNothing: Bool = false
     ) throws(StoreError) {
-        let owed = OwedRelease(self)
-        guard let version = try owed.version(), !lifecycle.isUnshown(version) else { return }
+        guard let version = try owedVersion, !lifecycle.isUnshown(version) else { return }
         if version == lifecycle.current || offersNothing && version != lifecycle.pending {
-            try owed.set(nil)
+            try owe(nil)
         }
     }
 }

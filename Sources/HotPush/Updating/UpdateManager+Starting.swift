@@ -116,7 +116,7 @@ extension UpdateManager {
             tell(.rolledBack(version: report.version, from: left.from, reason: left.reason))
         }
         if forcedVersion == report.version { forcedVersion = nil }
-        if try owed.version() == report.version { try owed.set(nil) }
+        if try versions.owedVersion == report.version { try versions.owe(nil) }
         tell(.started(report))
         watchStart()
         return report

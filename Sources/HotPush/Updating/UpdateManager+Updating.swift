@@ -103,15 +103,15 @@ extension UpdateManager {
             standing.app = demand.app
             let decision = try UpdateDecision.decide(offer, standing)
             // An earlier release had to be shown and was not: its replacement must be, too.
-            var isOwed = try owed.version() != nil
+            var isOwed = try versions.owedVersion != nil
             switch decision {
             case .nothing, .stay:
                 isOwed = false
-                try owed.set(nil)
+                try versions.owe(nil)
             case .refuse: break
             case .waiting, .download, .take:
                 isOwed = isOwed || offer.isMandatory
-                if isOwed { try owed.set(offer.version) }
+                if isOwed { try versions.owe(offer.version) }
             }
             switch decision {
             case .nothing, .waiting, .stay, .take: await source.noteObeyed()
@@ -232,7 +232,7 @@ extension UpdateManager {
         let waited = try versions.lifecycle().pending
         guard try versions.putNext(version) else {
             let reason = "version \(version) is current already; what was pending no longer waits"
-            try owed.set(nil)
+            try versions.owe(nil)
             tell(.upToDate(reason))
             return .upToDate(reason)
         }

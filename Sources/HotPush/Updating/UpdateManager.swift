@@ -62,8 +62,6 @@ public actor UpdateManager {
     var backgroundSince: Duration?
     /// The version that must be shown at once.
     var forcedVersion: String?
-    /// A release that had to be shown and has not been yet; kept in the store for the next process.
-    nonisolated var owed: OwedRelease { OwedRelease(versions) }
 
     /// What it is doing.
     public internal(set) var state = UpdateState.idle

@@ -83,9 +83,8 @@ import VersionTree
         let transfer = PackTransfer(
             pack, at: "http://origin/p", to: version, from: nil, beginning: .whole,
             into: try Arrivals(fixture.base.device.reopened().store),
-            options: PackTransferOptions(
-                budget: RetryBudget(), limits: .foreign(entryCountMax: 100),
-                isInterrupted: { false }, tick: {})
+            limits: .foreign(entryCountMax: 100), budget: RetryBudget(),
+            isInterrupted: { false }
         ) { _ in nil }
         try transfer.giveUp(error)
         expect(
@@ -99,7 +98,7 @@ import VersionTree
     ])
     func `that sends tags which match anything has none of them kept`(_ tag: String) throws {
         expect(
-            KeptPointers.tag(of: TransferHead(status: 200, fields: [("etag", tag)], url: "")) == nil
+            TransferHead(status: 200, fields: [("etag", tag)], url: "").tag == nil
         )
     }
 
@@ -109,7 +108,7 @@ import VersionTree
         func tag(_ sent: String?) -> String? {
             var fields = [("etag", "\"5f-1\""), ("last-modified", date)]
             if let sent { fields.append(("date", sent)) }
-            return KeptPointers.tag(of: TransferHead(status: 200, fields: fields, url: ""))
+            return TransferHead(status: 200, fields: fields, url: "").tag
         }
         expect(tag(date) == nil)
         expect(tag(nil) == nil)

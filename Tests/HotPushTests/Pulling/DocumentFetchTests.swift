@@ -24,7 +24,7 @@ import VersionTree
         let fetch = DocumentFetch(
             origin.url + Self.path, accept: "application/json", byteCountMax: limit,
             retries: RetryBudget(retries), isInterrupted: { false })
-        return try fetch.run(over: try PullingFixture.transport())
+        return try DocumentFetches([fetch]).run(over: try PullingFixture.transport())[0]
     }
 
     private func expectWhole(_ answer: DocumentFetch.Answer) {

@@ -156,7 +156,7 @@ import VersionTree
                 _ = try fixture.device.versions.noteForced("2", isMandatory: true)
                 try offerThird(fixture, trouble)
                 try await ask(fixture, asker, options(trouble))
-                let owed = try OwedRelease(fixture.device.reopened()).version()
+                let owed = try fixture.device.reopened().owedVersion
                 expect(owed, equals: trouble == .nothing ? nil : "3", "\(asker)")
             }
         }

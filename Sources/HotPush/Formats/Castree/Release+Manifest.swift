@@ -15,6 +15,19 @@ package struct ArrivedContent: Sendable, Hashable {
     static let tagKey = "entityTag"
 }
 
+extension ArrivedContent {
+    /// What a version keeps of a file.
+    init(of entry: Manifest.Entry) {
+        let kept = entry.foreign.first { $0.key == Self.tagKey }?.value.asString
+        let isSound = kept.map {
+            $0.utf8.count <= TransferHead.tagByteCountMax && Validator.isStrongTag($0)
+        }
+        self.init(
+            address: entry.address, byteCount: entry.byteCount,
+            entityTag: isSound == true ? kept : nil)
+    }
+}
+
 extension Release {
     /// The version's manifest, once the addresses of all content are known.
     ///

@@ -1,0 +1,283 @@
+package import CASStore
+import VersionTree
+
+// Single objects, by address: what a repair needs.
+
+extension Pull {
+    /// Fetches objects from a castree origin: verified, durable, in place of what is there.
+    ///
+    /// Asks for no pointer and no manifest: an object's address gives its place, unless the caller knows another.
+    /// - Parameter places: where objects stand that do not stand in epoch 0.
+    /// - Returns: the addresses of those that came. Omits what the origin does not have, or has with
+    ///   other bytes.
+    /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`.
+    ///   What has come is kept.
+    package func fetch(
+        _ lost: [Reference], from location: OriginLocation, at places: [ObjectID: String] = [:]
+    ) throws(StoreError) -> Set<ObjectID> {
+        guard !lost.isEmpty else { return [] }
+        if case .directory(let path) = location {
+            let status = try versions.fileSystem.status(POSIXFileSystem.workingDirectory, path)
+            guard status != nil else {
+                throw StoreError(.noOrigin, "there is no origin at \(printable(path))")
+            }
+        }
+        var arrived: Set<ObjectID> = []
+        let download = try download(of: lost, from: location, at: places, isMending: true) {
+            arrived.insert($0)
+        }
+        var failure: StoreError?
+        do throws(StoreError) {
+            try access.run(download, at: location)
+        } catch {
+            failure = error
+        }
+        failure = download.failure ?? failure
+        try versions.store.uninterrupted { () throws(StoreError) in try download.settle() }
+        download.report(download.progress)
+        if let failure { throw failure }
+        return arrived
+    }
+
+    /// Fetches files that a bucket has lost as objects of this pull's store.
+    ///
+    /// First under the names that they have in the bucket: another origin may be a copy of it. Then without an epoch,
+    /// as in a directory that was published to; then objects wherever the origin's channels say. What does not come is
+    /// left out.
+    /// - Throws: as ``fetch(_:from:at:)``.
+    package func fetch(
+        _ lost: [OriginMender.Lost], of origin: String, at location: OriginLocation
+    ) throws(StoreError) {
+        var left = lost
+        for isCopy in [true, false] {
+            var places: [ObjectID: String] = [:]
+            for one in left {
+                let path = OriginLayout.epoch(of: one.path)?.path
+                places[one.reference.address] = isCopy ? one.path : path
+            }
+            let came = try fetch(left.map(\.reference), from: location, at: places)
+            left.removeAll { came.contains($0.reference.address) }
+        }
+        let objects = left.filter(\.isObject).map(\.reference)
+        guard !objects.isEmpty else { return }
+        _ = try repairSource(origin, at: location).objects(objects)
+    }
+
+    /// The small file that another origin has under a path; `nil` if it does not come.
+    /// - Throws: `.interrupted`.
+    package func file(
+        _ path: String, byteCountMax: Int, at location: OriginLocation
+    ) throws(StoreError) -> [UInt8]? {
+        let answer = try ifPossible { () throws(StoreError) in
+            try access.document(path, at: location, byteCountMax: Int64(byteCountMax))
+        }
+        return answer?.head.status == 200 ? answer?.bytes : nil
+    }
+
+    /// A download of objects as if they were a release in which any file may be absent.
+    private func download(
+        of lost: [Reference], from location: OriginLocation, at places: [ObjectID: String] = [:],
+        isMending: Bool = false, arrived: @escaping (ObjectID) -> Void
+    ) throws(StoreError) -> Download {
+        var release = Release(
+            family: CastreeFormat().family, version: try VersionName("objects"), trust: .digest,
+            received: [])
+        release.files.reserveCapacity(lost.count)
+        for one in lost {
+            let source = OriginLayout.object(one.address)
+            var file = ReleaseFile(path: try TreePath(source), source: source)
+            file.address = one.address
+            file.byteCount = one.byteCount
+            if let place = places[one.address] {
+                file.sources = [ContentSource(place)]
+            } else {
+                // What a publisher sent stands among the manifests.
+                file.sources.append(ContentSource(OriginLayout.manifest(one.address)))
+            }
+            file.isOptional = true
+            release.files.append(file)
+        }
+        let plan = try DownloadPlan(
+            release, origin: location.description, addresses: release.files.map(\.address)
+        ) { _ in false }
+        if isMending { try versions.store.checkSpace(for: plan.byteCount) }
+        let arrivals = try Arrivals(versions.store)
+        arrivals.isMending = isMending
+        let download = Download(
+            plan, from: try OriginURL(of: location), format: CastreeFormat(),
+            arrivals: arrivals, options: options,
+            isInterrupted: access.isInterrupted, inspect: { (_, _) throws(StoreError) in }
+        ) { (files) throws(StoreError) in
+            for file in files { arrived(file.content.name) }
+        }
+        // An object that the origin has lost, too, must not keep the others away.
+        download.leavesOutWrongContent = true
+        return download
+    }
+
+    // MARK: Where origins have them
+
+    /// Fetches objects one by one, each from where the releases that an origin offers say that it stands.
+    ///
+    /// - Returns: the addresses of those that came.
+    /// - Throws: as ``fetch(_:from:at:)``. What has come is kept.
+    func fetchOneByOne(
+        _ lost: [Reference], of origin: String, at location: OriginLocation
+    ) throws(StoreError) -> Set<ObjectID> {
+        var came: Set<ObjectID> = []
+        // A few are asked for before the releases: most origins have no epochs.
+        let areFew = lost.count < Self.worthAskingCount
+        if areFew { came = try fetch(lost, from: location) }
+        var rest = lost.filter { !came.contains($0.address) }
+        guard !rest.isEmpty else { return came }
+        let places = try places(of: rest, in: origin, at: location)
+        if areFew { rest = rest.filter { places[$0.address] != nil } }
+        return came.union(try fetch(rest, from: location, at: places))
+    }
+
+    /// Channels, pointer, delivery and opening are as many requests as this many objects.
+    private static var worthAskingCount: Int { 4 }
+    /// The most channels whose releases are looked at.
+    private static var channelCountMax: Int { 16 }
+    /// So many manifests are fetched to find objects of versions that this store does not have.
+    private static var locatingManifestCountMax: Int { 64 }
+
+    /// What an origin offers: whatever is wrong with its channels, it may still have objects.
+    private func offered(by origin: String) throws(StoreError) -> [OfferedRelease] {
+        let pointers = try ifPossible { () throws(StoreError) in
+            try access.pointers(of: origin, countMax: Self.channelCountMax)
+        }
+        return pointers?.flatMap(\.releases) ?? []
+    }
+
+    /// Where releases of an origin have objects, as far as they stand in epochs; empty if none has an epoch.
+    /// - Throws: `.interrupted`, what the store throws.
+    private func places(
+        of lost: [Reference], in origin: String, at location: OriginLocation
+    ) throws(StoreError) -> [ObjectID: String] {
+        var seen: Set<PublishedVersion> = []
+        let all = try offered(by: origin).compactMap(\.version).filter {
+            $0.epoch > 0 && seen.insert($0).inserted
+        }
+        guard !all.isEmpty else { return [:] }
+        var places: [ObjectID: String] = [:]
+        var wanted = Set(lost.map(\.address))
+        var manifestsLeft = Self.locatingManifestCountMax
+        let held = try versions.contents(ifWhole: false)
+        // First those of versions that this store has.
+        for published in all.filter({ held.contains($0.content) })
+            + all.filter({ !held.contains($0.content) })
+        {
+            // What a publisher sent stands among the manifests.
+            if wanted.remove(published.manifest) != nil {
+                places[published.manifest] = OriginLayout.manifest(
+                    published.manifest, in: published.epoch)
+            }
+            guard !wanted.isEmpty else { break }
+            // If it lacks something, another release may have it.
+            try allowing(.notFound, .mismatch, .damagedOrigin, .badManifest, .tooLarge) {
+                () throws(StoreError) in
+                guard let objects = try objects(of: published, at: location, &manifestsLeft)
+                else { return }
+                let named = wanted.filter { objects.number(of: $0) != nil }
+                guard !named.isEmpty else { return }
+                let epochs = try fetchPlaces(of: published, at: location, count: objects.count)
+                for address in named {
+                    guard let number = objects.number(of: address) else { continue }
+                    places[address] = OriginLayout.object(
+                        address, in: epochs.epoch(of: Int(number)))
+                }
+                wanted.subtract(named)
+            }
+        }
+        return places
+    }
+
+    /// The objects of a release: by a manifest of the same content here, or by its own.
+    private func objects(
+        of published: PublishedVersion, at location: OriginLocation, _ manifestsLeft: inout Int
+    ) throws(StoreError) -> NumberedObjects? {
+        if let manifest = try versions.manifest(with: published.content) {
+            return NumberedObjects(of: manifest)
+        }
+        guard manifestsLeft > 0 else { return nil }
+        manifestsLeft -= 1
+        try refuseTooLarge(published)
+        let bytes = try manifest(published, at: location)
+        return NumberedObjects(of: try Manifest(parsing: bytes, limits: limits))
+    }
+
+    // MARK: Out of packs
+
+    /// Fetches objects by ranges of the packs of releases that the store has, too: where many are lost, or an origin has
+    /// only packs of them left.
+    ///
+    /// - Parameter atAnyCost: whether to take from a pack what would cost less one by one.
+    /// - Returns: the addresses of those that came.
+    /// - Throws: `.outOfSpace`, `.interrupted`, what the store throws. What has come is kept.
+    func fetchFromPacks(
+        _ lost: [Reference], of origin: String, at location: OriginLocation,
+        atAnyCost isInsistent: Bool = false
+    ) throws(StoreError) -> Set<ObjectID> {
+        let countMin = isInsistent ? 1 : Self.worthAskingCount
+        guard options.takesPacks, lost.count >= countMin else { return [] }
+        let releases = try offered(by: origin)
+        var arrived: Set<ObjectID> = []
+        let download = try download(of: lost, from: location) { arrived.insert($0) }
+        var seen: Set<ObjectID> = []
+        for offered in releases {
+            guard download.missing.count >= countMin, let published = offered.version,
+                seen.insert(published.content).inserted,
+                try named(published.content, among: download) >= countMin,
+                let delivery = try delivery(of: offered, at: location),
+                let pack = delivery.packs.first(where: { $0.base == nil && $0.isReadable })
+            else { continue }
+            let place = OriginLayout.pack(pack.address, in: offered.delivery?.epoch ?? 0)
+            let transfer = PackTransfer(
+                pack, at: try OriginURL(of: location).url(of: place), to: published, from: nil,
+                beginning: .opening, into: download.arrivals, limits: limits,
+                budget: options.budget(options.retries.afterAnswer.forPacks),
+                isInterrupted: access.isInterrupted
+            ) { [versions] (opening) throws(StoreError) in
+                let wish = try PackWish(opening, of: versions.store, for: download)
+                return wish.flatMap { isInsistent || $0.cost <= $0.objectsCost ? $0 : nil }
+            }
+            try access.run(transfer, at: location)
+            if let failure = transfer.failure { throw failure }
+            guard let trouble = transfer.trouble else { continue }
+            noteFallback(pack, trouble, nil)
+            try transfer.dropParts()
+        }
+        try versions.store.uninterrupted { () throws(StoreError) in try download.settle() }
+        return arrived
+    }
+
+    /// How many of the missing objects a version with that content, complete or not, names.
+    private func named(
+        _ content: ObjectID, among lost: Download
+    ) throws(StoreError) -> Int {
+        guard let manifest = try versions.manifest(with: content) else { return 0 }
+        let named = (0..<manifest.count).lazy.map { manifest.address(at: $0) }
+        return Set(named.filter { lost.isMissing($0) }).count
+    }
+}
+
+extension VersionStore {
+    /// The manifest of a version with that content.
+    func manifest(
+        with content: ObjectID, ifWhole: Bool = false
+    ) throws(StoreError) -> Manifest? {
+        for (row, _) in try store.versionRows()
+        where row.content == content && (row.isComplete || !ifWhole) {
+            if let manifest = try readableManifest(of: row.name) { return manifest }
+        }
+        return nil
+    }
+
+    /// The contents of all versions.
+    func contents(ifWhole: Bool) throws(StoreError) -> Set<ObjectID> {
+        Set(
+            try store.versionRows().lazy.map(\.row).filter { $0.isComplete || !ifWhole }.map(
+                \.content))
+    }
+}
