@@ -1,32 +1,6 @@
 package import CASStore
 package import VersionTree
 
-/// What an origin offers, as far as the decision depends on it.
-package struct UpdateOffer: Sendable, Hashable {
-    /// The name of the version.
-    package var version: String
-    /// The address of its content, if the format gives it before a byte is fetched.
-    package var content: ObjectID?
-    /// Orders releases of the origin.
-    package var order: Int64?
-    /// What an app must satisfy.
-    package var requirements: [Requirement] = []
-    /// Which devices may have it.
-    package var audience = Audience()
-    /// Whether the app must not go on without it.
-    package var isMandatory = false
-}
-
-extension UpdateOffer {
-    /// What a release offers.
-    init(_ release: Release) throws(StoreError) {
-        self.init(
-            version: release.version.description, content: try release.contentAddress(),
-            order: release.order, requirements: release.requirements, audience: release.audience,
-            isMandatory: release.isMandatory)
-    }
-}
-
 /// What a store has and what an app is, as far as the decision depends on it.
 package struct UpdateStanding: Sendable {
     /// A version in the store.
@@ -70,46 +44,51 @@ package enum UpdateDecision: Sendable, Hashable {
     /// is taken, too, because that is how publishers take a release back. Only the version shipped
     /// with the app sets a lower limit.
     package static func decide(
-        _ offer: UpdateOffer, _ standing: UpdateStanding
+        on release: Release, _ standing: UpdateStanding
     ) throws(StoreError) -> UpdateDecision {
+        let version = release.version.description
+        let content = try release.contentAddress()
         let lifecycle = standing.lifecycle
-        if let pending = lifecycle.pending, offer.isSame(as: pending, standing) {
+        // By the content, or by the name if the format does not give the content.
+        func isOffered(_ name: String) -> Bool {
+            guard let content, let known = standing.versions[name] else { return name == version }
+            return known.content == content
+        }
+        if let pending = lifecycle.pending, isOffered(pending) {
             return .waiting(version: pending)
         }
-        if let current = lifecycle.current, offer.isSame(as: current, standing) {
+        if let current = lifecycle.current, isOffered(current) {
             // What waits was offered before and is no longer offered.
             if lifecycle.pending != nil {
-                return current == offer.version ? .take : .stay(version: current)
+                return current == version ? .take : .stay(version: current)
             }
             return .nothing("version \(current) is current already")
         }
-        let reasons = try offer.objections(standing)
+        let reasons = try release.objections(content, standing)
         guard reasons.isEmpty else { return .refuse(reasons) }
-        guard let known = standing.versions[offer.version] else { return .download }
+        guard let known = standing.versions[version] else { return .download }
         return known.isComplete ? .take : .download
     }
 }
 
-extension UpdateOffer {
-    /// Whether a version of the store is the offered one: by its content, or by its name if the
-    /// format does not give the content.
-    fileprivate func isSame(as name: String, _ standing: UpdateStanding) -> Bool {
-        guard let content, let known = standing.versions[name] else { return name == version }
-        return known.content == content
-    }
-
-    fileprivate func objections(_ standing: UpdateStanding) throws(StoreError) -> [String] {
+extension Release {
+    fileprivate func objections(
+        _ content: ObjectID?, _ standing: UpdateStanding
+    ) throws(StoreError) -> [String] {
         var reasons = standing.app.objections(to: requirements)
         reasons += try audience.objections(device: standing.device, standing.app)
-        if let ban = ban(standing) {
-            reasons.append("it is banned on this device: \(ban.reason)")
-        }
+        let known = standing.versions[version.description]
+        // Bans are kept by content: the same name with new content is not banned.
+        let ban =
+            if let content = content ?? known?.content { standing.lifecycle.ban(of: content) } else
+            {
+                standing.lifecycle.bad.first { $0.version == version.description }
+            }
+        if let ban { reasons.append("it is banned on this device: \(ban.reason)") }
         if let order, let embeddedOrder = standing.embeddedOrder, order < embeddedOrder {
             reasons.append("it is older than the version that the app was shipped with")
         }
-        if let known = standing.versions[version], known.isComplete, let content,
-            known.content != content
-        {
+        if let known, known.isComplete, let content, known.content != content {
             reasons.append(
                 "the store has version \(version) with other content; other content needs another "
                     + "name")
@@ -117,16 +96,6 @@ extension UpdateOffer {
         return reasons
     }
 
-    /// Bans are kept by content: the same name with new content is not banned.
-    private func ban(_ standing: UpdateStanding) -> Lifecycle.Ban? {
-        if let content = content ?? standing.versions[version]?.content {
-            return standing.lifecycle.ban(of: content)
-        }
-        return standing.lifecycle.bad.first { $0.version == version }
-    }
-}
-
-extension Release {
     /// The address of the content that the release will have, by which bans are kept; `nil` if the
     /// format does not give the address and size of every file.
     package func contentAddress() throws(StoreError) -> ObjectID? {

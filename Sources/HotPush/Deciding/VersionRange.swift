@@ -99,20 +99,20 @@ package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
         let signs = word.prefix { "<>=~^".contains($0) }
         guard let version = PartialVersion(word.dropFirst(signs.count)) else { return nil }
         return switch signs {
-        case "", "=": version.bounds(.exactly)
+        case "", "=": version.bounds(.equal)
         case "<": version.bounds(.below)
         case "<=": version.bounds(.atMost)
         case ">": version.bounds(.above)
         case ">=": version.bounds(.atLeast)
-        case "~", "~>": version.bounds(.nearly)
-        case "^": version.bounds(.compatibly)
+        case "~", "~>": version.bounds(agreeing: 2)
+        case "^": version.bounds(agreeing: version.significantCount)
         default: nil
         }
     }
 }
 
 /// One condition on a version.
-struct Bound: Sendable, Hashable {
+private struct Bound: Sendable, Hashable {
     enum Relation: Sendable, Hashable { case below, atMost, equal, atLeast, above }
 
     var relation: Relation
@@ -125,6 +125,90 @@ struct Bound: Sendable, Hashable {
         case .equal: other == version
         case .atLeast: other >= version
         case .above: other > version
+        }
+    }
+}
+
+/// A version in a range, which may leave its last numbers open: `1.2`, `1.2.x`, `*`.
+private struct PartialVersion {
+    /// The numbers that are given, the major first.
+    private var numbers: [UInt64] = []
+    private var prerelease: [SemanticVersion.Identifier] = []
+
+    /// Reads a version; `nil` if the text is not one.
+    init?(_ text: Substring) {
+        let text = text.hasPrefix("v") ? text.dropFirst() : text
+        let core = text.prefix { $0 != "-" && $0 != "+" }
+        let parts = core.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count <= 3 else { return nil }
+        var isOpen = false
+        for part in parts {
+            if part == "x" || part == "X" || part == "*" {
+                isOpen = true
+            } else {
+                // "x.1" means what "x" means.
+                guard let number = SemanticVersion.number(part) else { return nil }
+                if !isOpen { numbers.append(number) }
+            }
+        }
+        if core.endIndex < text.endIndex {
+            // Build metadata and pre-releases need a whole version, and must be valid.
+            guard numbers.count == 3, let whole = SemanticVersion(String(text)) else { return nil }
+            prerelease = whole.prerelease
+        }
+    }
+
+    private func version(_ numbers: [UInt64]) -> SemanticVersion {
+        let all = numbers + [0, 0, 0]
+        return SemanticVersion(all[0], all[1], all[2])
+    }
+
+    /// The first of all pre-releases of the numbers: "-0".
+    private func beforeAll(_ numbers: [UInt64]) -> SemanticVersion {
+        var version = version(numbers)
+        version.prerelease = [.number("0")]
+        return version
+    }
+
+    /// The end of all versions that agree with it in the first `count` numbers, if there is one.
+    private func end(agreeing count: Int) -> [Bound] {
+        guard count > 0, numbers[count - 1] < .max else { return [] }
+        let next = numbers[..<(count - 1)] + [numbers[count - 1] + 1]
+        return [Bound(relation: .below, version: beforeAll(Array(next)))]
+    }
+
+    /// Up to the first number that is not 0, or the last one given.
+    var significantCount: Int { numbers.firstIndex { $0 > 0 }.map { $0 + 1 } ?? numbers.count }
+
+    /// From it to the end of all that agree with it in the first numbers, at most those that are given.
+    func bounds(agreeing count: Int) -> [Bound] {
+        if numbers.isEmpty { return [] }
+        var lowest = version(numbers)
+        lowest.prerelease = prerelease
+        let end = end(agreeing: min(count, numbers.count))
+        return [Bound(relation: .atLeast, version: lowest)] + end
+    }
+
+    /// What a sign before it means (node-semver, README, "Advanced Range Syntax").
+    func bounds(_ relation: Bound.Relation) -> [Bound] {
+        if numbers.count == 3 {
+            var version = version(numbers)
+            version.prerelease = prerelease
+            return [Bound(relation: relation, version: version)]
+        }
+        let end = end(agreeing: numbers.count)
+        let nothing = [Bound(relation: .below, version: beforeAll([]))]
+        switch relation {
+        case .equal: return bounds(agreeing: 3)
+        case .atLeast: return bounds(agreeing: 0)
+        case .atMost: return end
+        case .above:
+            guard var next = end.first?.version else { return nothing }
+            next.prerelease = []
+            return [Bound(relation: .atLeast, version: next)]
+        case .below:
+            return numbers.isEmpty
+                ? nothing : [Bound(relation: .below, version: beforeAll(numbers))]
         }
     }
 }

@@ -170,13 +170,7 @@ public final class Journal: Sendable {
 
     /// The number of the last readable event, in this file or the older one; 0 if there is none.
     private func lastSequence(_ tail: [UInt8]) throws(StoreError) -> Int64 {
-        var rest = tail[...]
-        while let end = rest.lastIndex(where: { $0 != 10 }) {
-            rest = rest[...end]
-            let start = rest.lastIndex(of: 10).map { $0 + 1 } ?? rest.startIndex
-            if let entry = JournalEntry(line: Array(rest[start...])) { return entry.sequence }
-            rest = rest[..<start]
-        }
+        for case (_, let entry?) in lastLines(of: tail) { return entry.sequence }
         return try read(StoreLayout.olderEvents).last?.sequence ?? 0
     }
 

@@ -114,3 +114,157 @@ extension TransferFailure.Kind {
     /// Whether nobody answered, of whatever is asked for there.
     var isUnreached: Bool { self == .resolve || self == .connect }
 }
+
+/// An attempt that failed and is to be repeated.
+package struct Retry: Sendable {
+    /// What went wrong.
+    package let reason: String
+    /// How long it rests before it tries again.
+    package let delay: Duration
+}
+
+/// Counts the failures of a pull, and decides for each whether to try again.
+///
+/// A value without a clock or generator of its own: its answers depend only on what it was told.
+package struct RetryBudget: Sendable {
+    /// The limits.
+    package let policy: RetryPolicy
+    /// Failures in a row without progress, by the transfer's id.
+    private var failureCounts: [Int: Int] = [:]
+    private var pullFailureCount = 0
+    /// Gets each retry that is decided.
+    private let tell: @Sendable (Retry) -> Void
+
+    /// Makes an unspent budget.
+    package init(
+        _ policy: RetryPolicy = RetryPolicy(), tell: @escaping @Sendable (Retry) -> Void = { _ in }
+    ) {
+        self.policy = policy
+        self.tell = tell
+    }
+
+    /// What to do about an attempt that did not bring its file.
+    package enum Decision: Sendable, Hashable {
+        /// Try again after this time.
+        case again(after: Duration)
+        /// Another attempt would fare no better.
+        case useless
+        /// The file has used up its attempts.
+        case spent
+        /// The pull has used up its attempts, with this file or others.
+        case pullSpent
+    }
+
+    /// Notes that new bytes came, of whatever file, and fast enough: the network works.
+    package mutating func progressed(_ id: Int) {
+        failureCounts[id] = nil
+        pullFailureCount = 0
+    }
+
+    /// Forgets transfers that are over, however they ended.
+    mutating func forget(_ ids: Range<Int>) {
+        if failureCounts.isEmpty { return }
+        for id in ids { failureCounts[id] = nil }
+    }
+
+    /// Decides about an attempt that did not bring its file.
+    ///
+    /// - Parameters:
+    ///   - id: the transfer's.
+    ///   - outcome: how it ended.
+    ///   - head: the final response's head, if it came.
+    ///   - newByteCount: bytes staged beyond what was staged before. An attempt that brought as many as
+    ///     ``RetryPolicy/leastRate`` asks for was not in vain: counting starts anew. Bytes that were fetched a second
+    ///     time are not new.
+    ///   - lasting: how long the attempt took. At least a second counts, since another one follows it, and at most a
+    ///     minute.
+    ///   - count: how many transfers were under way, which share what the network can do.
+    ///   - now: seconds since 1970, for a `Retry-After` with a date.
+    ///   - generator: draws the wait.
+    package mutating func decide(
+        _ id: Int, _ outcome: TransferOutcome, head: TransferHead?, newByteCount: Int64,
+        lasting: Duration = .zero, among count: Int = 1, now: Int64,
+        using generator: inout some RandomNumberGenerator
+    ) -> Decision {
+        let least = policy.leastByteCount(in: min(max(lasting, .seconds(1)), .seconds(60)))
+        let isProgress = newByteCount >= max(1, least / Int64(max(count, 1)))
+        if isProgress { progressed(id) }
+        guard RetryPolicy.isWorthRetrying(outcome, status: head?.status) else { return .useless }
+        var failureCount = 0
+        if !isProgress {
+            failureCount = (failureCounts[id] ?? 0) + 1
+            failureCounts[id] = failureCount
+            pullFailureCount += 1
+        }
+        if pullFailureCount >= policy.pullFailureCountMax { return .pullSpent }
+        if failureCount >= policy.failureCountMax(of: outcome) { return .spent }
+        let asked = head.flatMap { head in
+            head["retry-after"].flatMap { RetryAfter.delay($0, now: now) }
+        }
+        let delay = policy.delay(
+            failureCount: failureCount, retryAfter: asked, using: &generator)
+        tell(Retry(reason: Self.reason(outcome, head), delay: delay))
+        return .again(after: delay)
+    }
+
+    private static func reason(_ outcome: TransferOutcome, _ head: TransferHead?) -> String {
+        if let status = head?.status, status >= 400 {
+            return "the server answered with status \(status)"
+        }
+        if case .failed(let failure) = outcome { return failure.message }
+        return "the answer was not what was asked for"
+    }
+}
+
+/// How slow transfers may be: those that bring fewer bytes in this time would never end.
+struct DripLimit {
+    /// How many bytes must come within ``time``.
+    let byteCount: Int64
+    /// How long they may take.
+    let time: Duration
+
+    /// - Parameter transport: what it holds back to keep to its rate is not the network's fault.
+    init(_ policy: RetryPolicy, over transport: any Transport) {
+        byteCount = policy.leastByteCount(in: policy.dripTime)
+        guard let byteRate = transport.byteRateMax else {
+            time = policy.dripTime
+            return
+        }
+        // Four times what the share of one of many transfers needs: turns are not exact.
+        let seconds = 4 * byteCount * Int64(max(transport.parallelCount, 1)) / max(byteRate, 1)
+        time = max(policy.dripTime, .seconds(seconds))
+    }
+}
+
+/// Watches one transfer for its ``DripLimit``.
+struct DripWatch {
+    /// What the bytes that have just come say of it.
+    enum Pace {
+        /// It comes fast enough, and has done so for a whole stretch.
+        case kept
+        case undecided
+        /// It is too slow.
+        case dripping
+    }
+
+    /// When the transfer began.
+    private let start = ContinuousClock.now
+    /// When the current stretch began, and how much has come since.
+    private var began = ContinuousClock.now
+    private var byteCount: Int64 = 0
+
+    /// How long it has lasted.
+    var lasted: Duration { ContinuousClock.now - start }
+
+    /// Notes that bytes came.
+    ///
+    /// - Parameter count: how many transfers are under way: they share what the network can do.
+    mutating func pace(_ bytes: Int, _ limit: DripLimit, among count: Int = 1) -> Pace {
+        byteCount += Int64(bytes)
+        if byteCount >= limit.byteCount / Int64(max(count, 1)) {
+            (began, byteCount) = (.now, 0)
+            return .kept
+        }
+        return ContinuousClock.now - began > limit.time ? .dripping : .undecided
+    }
+}

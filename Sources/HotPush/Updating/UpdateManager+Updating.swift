@@ -10,24 +10,7 @@ extension UpdateManager {
     /// Overlapping calls share one request.
     /// - Throws: what the source throws; `.interrupted` if it was cancelled.
     public func check() async throws(StoreError) -> UpdateCheck {
-        while let flight = checking, flight.isCancelled { _ = await flight.task.value }
-        if checking == nil {
-            flightCount += 1
-            checking = Flight(
-                number: flightCount,
-                task: Task {
-                    let outcome = await self.makeCheck()
-                    self.checking = nil
-                    return outcome
-                })
-        }
-        guard let flight = checking else { preconditionFailure("a check was just begun") }
-        checking?.waiterCount += 1
-        return try await withTaskCancellationHandler {
-            await flight.task.value
-        } onCancel: {
-            Task { await self.leaveCheck(flight.number) }
-        }.get()
+        try await share(\.checking) { await $0.makeCheck() }
     }
 
     /// Computes what an update would cost now, before a byte of it is fetched.
@@ -51,36 +34,44 @@ extension UpdateManager {
     ///   app goes on with what it has.
     @discardableResult
     public func update() async throws(StoreError) -> UpdateOutcome {
-        while let flight = updating, flight.isCancelled { _ = await flight.task.value }
-        if updating == nil {
-            flightCount += 1
-            updating = Flight(
-                number: flightCount,
-                task: Task {
-                    let outcome = await self.makeUpdate()
-                    self.updating = nil
-                    self.state = .idle
-                    return outcome
-                })
+        try await share(\.updating) { await $0.makeUpdate() }
+    }
+
+    /// Waits for work under way that every caller of the same verb shares; begins it if there is none.
+    private func share<Success>(
+        _ flight: any WritableKeyPath<Flights, Flight<Success>?> & Sendable,
+        _ work: @escaping @Sendable (UpdateManager) async -> Result<Success, StoreError>
+    ) async throws(StoreError) -> Success {
+        while let under = flights[keyPath: flight], under.isCancelled { _ = await under.task.value }
+        if flights[keyPath: flight] == nil {
+            flights.count += 1
+            let task = Task {
+                let outcome = await work(self)
+                self.flights[keyPath: flight] = nil
+                return outcome
+            }
+            flights[keyPath: flight] = Flight(number: flights.count, task: task)
         }
-        guard let flight = updating else { preconditionFailure("an update was just begun") }
-        updating?.waiterCount += 1
+        guard let under = flights[keyPath: flight] else { preconditionFailure("it was just begun") }
+        flights[keyPath: flight]?.waiterCount += 1
         return try await withTaskCancellationHandler {
-            await flight.task.value
+            await under.task.value
         } onCancel: {
-            Task { await self.leaveUpdate(flight.number) }
+            Task { await self.leave(flight, under.number) }
         }.get()
+    }
+
+    private func leave<Success>(
+        _ flight: any WritableKeyPath<Flights, Flight<Success>?> & Sendable, _ number: Int
+    ) {
+        flights[keyPath: flight]?.leave(number)
     }
 
     /// Stops the work under way; what has come is kept.
     public func cancel() {
-        updating?.cancel()
-        checking?.cancel()
+        flights.updating?.cancel()
+        flights.checking?.cancel()
     }
-
-    private func leaveCheck(_ number: Int) { checking?.leave(number) }
-
-    private func leaveUpdate(_ number: Int) { updating?.leave(number) }
 
     // MARK: Checking
 
@@ -93,15 +84,15 @@ extension UpdateManager {
             guard let release else {
                 return .success(noteUnchanged())
             }
-            var offer = try UpdateOffer(release)
+            var wanted = release
             var standing = try standing()
             standing.device = try versions.deviceName(
-                options.device, for: offer.audience, isDrawing: true)
+                options.device, for: release.audience, isDrawing: true)
             let demand = try ReleaseDemand(
                 of: release, app: options.app, platform: nil, in: versions)
-            offer.requirements = demand.requirements
+            wanted.requirements = demand.requirements
             standing.app = demand.app
-            let decision = try UpdateDecision.decide(offer, standing)
+            let decision = try UpdateDecision.decide(on: wanted, standing)
             // An earlier release had to be shown and was not: its replacement must be, too.
             var isOwed = try versions.owedVersion != nil
             switch decision {
@@ -110,16 +101,16 @@ extension UpdateManager {
                 try versions.owe(nil)
             case .refuse: break
             case .waiting, .download, .take:
-                isOwed = isOwed || offer.isMandatory
-                if isOwed { try versions.owe(offer.version) }
+                isOwed = try versions.noteForced(
+                    release.version.description, isMandatory: release.isMandatory)
             }
             switch decision {
             case .nothing, .waiting, .stay, .take: await source.noteObeyed()
             // A refused release is not remembered; a download is noted when it is whole.
             case .refuse, .download: break
             }
-            let isForced = offer.isMandatory || isOwed
-            note(offer, decision)
+            let isForced = release.isMandatory || isOwed
+            note(release.version.description, decision)
             return .success(
                 UpdateCheck(release: release, decision: decision, isForced: isForced))
         } catch {
@@ -137,7 +128,7 @@ extension UpdateManager {
         return UpdateCheck(release: nil, decision: .nothing(reason), isForced: false)
     }
 
-    private func note(_ offer: UpdateOffer, _ decision: UpdateDecision) {
+    private func note(_ version: String, _ decision: UpdateDecision) {
         let (outcome, reason): (CheckOutcome, String?) =
             switch decision {
             case .nothing, .waiting, .stay: (.nothingNew, nil)
@@ -146,10 +137,10 @@ extension UpdateManager {
             }
         journal.record(
             .checked(
-                origin: source.origin, outcome: outcome, version: offer.version, reason: reason))
+                origin: source.origin, outcome: outcome, version: version, reason: reason))
         switch decision {
         case .nothing(let reason): tell(.upToDate(reason))
-        case .refuse(let reasons): tell(.refused(version: offer.version, reasons: reasons))
+        case .refuse(let reasons): tell(.refused(version: version, reasons: reasons))
         case .waiting, .download, .take, .stay: break
         }
     }
@@ -173,6 +164,7 @@ extension UpdateManager {
     // MARK: Updating
 
     private func makeUpdate() async -> Result<UpdateOutcome, StoreError> {
+        defer { state = .idle }
         let check: UpdateCheck
         do throws(StoreError) {
             check = try await self.check()

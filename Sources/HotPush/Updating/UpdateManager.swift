@@ -44,6 +44,13 @@ public actor UpdateManager {
         }
     }
 
+    struct Flights {
+        var checking: Flight<UpdateCheck>?
+        var updating: Flight<UpdateOutcome>?
+        /// How many have begun.
+        var count = 0
+    }
+
     nonisolated let versions: VersionStore
     nonisolated let source: any UpdateSource
     nonisolated let options: UpdateOptions
@@ -55,9 +62,7 @@ public actor UpdateManager {
 
     var running: Start?
     var watch: Task<Void, Never>?
-    var checking: Flight<UpdateCheck>?
-    var updating: Flight<UpdateOutcome>?
-    var flightCount = 0
+    var flights = Flights()
     /// Since when the app is in the background.
     var backgroundSince: Duration?
     /// The version that must be shown at once.
@@ -92,8 +97,8 @@ public actor UpdateManager {
 
     deinit {
         watch?.cancel()
-        checking?.task.cancel()
-        updating?.task.cancel()
+        flights.checking?.task.cancel()
+        flights.updating?.task.cancel()
     }
 
     /// The events from now on, for one reader; the stream ends with the manager.

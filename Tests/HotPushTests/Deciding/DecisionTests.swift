@@ -138,6 +138,14 @@ import StrictJSON
         return standing
     }
 
+    /// A release whose format does not give its content.
+    static func offer(_ name: String) throws -> Release {
+        var release = Release(
+            family: "test/1", version: try VersionName(name), trust: .length, received: [])
+        release.files = [ReleaseFile(path: try TreePath("unread"))]
+        return release
+    }
+
     enum Answer: Sendable { case nothing, refuse, download, take, waiting, stay }
 
     @Test(
@@ -154,8 +162,9 @@ import StrictJSON
             ("b", "c", nil, .download),
         ] as [(String, Character?, String?, Answer)])
     func table(name: String, digit: Character?, pending: String?, answer: Answer) throws {
-        let offer = UpdateOffer(version: name, content: digit.flatMap { Self.content($0) })
-        let decision = try UpdateDecision.decide(offer, Self.standing(pending: pending))
+        var offer = try Self.offer(name)
+        offer.statedContent = digit.flatMap { Self.content($0) }
+        let decision = try UpdateDecision.decide(on: offer, Self.standing(pending: pending))
         switch (decision, answer) {
         case (.nothing(let reason), .nothing): expect(!reason.isEmpty)
         case (.refuse(let reasons), .refuse): expect(reasons.count, equals: 1)
@@ -166,13 +175,13 @@ import StrictJSON
     }
 
     @Test func `names every reason against a release, and downloads nothing`() throws {
-        var offer = UpdateOffer(version: "b")
+        var offer = try Self.offer("b")
         offer.requirements = [Requirement(kind: "compatibility", value: "x")]
         offer.audience.rollout = Rollout(perMille: 0, salt: "b")
         offer.order = 3
         var standing = try Self.standing()
         standing.embeddedOrder = 4
-        guard case .refuse(let reasons) = try UpdateDecision.decide(offer, standing) else {
+        guard case .refuse(let reasons) = try UpdateDecision.decide(on: offer, standing) else {
             Issue.record("not refused")
             return
         }
@@ -184,24 +193,24 @@ import StrictJSON
     @Test("takes an older release that the origin offers, but none older than the app itself")
     func older() throws {
         var standing = try Self.standing()
-        var offer = UpdateOffer(version: "0")
+        var offer = try Self.offer("0")
         offer.order = 1
-        try expect(UpdateDecision.decide(offer, standing), equals: .download)
+        try expect(UpdateDecision.decide(on: offer, standing), equals: .download)
         standing.embeddedOrder = 1
-        try expect(UpdateDecision.decide(offer, standing), equals: .download)
+        try expect(UpdateDecision.decide(on: offer, standing), equals: .download)
         standing.embeddedOrder = 2
-        guard case .refuse = try UpdateDecision.decide(offer, standing) else {
+        guard case .refuse = try UpdateDecision.decide(on: offer, standing) else {
             Issue.record("not refused")
             return
         }
         // A format without an order: the origin's word counts.
         offer.order = nil
-        try expect(UpdateDecision.decide(offer, standing), equals: .download)
+        try expect(UpdateDecision.decide(on: offer, standing), equals: .download)
     }
 
     @Test func `is the same under an empty store: everything must come`() throws {
         let standing = UpdateStanding(lifecycle: Lifecycle(), versions: [:])
-        try expect(UpdateDecision.decide(UpdateOffer(version: "1"), standing), equals: .download)
+        try expect(UpdateDecision.decide(on: Self.offer("1"), standing), equals: .download)
     }
 }
 

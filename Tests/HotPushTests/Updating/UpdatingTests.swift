@@ -154,9 +154,9 @@ import VersionTree
                     return nil
                 }
             }
-            while await manager.updating?.waiterCount != 5 { await Task.yield() }
+            while await manager.flights.updating?.waiterCount != 5 { await Task.yield() }
             // Those three, and the update.
-            while await manager.checking?.waiterCount != 4 { await Task.yield() }
+            while await manager.flights.checking?.waiterCount != 4 { await Task.yield() }
             fixture.source.checkGate.open()
             var outcomes: [UpdateOutcome] = []
             for await outcome in group { if let outcome { outcomes.append(outcome) } }
@@ -176,9 +176,9 @@ import VersionTree
         await fixture.source.downloadGate.reached()
         await expect(manager.state, equals: .downloading(version: "1"))
         let second = Task { try await manager.update() }
-        while await manager.updating?.waiterCount != 2 { await Task.yield() }
+        while await manager.flights.updating?.waiterCount != 2 { await Task.yield() }
         first.cancel()
-        while await manager.updating?.waiterCount != 1 { await Task.yield() }
+        while await manager.flights.updating?.waiterCount != 1 { await Task.yield() }
         await expect(manager.state, equals: .downloading(version: "1"))
         second.cancel()
         let outcomes = [await first.result, await second.result]

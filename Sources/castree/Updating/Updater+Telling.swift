@@ -1,3 +1,5 @@
+import HotPush
+import ServeFromCAS
 import VersionTree
 
 /// What an operator reads about an app that is kept up to date, a line each.
@@ -22,5 +24,25 @@ enum UpdateNews {
             lines.append("version \(version) is confirmed")
         }
         return lines
+    }
+}
+
+extension BridgeEvent {
+    /// Nothing to do, for these reasons.
+    static func upToDate(_ reasons: [CheckReason]) -> BridgeEvent {
+        .upToDate(reasons: reasons.map(\.sentence), codes: reasons.map(\.code.rawValue))
+    }
+}
+
+extension SwitchingRule {
+    /// The decision to switch, at the moments that pages have.
+    init(_ policy: SwitchPolicy, isForced: Bool, isBackground: Bool) {
+        func switches(at moment: SwitchMoment) -> Bool {
+            // The judge of starts waits for the confirmation of the current version by itself.
+            SwitchDecision.decide(
+                policy, isForced: isForced, at: isBackground ? .background : moment,
+                isTrusted: true) == .switchNow
+        }
+        self.init(waitsForStart: !switches(at: .navigation), reloads: switches(at: .ready))
     }
 }
