@@ -25,8 +25,9 @@ package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
         alternatives.contains { bounds in
             guard bounds.allSatisfy({ $0.admits(version) }) else { return false }
             guard !version.prerelease.isEmpty else { return true }
-            return bounds.contains { bound in
-                !bound.version.prerelease.isEmpty && bound.version.hasNumbers(of: version)
+            return bounds.map(\.version).contains {
+                !$0.prerelease.isEmpty && $0.major == version.major && $0.minor == version.minor
+                    && $0.patch == version.patch
             }
         }
     }
@@ -210,11 +211,5 @@ private struct PartialVersion {
             return numbers.isEmpty
                 ? nothing : [Bound(relation: .below, version: beforeAll(numbers))]
         }
-    }
-}
-
-extension SemanticVersion {
-    fileprivate func hasNumbers(of other: SemanticVersion) -> Bool {
-        major == other.major && minor == other.minor && patch == other.patch
     }
 }

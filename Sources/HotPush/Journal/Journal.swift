@@ -79,10 +79,12 @@ public final class Journal: Sendable {
         var file = try openLog()
         var byteCount = try regularByteCount(file.raw)
         var tail = try end(of: file.raw, byteCount)
-        let last = try lastSequence(tail)
+        // The number of the last readable event, in this file or the older one.
+        var last = lastLines(of: tail).lazy.compactMap(\.entry).first?.sequence
+        if last == nil { last = try read(StoreLayout.olderEvents).last?.sequence }
         let lost = lostCount.load(ordering: .relaxed)
         let time = now()
-        var sequence = last + Int64(lost)
+        var sequence = (last ?? 0) + Int64(lost)
         var bytes: [UInt8] = []
         if lost > 0 {
             bytes += JournalEntry(sequence: sequence, at: time, event: .lost(count: lost)).line
@@ -166,12 +168,6 @@ public final class Journal: Sendable {
             throw StoreError(.io, "the event log is not a regular file; move it away")
         }
         return status.byteCount
-    }
-
-    /// The number of the last readable event, in this file or the older one; 0 if there is none.
-    private func lastSequence(_ tail: [UInt8]) throws(StoreError) -> Int64 {
-        for case (_, let entry?) in lastLines(of: tail) { return entry.sequence }
-        return try read(StoreLayout.olderEvents).last?.sequence ?? 0
     }
 
     /// The end of a file, long enough to hold its last line.

@@ -19,7 +19,7 @@ final class PackFetching {
     private var expectedByteCount: Int64 = 0
     private var budget: RetryBudget
     /// What was asked of each pack, and may have left parts.
-    private var transfers: [PackTransfer] = []
+    private(set) var transfers: [PackTransfer] = []
     /// So many packs that are of no use, and objects come one by one.
     private static let troubleCountMax = 2
 
@@ -60,12 +60,6 @@ final class PackFetching {
             if troubleCount == Self.troubleCountMax { return }
         }
     }
-
-    /// Why packs were of no use.
-    var troubles: [String] { transfers.compactMap { $0.trouble?.message } }
-
-    /// What packs lead from and is damaged here.
-    var damagedBases: [ObjectID] { transfers.flatMap(\.damagedBases) }
 
     /// Deletes what is left of packs when nothing is missing any more.
     func dropParts() throws(StoreError) {

@@ -45,7 +45,9 @@ struct KnownContent {
         for name in try versions.store.manifestNames() {
             guard let manifest = try versions.readableManifest(of: name) else { continue }
             self.tagged?.note(manifest)
-            let isMeteor = manifest.isOfMeteor
+            // It was pulled from a Meteor server, or made here from what the app was shipped with. The labels of other
+            // publishers may mean anything.
+            let isMeteor = manifest.received?.format.hasPrefix("meteor/") ?? true
             for entry in manifest.entries {
                 let candidate = Candidate(address: entry.address, byteCount: entry.byteCount)
                 for label in entry.labels { Self.note(candidate, &labelled[label, default: []]) }
@@ -147,14 +149,6 @@ extension ContentCheck {
         guard case .digest(let label) = self else { return false }
         return label.algorithm == .sha256 && label.bytes == address.bytes
     }
-}
-
-extension Manifest {
-    /// Whether the labels that its entries keep are Meteor's.
-    ///
-    /// It was pulled from a Meteor server, or made here from what the app was shipped with. The labels
-    /// of other publishers may mean anything.
-    fileprivate var isOfMeteor: Bool { received?.format.hasPrefix("meteor/") ?? true }
 }
 
 extension MeteorLabel {

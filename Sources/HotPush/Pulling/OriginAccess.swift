@@ -195,47 +195,44 @@ extension OriginAccess {
     package func pointers(
         of text: String, countMax: Int = .max
     ) throws(StoreError) -> [ChannelPointer] {
-        try discreetly { () throws(StoreError) in try allPointers(of: text, countMax) }
-    }
-
-    private func allPointers(
-        of text: String, _ countMax: Int
-    ) throws(StoreError) -> [ChannelPointer] {
-        let reference = try OriginReference(parsing: text)
-        var pointers: [ChannelPointer] = []
-        var status = 0
-        switch reference.location {
-        case .directory(let path):
-            let origin = try DirectoryOrigin(path)
-            var names = try origin.channels()
-            if let named = reference.channel { names = [named] }
-            for name in names.prefix(countMax) {
-                // If it was withdrawn between the two looks, it is no channel.
-                if let pointer = try origin.pointer(name) { pointers.append(pointer) }
+        try discreetly { () throws(StoreError) in
+            let reference = try OriginReference(parsing: text)
+            var pointers: [ChannelPointer] = []
+            var status = 0
+            switch reference.location {
+            case .directory(let path):
+                let origin = try DirectoryOrigin(path)
+                var names = try origin.channels()
+                if let named = reference.channel { names = [named] }
+                for name in names.prefix(countMax) {
+                    // If it was withdrawn between the two looks, it is no channel.
+                    if let pointer = try origin.pointer(name) { pointers.append(pointer) }
+                }
+            case .web, .bucket:
+                let names = try names(at: reference).prefix(countMax)
+                // All at once: together they may take no longer than one.
+                let answers = try documents(
+                    names.map { (OriginLayout.pointer($0), Int64(ChannelPointer.byteCountMax)) },
+                    at: reference.location)
+                for (name, answer) in zip(names, answers) {
+                    status = answer.head.status
+                    let place = reference.location.appending(OriginLayout.pointer(name))
+                    guard let bytes = try bytes(of: answer, from: place) else { continue }
+                    pointers.append(try ChannelPointer(parsing: bytes, of: name))
+                }
             }
-        case .web, .bucket:
-            let names = try names(at: reference).prefix(countMax)
-            // All at once: together they may take no longer than one.
-            let answers = try documents(
-                names.map { (OriginLayout.pointer($0), Int64(ChannelPointer.byteCountMax)) },
-                at: reference.location)
-            for (name, answer) in zip(names, answers) {
-                status = answer.head.status
-                let place = reference.location.appending(OriginLayout.pointer(name))
-                guard let bytes = try bytes(of: answer, from: place) else { continue }
-                pointers.append(try ChannelPointer(parsing: bytes, of: name))
+            guard !pointers.isEmpty else {
+                if let refusal, status == 403 { throw refusal }
+                throw StoreError(
+                    .notFound,
+                    status == 403
+                        ? "\(reference.location.description) does not let its channels be read (it answered "
+                            + "403): it is private, or has none"
+                        : "\(reference.location.description) has no channel; castree publish makes one"
+                )
             }
+            return pointers
         }
-        guard !pointers.isEmpty else {
-            if let refusal, status == 403 { throw refusal }
-            throw StoreError(
-                .notFound,
-                status == 403
-                    ? "\(reference.location.description) does not let its channels be read (it answered "
-                        + "403): it is private, or has none"
-                    : "\(reference.location.description) has no channel; castree publish makes one")
-        }
-        return pointers
     }
 
     private func names(at reference: OriginReference) throws(StoreError) -> [ChannelName] {

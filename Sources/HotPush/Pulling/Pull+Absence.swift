@@ -67,7 +67,9 @@ extension Pull {
             return StoreError(
                 .notFound, "there is no directory \(printable(path)); \(origin.advice)")
         }
-        let names = try channels(at: origin).filter { $0 != channel }
+        // The error to report is that there is no release; this would only make it clearer.
+        let known = try ifPossible { () throws(StoreError) in try access.channelNames(at: origin) }
+        let names = (known ?? []).map(\.description).filter { $0 != channel }
         guard !names.isEmpty else { return nil }
         let few = names.prefix(Self.namedCountMax).joined(separator: ", ")
         return StoreError(
@@ -78,15 +80,4 @@ extension Pull {
 
     /// More names help nobody.
     private static let namedCountMax = 8
-
-    /// The channels that an origin says it has; none if it says nothing.
-    private func channels(at origin: OriginLocation) throws(StoreError) -> [String] {
-        do throws(StoreError) {
-            return try access.channelNames(at: origin).map(\.description)
-        } catch {
-            if error.code == .interrupted { throw error }
-            // The error to report is that there is no release; this would only make it clearer.
-            return []
-        }
-    }
 }

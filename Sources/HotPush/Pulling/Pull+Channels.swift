@@ -28,10 +28,14 @@ extension Pull {
             do throws(StoreError) {
                 return .found(try reply(to: judged, at: origin))
             } catch {
-                guard error.code == .notFound,
-                    case .found(let next) = try pointerAfter(error, channel, at: origin),
-                    next.pointer != judged.pointer
-                else { throw error }
+                guard error.code == .notFound else { throw error }
+                // If it cannot be had, the first failure says more.
+                let asked = try ifPossible { () throws(StoreError) in
+                    try askPointer(of: channel, at: origin, pastCaches: true)
+                }
+                guard case .found(let next) = asked, next.pointer != judged.pointer else {
+                    throw error
+                }
                 judged = next
             }
         }
@@ -40,18 +44,6 @@ extension Pull {
 
     /// A channel that changes more often than this while it is asked is left to the next pull.
     private static let overtakenCountMax = 2
-
-    /// The pointer as it is now.
-    /// - Throws: `failure` if it cannot be had: the first failure says more. `.interrupted`.
-    private func pointerAfter(
-        _ failure: StoreError, _ channel: ChannelName, at origin: OriginLocation
-    ) throws(StoreError) -> ChannelAnswer<JudgedPointer> {
-        do throws(StoreError) {
-            return try askPointer(of: channel, at: origin, pastCaches: true)
-        } catch {
-            throw error.code == .interrupted ? error : failure
-        }
-    }
 
     private func askPointer(
         of channel: ChannelName, at origin: OriginLocation, pastCaches: Bool

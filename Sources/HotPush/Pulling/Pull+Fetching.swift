@@ -62,8 +62,8 @@ extension Pull {
         report.figures.requests += work.figures.requests
         report.figures.bytes += work.figures.bytes
         report.figures.resumedBytes += work.figures.resumedBytes
-        report.fallbacks = work.troubles
-        report.damagedBases = work.damagedBases
+        report.fallbacks = work.transfers.compactMap { $0.trouble?.message }
+        report.damagedBases = work.transfers.flatMap(\.damagedBases)
         report.requests = requestCount
         report.figures.milliseconds = (ContinuousClock.now - began).milliseconds
         noteEnd(of: session.plan, report.figures, failure)
@@ -89,7 +89,12 @@ extension Pull {
             } catch {
                 failure = error
             }
-            notice(begunAnewIn: download, at: offer.location)
+            if let (path, byteCount) = download.begunAnew {
+                options.notice?(
+                    "\(offer.location.description) sends no parts of files: \(printable(path)), of which "
+                        + "\(sizeText(byteCount)) were here, came anew from its beginning, and so will every file that is "
+                        + "interrupted (it ignores Range)")
+            }
             failure = download.failure ?? failure
             do throws(StoreError) {
                 try session.settle()
@@ -115,15 +120,6 @@ extension Pull {
         for other in try versions.restoreTrees(of: others, except: isRebuilt ? version : "") {
             options.notice?("version \(other) lacked objects and is complete again")
         }
-    }
-
-    /// Says that a server sends no parts of files: an interrupted pull gets nothing for what had come.
-    private func notice(begunAnewIn download: Download, at location: OriginLocation) {
-        guard let (path, byteCount) = download.begunAnew else { return }
-        options.notice?(
-            "\(location.description) sends no parts of files: \(printable(path)), of which \(sizeText(byteCount)) were here, "
-                + "came anew from its beginning, and so will every file that is interrupted (it ignores Range)"
-        )
     }
 
     /// How much of a plan an interrupted pull has staged; ignores small files.

@@ -15,12 +15,14 @@ extension Pull {
         do throws(StoreError) {
             return try fetch()
         } catch {
-            guard error.code == .outOfSpace, try makeRoom(.needless, for: name) else { throw error }
+            guard error.code == .outOfSpace, try makeRoom(for: name) else { throw error }
         }
         do throws(StoreError) {
             return try fetch()
         } catch {
-            guard error.code == .outOfSpace, try makeRoom(.waiting, for: name) else { throw error }
+            guard error.code == .outOfSpace, try makeRoom(for: name, insteadOfWaiting: true) else {
+                throw error
+            }
         }
         return try fetch()
     }
@@ -51,15 +53,12 @@ extension Pull {
         }
     }
 
-    private enum RoomStage {
-        case needless
-        case waiting
-    }
-
     /// - Returns: whether there may be more room now.
-    private func makeRoom(_ stage: RoomStage, for name: String) throws(StoreError) -> Bool {
+    private func makeRoom(
+        for name: String, insteadOfWaiting: Bool = false
+    ) throws(StoreError) -> Bool {
         guard let count = options.keptGoodCount else {
-            guard stage == .needless,
+            guard !insteadOfWaiting,
                 try couldHaveRoom(without: Array(versions.replacedParts(for: name)))
             else { return false }
             let gone = try versions.dropReplacedParts(for: name)
@@ -73,12 +72,12 @@ extension Pull {
         let needless = try versions.planTidying(keptGoodCount: count, for: name).retired
         guard try couldHaveRoom(without: needless.map(\.version) + [waiting].compactMap(\.self))
         else { return false }
-        if stage == .waiting {
+        if insteadOfWaiting {
             guard let waiting, try versions.takeBack(pending: waiting) else { return false }
         }
         // Where nothing went, what waits may still go.
         let tidied = try versions.tidy(keptGoodCount: count, for: name)
-        return tidied != nil || stage == .needless
+        return tidied != nil || !insteadOfWaiting
     }
 
     /// Whether there could be room if versions went; otherwise they would go for nothing.
@@ -95,12 +94,8 @@ extension Pull {
             freed += try fileSystem.status(staging, entry)?.byteCount ?? 0
             return true
         }
-        do throws(StoreError) {
+        return try allowing(.outOfSpace) { () throws(StoreError) in
             try versions.store.checkSpace(for: needed - freed)
-            return true
-        } catch {
-            guard error.code == .outOfSpace else { throw error }
-            return false
-        }
+        } != nil
     }
 }

@@ -65,40 +65,30 @@ public final class Pull {
         _ reply: inout OriginReply, of origin: String
     ) throws(StoreError) -> PullReport? {
         do throws(StoreError) {
-            return try carryOutWhatever(&reply, of: origin)
+            for _ in 0..<Self.switchCountMax {
+                guard case .release(let offer) = reply.answer else { break }
+                // What is refused before a byte comes is refused whatever else is offered.
+                let plan = offer.isPromise ? nil : try plan(offer)
+                do throws(StoreError) {
+                    let report =
+                        if let plan { try fetch(plan, of: offer) } else { try fetch(offer) }
+                    if let now = try replySince(offer, origin) {
+                        reply = now
+                        guard now.stillOffers(offer, as: report.version) else { continue }
+                    }
+                    try show(report.version)
+                    return report
+                } catch {
+                    guard let next = try replyAfter(error, offer, origin) else { throw error }
+                    reply = next
+                }
+            }
+            return try carryOut(reply)
         } catch {
             // Before the first byte, or after the last one.
             if error.message != notedFailure?.message { note(error, during: "update") }
             throw error
         }
-    }
-
-    private func carryOutWhatever(
-        _ reply: inout OriginReply, of origin: String
-    ) throws(StoreError) -> PullReport? {
-        for _ in 0..<Self.switchCountMax {
-            guard case .release(let offer) = reply.answer else { break }
-            // What is refused before a byte comes is refused whatever else is offered.
-            let plan = offer.isPromise ? nil : try plan(offer)
-            do throws(StoreError) {
-                let report: PullReport
-                if let plan {
-                    report = try fetch(plan, of: offer)
-                } else {
-                    report = try fetch(offer)
-                }
-                if let now = try replySince(offer, origin) {
-                    reply = now
-                    guard now.stillOffers(offer, as: report.version) else { continue }
-                }
-                try show(report.version)
-                return report
-            } catch {
-                guard let next = try replyAfter(error, offer, origin) else { throw error }
-                reply = next
-            }
-        }
-        return try carryOut(reply)
     }
 
     /// Carries out a reply, and does not ask again.
@@ -147,14 +137,9 @@ public final class Pull {
         _ offer: FoundRelease, _ origin: String
     ) throws(StoreError) -> OriginReply? {
         guard ContinuousClock.now - offer.offeredAt > options.offerLifetime else { return nil }
-        do throws(StoreError) {
-            let reply = try inquire(origin)
-            // A copy that is older than the offer says nothing of it.
-            return reply.isOlderCopy ? nil : reply
-        } catch {
-            guard error.code == .network else { throw error }
-            return nil
-        }
+        let reply = try allowing(.network) { () throws(StoreError) in try inquire(origin) }
+        // A copy that is older than the offer says nothing of it.
+        return reply?.isOlderCopy == true ? nil : reply
     }
 
     /// The origin's new offer, if a change of it may be why the pull failed; nil if it still offers
@@ -166,15 +151,11 @@ public final class Pull {
         case .mismatch, .notFound, .unsuitableRelease, .badRelease: break
         default: return nil
         }
-        let reply: OriginReply
-        do throws(StoreError) {
-            reply = try inquire(origin, pastCaches: true)
-        } catch {
-            if error.code == .interrupted { throw error }
-            // The first failure says more.
-            return nil
+        // If that fails, the first failure says more.
+        let reply = try ifPossible { () throws(StoreError) in
+            try inquire(origin, pastCaches: true)
         }
-        if case .release(let now) = reply.answer, now.isSame(as: offer) { return nil }
+        if case .release(let now) = reply?.answer, now.isSame(as: offer) { return nil }
         return reply
     }
 

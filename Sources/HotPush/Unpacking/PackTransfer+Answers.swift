@@ -158,7 +158,6 @@ extension PackTransfer {
             queue.append(Span(frames: index..<index + 1, budgetID: -index))
             return
         }
-        wrongObjects += wrong
         // Frames share bases.
         for base in try unpacker.damagedBases(of: index) where !damagedBases.contains(base) {
             damagedBases.append(base)

@@ -73,7 +73,6 @@ final class PackTransfer: TransferClient {
     var isOpen: Bool { opening != nil }
     var queue: [Span] = []
     var running: [Int: Running] = [:]
-    private var lastID = 0
     private var lastBudgetID = 0
     var budget: RetryBudget
     var generator = SystemRandomNumberGenerator()
@@ -96,8 +95,6 @@ final class PackTransfer: TransferClient {
     var resumedFrames: Set<Int> = []
     /// Frames whose first bytes this transfer has kept itself.
     var ownFrames: Set<Int> = []
-    /// Objects that came out wrong.
-    var wrongObjects: [Reference] = []
     /// Objects of the store from which it leads, and whose bytes are not theirs any more.
     var damagedBases: [ObjectID] = []
     var figures = DownloadFigures()
@@ -130,17 +127,13 @@ final class PackTransfer: TransferClient {
     func run(over transport: any Transport) throws(StoreError) {
         dripLimit = DripLimit(budget.policy, over: transport)
         do throws(StoreError) {
-            try begin()
+            do throws(StoreError) { try beginOpening() } catch { try giveUp(error) }
             if failure == nil, !queue.isEmpty { try transport.run(self) }
         } catch {
             failure = failure ?? error
         }
         try keepOpening()
         if isDropped { try dropParts() }
-    }
-
-    private func begin() throws(StoreError) {
-        do throws(StoreError) { try beginOpening() } catch { try giveUp(error) }
     }
 
     private func beginOpening() throws(StoreError) {
@@ -186,7 +179,19 @@ final class PackTransfer: TransferClient {
     /// Reads the opening, which has come, and asks what is wanted.
     /// - Returns: whether it can be read; if not, it is forgotten.
     func open() throws(StoreError) -> Bool {
-        guard let opening = try readOpening() else { return false }
+        guard let part = openingPart.take() else { return false }
+        let opening: PackOpening
+        do throws(StoreError) {
+            opening = try part.withBytes { (bytes) throws(StoreError) in
+                try PackOpening(
+                    parsing: bytes, of: pack, to: version, from: base, limits: limits)
+            }
+            openingPart = consume part
+        } catch {
+            guard error.code == .badPack || error.code == .mismatch else { throw error }
+            openingPart = consume part
+            return try forget(error)
+        }
         self.opening = opening
         do throws(StoreError) {
             wish = try opened(opening)
@@ -194,23 +199,6 @@ final class PackTransfer: TransferClient {
         } catch {
             guard error.code == .badPack else { throw error }
             return try forget(error)
-        }
-    }
-
-    private func readOpening() throws(StoreError) -> PackOpening? {
-        guard let part = openingPart.take() else { return nil }
-        do throws(StoreError) {
-            let opening = try part.withBytes { (bytes) throws(StoreError) in
-                try PackOpening(
-                    parsing: bytes, of: pack, to: version, from: base, limits: limits)
-            }
-            openingPart = consume part
-            return opening
-        } catch {
-            guard error.code == .badPack || error.code == .mismatch else { throw error }
-            openingPart = consume part
-            _ = try forget(error)
-            return nil
         }
     }
 
@@ -294,13 +282,13 @@ final class PackTransfer: TransferClient {
     private func request(
         _ span: Span, from start: Int64, to end: Int64, _ arrival: consuming Arrival?
     ) -> TransferRequest {
-        lastID += 1
-        var request = TransferRequest(id: lastID, url: url)
+        figures.requests += 1
+        let id = figures.requests
+        var request = TransferRequest(id: id, url: url)
         request.offset = start
         request.end = end < pack.byteCount ? end : nil
         request.byteCountMax = pack.byteCount
-        running[lastID] = Running(span, from: start, to: end, arrival)
-        figures.requests += 1
+        running[id] = Running(span, from: start, to: end, arrival)
         return request
     }
 

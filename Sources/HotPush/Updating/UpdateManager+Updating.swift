@@ -82,7 +82,13 @@ extension UpdateManager {
         do throws(StoreError) {
             let release = try await source.check()
             guard let release else {
-                return .success(noteUnchanged())
+                let reason = "the origin has nothing new"
+                journal.record(
+                    .checked(
+                        origin: source.origin, outcome: .nothingNew, version: nil, reason: nil))
+                tell(.upToDate(reason))
+                return .success(
+                    UpdateCheck(release: nil, decision: .nothing(reason), isForced: false))
             }
             var wanted = release
             var standing = try standing()
@@ -118,14 +124,6 @@ extension UpdateManager {
             tell(error, during: "check")
             return .failure(error)
         }
-    }
-
-    private func noteUnchanged() -> UpdateCheck {
-        let reason = "the origin has nothing new"
-        journal.record(
-            .checked(origin: source.origin, outcome: .nothingNew, version: nil, reason: nil))
-        tell(.upToDate(reason))
-        return UpdateCheck(release: nil, decision: .nothing(reason), isForced: false)
     }
 
     private func note(_ version: String, _ decision: UpdateDecision) {

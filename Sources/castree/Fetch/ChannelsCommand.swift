@@ -108,7 +108,10 @@ extension Invocation {
             ])
             for pointer in pointers {
                 if pointer.releases.isEmpty {
-                    table.add(pointer.emptyCells)
+                    table.add([
+                        "\(pointer.channel.description, .bold)", "nothing",
+                        "\(String(pointer.sequence))", "\(timestamp(pointer.createdAt))", "",
+                    ])
                 }
                 for (index, release) in pointer.releases.enumerated() {
                     try table.add(
@@ -171,14 +174,6 @@ extension Invocation {
 }
 
 extension ChannelPointer {
-    /// The row of a channel that offers nothing.
-    fileprivate var emptyCells: [DisplayText] {
-        [
-            "\(channel.description, .bold)", "nothing", "\(String(sequence))",
-            "\(timestamp(createdAt))", "",
-        ]
-    }
-
     /// Writes the members of its object.
     fileprivate func writeMembers(
         to writer: inout JSONWriter, _ deliveries: [ObjectID: Delivery], _ all: [ChannelPointer],
