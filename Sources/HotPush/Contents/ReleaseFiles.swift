@@ -34,12 +34,7 @@ package struct ReleaseFiles {
 
     /// What the origin has of something that only saves work; `nil` if it is damaged.
     static func ifSound<R>(_ body: () throws(StoreError) -> R?) throws(StoreError) -> R? {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            guard isHarmless(error) else { throw error }
-            return nil
-        }
+        try allowing(.damagedOrigin, .tooLarge, .badManifest, .badPack, body: body) ?? nil
     }
 
     /// Its objects where they stand, in ascending order.

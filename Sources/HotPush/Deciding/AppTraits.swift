@@ -29,7 +29,6 @@ public struct AppTraits: Sendable, Hashable {
         unmet(requirements).compactMap { objection(to: $0) }
     }
 
-    /// The requirements that the app does not meet.
     func unmet(_ requirements: [Requirement]) -> [Requirement] {
         requirements.filter { requirement in
             if objection(to: requirement) == nil { return false }

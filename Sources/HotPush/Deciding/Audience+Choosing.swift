@@ -23,7 +23,6 @@ extension Audience {
 }
 
 extension Rollout {
-    /// The share as people write it.
     fileprivate var share: String {
         perMille % 10 == 0 ? "\(perMille / 10) %" : "\(perMille / 10).\(perMille % 10) %"
     }

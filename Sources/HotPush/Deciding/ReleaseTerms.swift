@@ -43,7 +43,6 @@ extension ReleaseTerms {
     /// Whether the version came from a channel of that name of a castree origin.
     func isOf(_ channel: String) -> Bool { family == nil && scope == channel }
 
-    /// The name of the member.
     static let key = "terms"
 
     /// The member of a manifest that keeps them; `nil` if there is nothing to keep.

@@ -112,7 +112,6 @@ package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// One condition on a version.
 private struct Bound: Sendable, Hashable {
     enum Relation: Sendable, Hashable { case below, atMost, equal, atLeast, above }
 

@@ -18,7 +18,6 @@ extension VersionStore {
 }
 
 extension JournalEvent {
-    /// The log entries for something that a verb has done.
     static func events(of event: VersionEvent) -> [JournalEvent] {
         switch event {
         case .added(let version, let files, let bytes, let newObjects, let newBytes):

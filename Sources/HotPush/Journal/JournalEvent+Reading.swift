@@ -36,7 +36,6 @@ private struct Fields {
 
     let value: JSONValue
 
-    /// A text that may be absent.
     subscript(key: String) -> String? { value[key]?.asString }
 
     func required<Value>(_ value: Value?) throws(Missing) -> Value {

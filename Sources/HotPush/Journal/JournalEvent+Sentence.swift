@@ -95,7 +95,6 @@ extension JournalEvent {
         }
     }
 
-    /// A time as people say it.
     private static func span(_ seconds: Int64) -> String {
         switch seconds {
         case ..<120: "\(seconds) s"

@@ -5,7 +5,6 @@ import CASStore
 /// It is kept in memory. ``DocumentFetches`` run it. If the connection breaks, the fetch continues from what came before,
 /// provided that a strong validator shows that the rest belongs to the same document.
 final class DocumentFetch {
-    /// What came.
     struct Answer {
         var head: TransferHead
         var bytes: [UInt8]
@@ -68,7 +67,6 @@ final class DocumentFetch {
     /// Whether it is here, or given up.
     fileprivate var isDone: Bool { result != nil }
 
-    /// The final answer, once the transport has run.
     fileprivate func answer() throws(StoreError) -> Answer {
         guard let result else {
             throw StoreError(.interrupted, "interrupted while asking \(place)")
@@ -78,7 +76,6 @@ final class DocumentFetch {
 
     // MARK: Asking
 
-    /// What is here of the document.
     private var part: StagedPart {
         StagedPart(byteCount: Int64(bytes.count), validator: validator, isProvable: false)
     }
@@ -236,7 +233,6 @@ final class DocumentFetches: TransferClient {
 
     init(_ fetches: [DocumentFetch]) { self.fetches = fetches }
 
-    /// How many requests were sent.
     var requestCount: Int { fetches.reduce(0) { $0 + $1.requestCount } }
 
     /// Runs the transport until all are here.

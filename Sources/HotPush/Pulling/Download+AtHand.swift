@@ -41,7 +41,6 @@ extension Download {
         (wanted.count, wanted.values.reduce(0) { $0.addingClamped($1.byteCount ?? 0) })
     }
 
-    /// Whether a pack may bring an object.
     func isMissing(_ address: ObjectID) -> Bool { wanted[address] != nil }
 
     /// Begins an object that comes out of a pack; `nil` if it is not wanted.

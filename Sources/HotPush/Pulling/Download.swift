@@ -8,9 +8,7 @@ final class Download: TransferClient {
     /// A content that is under way or waits for its turn.
     struct Work {
         let content: DownloadPlan.Content
-        /// Its sources, and which is next.
         var turns: SourceTurns
-        /// The earliest time for it.
         var due: ContinuousClock.Instant?
         /// A strong validator of the staged bytes.
         var validator: Validator?
@@ -77,14 +75,12 @@ final class Download: TransferClient {
         var head: TransferHead?
         var use: ResponseUse?
         var isTooSlow = false
-        /// What is wrong with what came.
         var trouble: StoreError?
         /// Whether that was known before a byte came.
         var isHeadWrong = false
         /// The most bytes of it that had ever been staged when this transfer began.
         let highWaterBefore: Int64
         var drip = DripWatch()
-        /// The bytes of a file that the format inspects.
         var inspected: [UInt8] = []
 
         /// The file's size, from the release or from the part that came.
@@ -246,7 +242,6 @@ final class Download: TransferClient {
         return nil
     }
 
-    /// Whether there is something to ask for.
     var hasWork: Bool { unpacked.count < queue.count }
 
     /// Begins a content, or continues what an earlier attempt staged.
@@ -262,7 +257,6 @@ final class Download: TransferClient {
             || labels(of: content).contains(where: \.algorithm.identifiesContent)
     }
 
-    /// The absolute URL to request for a content.
     func url(of work: Work) -> String {
         work.turns.source.map { origin.url(of: $0.reference) } ?? ""
     }
@@ -332,7 +326,6 @@ final class Download: TransferClient {
         work.highWater = highWater
     }
 
-    /// Counts bytes that an earlier pull staged.
     private func countResumed(_ work: inout Work, _ byteCount: Int64) {
         figures.resumedBytes += byteCount
         work.resumedByteCount = byteCount

@@ -87,7 +87,8 @@ public struct DownloadPlan: Sendable {
         self.release = release
         knownSizes = Self.sizes(of: release, sizes)
         names.reserveCapacity(release.files.count)
-        var seen: [ObjectID: Int] = [:]
+        var places: [ObjectID: Int] = [:]
+        var present: Set<ObjectID> = []
         let version = release.version.description
         let unproved = Self.unproved(release, addresses)
         for (position, file) in release.files.enumerated() {
@@ -101,23 +102,14 @@ public struct DownloadPlan: Sendable {
                 address = nil
             }
             names.append(name)
-            if let earlier = seen[name] {
-                guard earlier >= 0 else { continue }
-                join(file, at: position, to: earlier)
-                continue
-            }
-            if address != nil, isPresent(name) {
-                seen[name] = -1
+            if present.contains(name) { continue }
+            if places[name] == nil, address != nil, isPresent(name) {
+                present.insert(name)
                 reusedObjects += 1
                 reusedBytes = reusedBytes.addingClamped(file.byteCount ?? knownSizes[name] ?? 0)
                 continue
             }
-            seen[name] = contents.count
-            contents.append(
-                Content(
-                    name: name, isProvisional: address == nil,
-                    byteCount: file.byteCount ?? knownSizes[name],
-                    file: position, isFirst: file.isLaunchFile, kept: kept[position] ?? []))
+            want(position, isProvisional: address == nil, kept: kept[position] ?? [], &places)
         }
         try refuseUnreadable()
         sort()
@@ -174,19 +166,11 @@ public struct DownloadPlan: Sendable {
     mutating func add(_ lost: Set<ObjectID>) throws(StoreError) {
         var places: [ObjectID: Int] = [:]
         for (position, file) in release.files.enumerated() where lost.contains(names[position]) {
-            let name = names[position]
-            if let place = places[name] {
-                join(file, at: position, to: place)
-                continue
+            if places[names[position]] == nil {
+                reusedObjects -= 1
+                reusedBytes -= file.byteCount ?? knownSizes[names[position]] ?? 0
             }
-            places[name] = contents.count
-            let byteCount = file.byteCount ?? knownSizes[name]
-            contents.append(
-                Content(
-                    name: name, isProvisional: false, byteCount: byteCount, file: position,
-                    isFirst: file.isLaunchFile))
-            reusedObjects -= 1
-            reusedBytes -= byteCount ?? 0
+            want(position, isProvisional: false, &places)
         }
         guard !places.isEmpty else { return }
         try refuseUnreadable()
@@ -206,8 +190,21 @@ public struct DownloadPlan: Sendable {
         }
     }
 
-    /// Notes that another file has the same content.
-    private mutating func join(_ file: ReleaseFile, at position: Int, to place: Int) {
+    /// Fetches the content of a file, for this file or for another one that has the same.
+    private mutating func want(
+        _ position: Int, isProvisional: Bool, kept: [ArrivedContent] = [],
+        _ places: inout [ObjectID: Int]
+    ) {
+        let (file, name) = (release.files[position], names[position])
+        guard let place = places[name] else {
+            places[name] = contents.count
+            contents.append(
+                Content(
+                    name: name, isProvisional: isProvisional,
+                    byteCount: file.byteCount ?? knownSizes[name], file: position,
+                    isFirst: file.isLaunchFile, kept: kept))
+            return
+        }
         if file.isLaunchFile { contents[place].isFirst = true }
         if file.isBetterThan(release.files[contents[place].file]) {
             contents[place].file = position

@@ -12,9 +12,7 @@ final class PackFetching {
     private var arrivals: Arrivals?
     /// The release while it is fetched; `nil` until its manifest is known.
     private(set) var session: FetchSession?
-    /// What the packs took.
     private(set) var figures = DownloadFigures()
-    /// What ended everything early.
     private(set) var failure: StoreError?
     private var expectedByteCount: Int64 = 0
     private var budget: RetryBudget
@@ -29,7 +27,6 @@ final class PackFetching {
         budget = pull.options.budget(pull.options.retries.afterAnswer.forPacks)
     }
 
-    /// Registers the version.
     func begin(_ plan: DownloadPlan) throws(StoreError) {
         pull.noteBeginning(of: plan)
         session = try FetchSession(plan, of: offer, in: pull, self.makeArrivals())
@@ -237,7 +234,6 @@ final class FetchSession {
         if let failure { throw failure }
     }
 
-    /// What it did.
     var report: PullReport {
         var report = PullReport(of: plan)
         report.isUnchanged = isUnchanged

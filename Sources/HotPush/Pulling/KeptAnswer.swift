@@ -11,7 +11,6 @@ struct KeptAnswer {
 
     private let versions: VersionStore
     private let name: String
-    /// Whether it may be changed.
     private let isChanging: Bool
 
     private init(_ versions: VersionStore, _ key: String, isChanging: Bool) throws(StoreError) {
@@ -67,7 +66,6 @@ struct KeptAnswer {
 extension KeptAnswer {
     private static let formatHead = "castree-format 1 "
 
-    /// Where an origin's format is kept.
     init(
         formatOf origin: OriginLocation, _ versions: VersionStore, isChanging: Bool
     ) throws(StoreError) {
@@ -85,7 +83,6 @@ extension KeptAnswer {
         return format is CastreeFormat ? nil : format
     }
 
-    /// Keeps a format.
     func keep(_ format: any ReleaseFormat) {
         write(Array("\(Self.formatHead)\(format.name)\n".utf8))
     }
@@ -109,7 +106,6 @@ extension KeptAnswer {
         func isStale(_ now: Int64) -> Bool { !(0..<3600 ~= now - cameAt) }
     }
 
-    /// Where a channel's pointer is kept.
     init(
         pointerOf channel: ChannelName, at origin: OriginLocation, _ versions: VersionStore,
         isChanging: Bool
@@ -122,7 +118,6 @@ extension KeptAnswer {
         try read(limit: ChannelPointer.byteCountMax + (16 << 10)).flatMap { Self.parse($0) }
     }
 
-    /// Keeps a pointer.
     func keep(_ pointer: Pointer) { write(Self.serialized(pointer)) }
 
     private static func serialized(_ pointer: Pointer) -> [UInt8] {

@@ -144,7 +144,6 @@ struct KnownContent {
 }
 
 extension ContentCheck {
-    /// Whether it says no more than an address.
     fileprivate func isAddress(_ address: ObjectID) -> Bool {
         guard case .digest(let label) = self else { return false }
         return label.algorithm == .sha256 && label.bytes == address.bytes

@@ -300,11 +300,10 @@ extension OriginAccess {
             guard let published = release.delivery, deliveries[published.address] == nil,
                 ContinuousClock.now < end
             else { continue }
-            do throws(StoreError) {
-                deliveries[published.address] = try delivery(of: release, at: location)
-            } catch {
-                guard error.isUselessDelivery else { throw error }
+            let found = try allowing(.badPack, .tooLarge, .network) { () throws(StoreError) in
+                try delivery(of: release, at: location)
             }
+            deliveries[published.address] = found ?? nil
         }
         return deliveries
     }

@@ -13,32 +13,33 @@ extension Pull {
     public func fetch(
         _ plan: DownloadPlan, of offer: FoundRelease
     ) throws(StoreError) -> PullReport {
-        try refuseExpired(offer)
-        let turn = try takeTurn(for: offer)
-        defer { withExtendedLifetime(turn) {} }
-        let plan = try turn.hasWaited ? self.plan(offer) : plan
-        return try makingRoom(for: offer) { () throws(StoreError) in try fetch(offer, by: plan) }
+        try fetch(offer, by: plan)
     }
 
-    /// Plans and fetches: with fewer requests than one after the other, because a pack brings the manifest, too.
+    /// Fetches; without a plan, makes it first: with fewer requests than one after the other, because a pack brings the
+    /// manifest, too.
     ///
     /// - Throws: as ``plan(_:)`` and ``fetch(_:of:)``.
-    package func fetch(_ offer: FoundRelease) throws(StoreError) -> PullReport {
+    package func fetch(
+        _ offer: FoundRelease, by made: DownloadPlan? = nil
+    ) throws(StoreError) -> PullReport {
         try refuseExpired(offer)
         let turn = try takeTurn(for: offer)
         defer { withExtendedLifetime(turn) {} }
+        let made = made != nil && turn.hasWaited ? try plan(offer) : made
         return try makingRoom(for: offer) { () throws(StoreError) in
+            var known = offer
             // What an interrupted pull has brought, or another release has.
-            if offer.isPromise, let bytes = try heldManifest(of: offer) {
-                let known = try resolve(offer, with: bytes)
-                return try fetch(known, by: plan(known))
+            if made == nil, offer.isPromise, let bytes = try heldManifest(of: offer) {
+                known = try resolve(offer, with: bytes)
             }
-            return try fetch(offer, by: offer.isPromise ? nil : plan(offer))
+            let plan = if let made { made } else { known.isPromise ? nil : try plan(known) }
+            return try carryOut(plan, of: known)
         }
     }
 
-    private func fetch(
-        _ offer: FoundRelease, by plan: DownloadPlan?
+    private func carryOut(
+        _ plan: DownloadPlan?, of offer: FoundRelease
     ) throws(StoreError) -> PullReport {
         let began = ContinuousClock.now
         let work = PackFetching(offer, in: self)

@@ -226,10 +226,8 @@ extension Pull {
 }
 
 extension AppIdentity {
-    /// The name of the member.
     static let key = "app"
 
-    /// The member of a manifest that keeps it.
     var member: JSONValue.Member {
         .init(key: Self.key, value: .members(["id": .text(id), "rootURL": .text(rootURL)]))
     }

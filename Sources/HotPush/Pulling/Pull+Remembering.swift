@@ -4,7 +4,6 @@ import VersionTree
 // What to remember of a channel's pointer, and when: once it was obeyed.
 
 extension Pull {
-    /// What was noted of channels.
     var seenSequences: SeenSequences {
         SeenSequences(versions, bound: SequenceBound(versions, now: options.now))
     }
@@ -59,7 +58,6 @@ extension Pull {
 // What a pull notes in the event log, if it has one.
 
 extension Pull {
-    /// Notes what an origin has answered.
     func note(_ reply: OriginReply, of origin: String) throws(StoreError) {
         guard let journal = options.journal else { return }
         var outcome = CheckOutcome.nothingNew
@@ -86,13 +84,11 @@ extension Pull {
                 failure: failure))
     }
 
-    /// Notes a failure that ends the pull.
     func note(_ error: StoreError, during deed: String) {
         notedFailure = error
         options.journal?.record(error, during: deed)
     }
 
-    /// Notes that a download begins, unless there is nothing to download.
     func noteBeginning(of plan: DownloadPlan) {
         guard let journal = options.journal, !plan.contents.isEmpty else { return }
         let version = plan.release.version.description
@@ -100,7 +96,6 @@ extension Pull {
         journal.record(.downloadBegan(version: version))
     }
 
-    /// Notes how a download ended.
     func noteEnd(of plan: DownloadPlan, _ figures: DownloadFigures, _ error: StoreError?) {
         guard let journal = options.journal else { return }
         guard !plan.contents.isEmpty else {

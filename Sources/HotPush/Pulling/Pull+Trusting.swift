@@ -9,7 +9,6 @@ struct JudgedPointer: Sendable, Hashable {
     var standing: PointerStanding
     /// The versions of the origin's trust that were read to judge it.
     var trustFiles: [Int64: TrustFile] = [:]
-    /// When it came.
     var cameAt = ContinuousClock.now
 }
 
@@ -74,7 +73,6 @@ extension Pull {
         /// Whether the pointer says which origin it is, and nobody has said so before.
         let isFirst: Bool
 
-        /// Notes it.
         func note(
             _ pointer: ChannelPointer, grace: Int64, _ bound: SequenceBound,
             in trust: inout StoreTrust

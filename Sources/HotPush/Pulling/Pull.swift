@@ -70,8 +70,7 @@ public final class Pull {
                 // What is refused before a byte comes is refused whatever else is offered.
                 let plan = offer.isPromise ? nil : try plan(offer)
                 do throws(StoreError) {
-                    let report =
-                        if let plan { try fetch(plan, of: offer) } else { try fetch(offer) }
+                    let report = try fetch(offer, by: plan)
                     if let now = try replySince(offer, origin) {
                         reply = now
                         guard now.stillOffers(offer, as: report.version) else { continue }

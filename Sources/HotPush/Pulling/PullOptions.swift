@@ -78,7 +78,6 @@ public struct PullOptions: Sendable {
     /// Makes options with defaults.
     public init() {}
 
-    /// Notes a retry in the journal, and tells it.
     var tell: @Sendable (Retry) -> Void {
         { [journal, retried] retry in
             journal?.record(.retried(reason: retry.reason, milliseconds: retry.delay.milliseconds))
@@ -86,10 +85,8 @@ public struct PullOptions: Sendable {
         }
     }
 
-    /// An unspent budget whose retries are told.
     func budget(_ policy: RetryPolicy) -> RetryBudget { RetryBudget(policy, tell: tell) }
 
-    /// The limits that these options set.
     var limits: DeviceLimits { DeviceLimits(entryCount: entryCountMax) }
 
     /// The largest manifest that is read, in bytes.
@@ -132,7 +129,6 @@ public struct PullReport: Sendable, Hashable {
     /// Makes a report of nothing.
     package init(version: String) { self.version = version }
 
-    /// Makes a report of what a plan already says.
     init(of plan: DownloadPlan) {
         version = plan.release.version.description
         files = plan.release.files.count

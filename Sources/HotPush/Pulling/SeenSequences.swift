@@ -29,7 +29,6 @@ struct SeenSequences {
 
     /// The most channels, in at most ``byteCountMax`` bytes: the oldest notes are dropped first.
     static let countMax = 64
-    /// See ``countMax``.
     static let byteCountMax = 1 << 16
     /// A longer name is not noted: it would push out all others.
     static let keyByteCountMax = 1 << 13
@@ -54,7 +53,6 @@ struct SeenSequences {
         var newer: Int64?
     }
 
-    /// What was noted of the channel of a pointer.
     func memory(of sighting: Sighting) throws(StoreError) -> Memory {
         let noted = Self.sequence(of: sighting.key, in: try read(whatCanBe: true))
         // Older castrees noted more: a sequence above the bound should never have been noted.

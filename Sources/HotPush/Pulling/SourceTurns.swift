@@ -7,7 +7,6 @@ import CASStore
 struct SourceTurns {
     /// The sources of the content, in order of preference; none if castree cannot read any.
     private let sources: [ContentSource]
-    /// The position of the current source.
     private(set) var place = 0
     /// The position of the source whose response began the staged bytes; the first one, if an earlier
     /// pull began them.
@@ -19,16 +18,13 @@ struct SourceTurns {
 
     init(_ sources: [ContentSource]) { self.sources = sources }
 
-    /// The current source; nil if there is none at all.
     var source: ContentSource? { sources.isEmpty ? nil : sources[place] }
 
-    /// Whether there are several.
     var areMany: Bool { sources.count > 1 }
 
     /// Whether the staged bytes, and their validator, are from the current source.
     var isOwnPart: Bool { partPlace == place }
 
-    /// When the current source may be asked.
     var due: ContinuousClock.Instant? { dues[place] }
 
     /// Notes that the staged bytes begin with this source's response.

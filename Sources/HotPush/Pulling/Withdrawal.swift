@@ -57,19 +57,14 @@ extension VersionStore {
     package func obey(
         _ withdrawal: Withdrawal, now: @escaping @Sendable () -> Int64 = { secondsNow() }
     ) throws(StoreError) -> Bool {
-        do throws(StoreError) {
+        // If nobody would go back to what is current, what waits is still better.
+        let hasWaited = try allowing(.bannedVersion, .incompleteVersion) { () throws(StoreError) in
             // Also on a full disk, where what is offered instead may make room.
-            let hasWaited = try store.withReserve { () throws(StoreError) in
+            try store.withReserve { () throws(StoreError) in
                 try takeBack(pending: withdrawal.version)
             }
-            guard hasWaited else { return false }
-        } catch {
-            // Nobody would go back to that one: what waits is still better.
-            guard error.code == .bannedVersion || error.code == .incompleteVersion else {
-                throw error
-            }
-            return false
         }
+        guard hasWaited == true else { return false }
         do throws(StoreError) {
             let bound = SequenceBound(self, now: now)
             try SeenSequences(self, bound: bound).note(

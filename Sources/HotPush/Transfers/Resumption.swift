@@ -20,7 +20,6 @@ package struct StagedPart: Sendable, Hashable {
         /// The rest, from an offset; `ifRange` is the value of `If-Range`, if it is sent.
         case rest(offset: Int64, ifRange: String?)
 
-        /// Whether it asks for a part.
         var isForRest: Bool { if case .rest = self { true } else { false } }
     }
 
@@ -189,7 +188,6 @@ package struct ContentRange: Sendable, Hashable {
         guard reader.rest.isEmpty else { return nil }
     }
 
-    /// Reads from left to right.
     private struct Reader {
         var rest: ArraySlice<UInt8>
 
@@ -252,7 +250,6 @@ package enum Validator: Sendable, Hashable {
         self = .lastModified(value)
     }
 
-    /// The validator whose ``fieldValue`` was noted.
     init(fieldValue: String) {
         self = fieldValue.utf8.first == 34 ? .entityTag(fieldValue) : .lastModified(fieldValue)
     }

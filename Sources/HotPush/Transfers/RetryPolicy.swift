@@ -132,7 +132,6 @@ package struct RetryBudget: Sendable {
     /// Failures in a row without progress, by the transfer's id.
     private var failureCounts: [Int: Int] = [:]
     private var pullFailureCount = 0
-    /// Gets each retry that is decided.
     private let tell: @Sendable (Retry) -> Void
 
     /// Makes an unspent budget.
@@ -220,7 +219,6 @@ package struct RetryBudget: Sendable {
 struct DripLimit {
     /// How many bytes must come within ``time``.
     let byteCount: Int64
-    /// How long they may take.
     let time: Duration
 
     /// - Parameter transport: what it holds back to keep to its rate is not the network's fault.
@@ -247,13 +245,11 @@ struct DripWatch {
         case dripping
     }
 
-    /// When the transfer began.
     private let start = ContinuousClock.now
     /// When the current stretch began, and how much has come since.
     private var began = ContinuousClock.now
     private var byteCount: Int64 = 0
 
-    /// How long it has lasted.
     var lasted: Duration { ContinuousClock.now - start }
 
     /// Notes that bytes came.

@@ -49,7 +49,6 @@ private final class SigningClient: TransferClient {
     /// What no request of this bucket can get past.
     private(set) var failure: StoreError?
 
-    /// A request that is under way.
     private struct Signed {
         let asked: TransferRequest
         var get: SignedGet

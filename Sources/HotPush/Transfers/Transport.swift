@@ -198,7 +198,6 @@ public struct TransferFailure: Error, Sendable, Hashable {
 }
 
 extension StoreError {
-    /// A transfer that failed for good.
     init(_ failure: TransferFailure) {
         self.init(.network, failure.message, cause: .transfer(kind: failure.kind.rawValue))
     }

@@ -36,7 +36,6 @@ final class FrameUnpacker {
 
     deinit { room.deallocate() }
 
-    /// The objects of a frame.
     func objects(of frame: Int) -> [Reference] {
         table.frames[frame].objects.map { objects.references[Int($0)] }
     }
@@ -86,7 +85,6 @@ final class FrameUnpacker {
 
     // MARK: Bases
 
-    /// The bases of a frame, one after the other.
     private func prefix(of frame: PackTable.Frame) throws(StoreError) -> FramePrefix {
         guard let baseObjects, !frame.bases.isEmpty else { return FramePrefix(byteCount: 0) }
         let bases = frame.bases.map { baseObjects.references[Int($0)] }
@@ -138,13 +136,11 @@ final class FrameUnpacker {
         guard let baseObjects else { return [] }
         var damaged: [ObjectID] = []
         for base in table.frames[frame].bases.lazy.map({ baseObjects.references[Int($0)] }) {
-            do throws(StoreError) {
-                let reader = try open(base)
-                try reader.forEachPiece { (_) throws(StoreError) in }
-            } catch {
-                guard error.code == .badPack || error.code == .damagedObject else { throw error }
-                damaged.append(base.address)
-            }
+            let isSound =
+                try allowing(.badPack, .damagedObject) { () throws(StoreError) in
+                    try open(base).forEachPiece { (_) throws(StoreError) in }
+                } != nil
+            if !isSound { damaged.append(base.address) }
         }
         return damaged
     }
@@ -193,7 +189,6 @@ private struct ObjectOutlet: ~Copyable {
         rest = -1
     }
 
-    /// Takes the next bytes of the content.
     mutating func take(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
         var bytes = bytes
         while position < objects.count {

@@ -4,15 +4,11 @@ import Zstandard
 
 /// The beginning of a pack, read and proved: its table, and the manifest that it leads to.
 struct PackOpening: Sendable {
-    /// The pack as the delivery describes it.
     let pack: Delivery.Pack
-    /// What is in it, and where.
     let table: PackTable
     /// The bytes of the manifest, compared with the release's address.
     let bytes: [UInt8]
-    /// The manifest.
     let manifest: Manifest
-    /// Its objects.
     let objects: NumberedObjects
     /// The objects of the content from which the pack leads.
     let baseObjects: NumberedObjects?

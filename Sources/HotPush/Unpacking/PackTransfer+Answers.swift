@@ -125,7 +125,6 @@ extension PackTransfer {
         return bytes.isEmpty && transfer.position == transfer.end
     }
 
-    /// Notes bytes that are kept.
     private func noteProgress(_ count: Int, _ transfer: Running) {
         transfer.newByteCount += Int64(count)
         if count > 0, transfer.pace == .kept { budget.progressed(transfer.span.budgetID) }

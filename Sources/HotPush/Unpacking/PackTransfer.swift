@@ -26,7 +26,6 @@ final class PackTransfer: TransferClient {
         let budgetID: Int
     }
 
-    /// A request under way.
     final class Running {
         var span: Span
         /// The offset in the pack of the next byte.
@@ -78,7 +77,6 @@ final class PackTransfer: TransferClient {
     var generator = SystemRandomNumberGenerator()
     private(set) var dripLimit: DripLimit?
 
-    /// Why the pack, or a part of it, is of no use.
     var trouble: StoreError?
     /// Whether nothing more is asked of it.
     var isUseless = false

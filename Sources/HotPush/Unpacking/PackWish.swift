@@ -7,9 +7,7 @@ struct PackWish {
     let frames: [Bool]
     /// The bytes of the frames, and of what lies between those that are asked for together.
     let byteCount: Int64
-    /// What these bytes cost, with their requests.
     let cost: Int64
-    /// What the wanted objects cost one by one.
     let objectsCost: Int64
 
     /// - Parameter download: takes the objects, as far as they are missing there.

@@ -25,7 +25,6 @@ final class EventMailbox: Sendable {
 
     private let state = Mutex(State())
 
-    /// Puts an event in, or hands it to the waiting reader.
     func post(_ event: UpdateEvent) {
         let reader = state.withLock { state -> CheckedContinuation<UpdateEvent?, Never>? in
             if let reader = state.reader {
@@ -84,7 +83,6 @@ extension UpdateEvent {
     }
 }
 
-/// Tells every reader everything.
 final class EventHub: Sendable {
     private struct Box {
         weak var mailbox: EventMailbox?

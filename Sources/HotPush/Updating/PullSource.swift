@@ -24,7 +24,6 @@ public final class PullSource: UpdateSource {
     private struct State {
         /// The release that the last check found, and that a download fetches.
         var found: FoundRelease?
-        /// The pointer that the last check found.
         var sighting: SeenSequences.Sighting?
         var idle: IdleTransport?
     }

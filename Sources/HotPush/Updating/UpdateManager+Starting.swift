@@ -167,7 +167,6 @@ extension UpdateManager {
         }
     }
 
-    /// Lets the time of the current start run, if there is one.
     func watchStart() {
         watch?.cancel()
         watch = nil
@@ -209,7 +208,6 @@ extension UpdateManager {
 
     // MARK: Making room
 
-    /// Retires what the retention plan lets go, and collects.
     func tidy() {
         do throws(StoreError) {
             if let tidied = try versions.tidy(keptGoodCount: options.keptGoodCount) {

@@ -16,7 +16,6 @@ public import VersionTree
 /// remembers: any call may be followed by a crash, and the next process continues from there. Any number of tasks
 /// may call it. Several processes may use one store, but only one should judge starts.
 public actor UpdateManager {
-    /// A start that this process made.
     struct Start {
         var report: BootReport
         /// Whether it is confirmed, or needs no confirmation.
@@ -47,7 +46,6 @@ public actor UpdateManager {
     struct Flights {
         var checking: Flight<UpdateCheck>?
         var updating: Flight<UpdateOutcome>?
-        /// How many have begun.
         var count = 0
     }
 

@@ -49,7 +49,6 @@ extension Command {
 }
 
 extension Invocation {
-    /// `channels`.
     func channels() throws -> ExitStatus {
         let origin = argument("URL")
         let keys = try keysAskedFor()
@@ -67,7 +66,6 @@ extension Invocation {
         return try show(pointers, access.deliveries(of: pointers, at: origin), keys)
     }
 
-    /// `channels` of an origin in a bucket.
     private func channels(
         of location: BucketLocation, _ only: ChannelName?, _ keys: TrustedKeys?
     ) throws -> ExitStatus {
@@ -81,7 +79,6 @@ extension Invocation {
             besides: offered.others)
     }
 
-    /// The keys that `--trust` names; `nil` if it names none.
     private func keysAskedFor() throws -> TrustedKeys? {
         let files = values("trust")
         if files.isEmpty { return nil }
@@ -174,7 +171,6 @@ extension Invocation {
 }
 
 extension ChannelPointer {
-    /// Writes the members of its object.
     fileprivate func writeMembers(
         to writer: inout JSONWriter, _ deliveries: [ObjectID: Delivery], _ all: [ChannelPointer],
         _ signers: [String], _ device: String?

@@ -8,7 +8,6 @@ import Synchronization
 import VersionTree
 
 extension Invocation {
-    /// `pull`.
     func pull() throws -> ExitStatus {
         do {
             return try pulled()
@@ -326,7 +325,6 @@ extension Invocation {
 }
 
 extension JSONWriter {
-    /// What roll-outs keep from this device.
     fileprivate mutating func writePassedOver(_ reply: OriginReply) {
         member("passedOver", reply.passedOver) { writer, release in
             writer.member("version", release.version)

@@ -51,7 +51,6 @@ extension Command {
 }
 
 extension Option {
-    /// What is pulled, and how.
     fileprivate static let pulling: [Option] = [
         .choice(
             "format", of: ["auto", "castree", "meteor", "8fit"],

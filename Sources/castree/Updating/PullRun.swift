@@ -16,7 +16,6 @@ enum PullEnd: Sendable, Hashable {
     case stopped
 }
 
-/// One run of the program that fetches.
 struct PullRun {
     /// Whether it fetches nothing.
     let isPlan: Bool
@@ -51,7 +50,6 @@ struct PullRun {
     /// Asks it to end; what has come is kept.
     func end() { program.end() }
 
-    /// Ends it at once.
     func kill() { program.kill() }
 
     /// Reads what it prints until it ends.
@@ -82,13 +80,10 @@ struct PullRun {
         return heard.result(end.status)
     }
 
-    /// What it has printed.
     private struct Heard {
-        /// The last document.
         var last: JSONValue?
         /// The sentence of the error that it reported.
         var error: String?
-        /// Its code.
         var code: String?
         /// Whether that was its own, and not a loader's.
         var isOwnError = false

@@ -8,13 +8,11 @@ import VersionTree
 struct UpdateSettings {
     /// The URL, directory or bucket to ask.
     var origin: String
-    /// How often.
     var interval: Duration
     /// When pages get what has come.
     var policy: SwitchPolicy
     /// How many versions that have proved good stay.
     var keptGoodCount: Int
-    /// The channel of a castree origin.
     var channel: String
     /// What the program that fetches is told besides.
     var words: [String]
@@ -34,7 +32,6 @@ struct UpdateSettings {
 }
 
 extension Option {
-    /// Of `serve`.
     static let updating: [Option] =
         [
             .text(
@@ -119,7 +116,6 @@ extension Invocation {
         }
     }
 
-    /// The options of the pull.
     private func pullWords() throws(CommandError) -> [String] {
         var words = [
             "--channel=\(try requiredValue("channel"))",

@@ -26,7 +26,6 @@ final class Updater: Sendable {
         var toldReady: BridgeEvent?
         /// Whether a page has asked since, and is owed an answer.
         var isAsked = false
-        /// Whether the last run failed.
         var hasFailed = false
         /// Since when no page is visible.
         var hiddenSince: Duration?
