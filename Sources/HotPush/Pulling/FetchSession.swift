@@ -12,10 +12,7 @@ final class PackFetching {
     private var arrivals: Arrivals?
     /// The release while it is fetched; `nil` until its manifest is known.
     private(set) var session: FetchSession?
-    private(set) var figures = DownloadFigures()
-    private(set) var failure: StoreError?
     private var expectedByteCount: Int64 = 0
-    private var budget: RetryBudget
     /// What was asked of each pack, and may have left parts.
     private(set) var transfers: [PackTransfer] = []
     /// So many packs that are of no use, and objects come one by one.
@@ -24,8 +21,10 @@ final class PackFetching {
     init(_ offer: FoundRelease, in pull: Pull) {
         self.offer = offer
         self.pull = pull
-        budget = pull.options.budget(pull.options.retries.afterAnswer.forPacks)
     }
+
+    /// What ended everything early.
+    var failure: StoreError? { transfers.last?.failure }
 
     func begin(_ plan: DownloadPlan) throws(StoreError) {
         pull.noteBeginning(of: plan)
@@ -53,8 +52,7 @@ final class PackFetching {
             }
             try unpack(pack, to: version, from: base)
             if failure != nil { return }
-            let troubleCount = transfers.reduce(0) { $0 + ($1.trouble == nil ? 0 : 1) }
-            if troubleCount == Self.troubleCountMax { return }
+            if transfers.count(where: { $0.trouble != nil }) == Self.troubleCountMax { return }
         }
     }
 
@@ -68,28 +66,24 @@ final class PackFetching {
     ) throws(StoreError) {
         let beginning = try beginning(of: pack)
         expectedByteCount = pack.byteCount
-        let before = figures.bytes
+        let options = pull.options
         let transfer = PackTransfer(
             pack,
             at: offer.origin.url(of: OriginLayout.pack(pack.address, in: offer.deliveryEpoch)),
             to: version, from: base, beginning: beginning, into: try makeArrivals(),
-            limits: pull.limits, budget: budget, isInterrupted: pull.access.isInterrupted
+            limits: pull.limits,
+            budget: transfers.last?.budget
+                ?? options.budget(options.retries.afterAnswer.forPacks),
+            isInterrupted: pull.access.isInterrupted
         ) { [unowned self] (opening) throws(StoreError) in
             try wish(opening, beginning: beginning)
         }
-        transfer.ticked = { [unowned self, unowned transfer] in
-            figures.bytes = before + transfer.figures.bytes
-            report()
-        }
+        transfers.append(transfer)
+        transfer.ticked = { [unowned self] in report() }
         try makeArrivals().writingBehind { () throws(StoreError) in
             try pull.access.run(transfer, at: offer.location)
         }
-        transfer.ticked()
-        budget = transfer.budget
-        transfers.append(transfer)
-        figures.requests += transfer.figures.requests
-        figures.resumedBytes += transfer.figures.resumedBytes
-        failure = transfer.failure
+        report()
         if let trouble = transfer.trouble, failure == nil {
             pull.noteFallback(pack, trouble, session)
         }
@@ -135,8 +129,9 @@ final class PackFetching {
 
     private func report() {
         guard let download = session?.download else { return }
-        download.progress.figures.bytes = figures.bytes
-        download.progress.bytesTotal = max(expectedByteCount, figures.bytes)
+        let byteCount = transfers.reduce(0) { $0 + $1.figures.bytes }
+        download.progress.figures.bytes = byteCount
+        download.progress.bytesTotal = max(expectedByteCount, byteCount)
         download.report(download.progress)
     }
 }

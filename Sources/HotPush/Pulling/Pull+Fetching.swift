@@ -60,9 +60,11 @@ extension Pull {
             return PullReport(version: offer.release.version.description)
         }
         var report = session.report
-        report.figures.requests += work.figures.requests
-        report.figures.bytes += work.figures.bytes
-        report.figures.resumedBytes += work.figures.resumedBytes
+        for transfer in work.transfers {
+            report.figures.requests += transfer.figures.requests
+            report.figures.bytes += transfer.figures.bytes
+            report.figures.resumedBytes += transfer.figures.resumedBytes
+        }
         report.fallbacks = work.transfers.compactMap { $0.trouble?.message }
         report.damagedBases = work.transfers.flatMap(\.damagedBases)
         report.requests = requestCount
