@@ -328,7 +328,6 @@ extension Pull {
             family: format.family, version: published.name, trust: .digest, received: [])
         release.statedContent = published.content
         // A sequence far ahead of all times orders nothing: no app update could ever overtake it.
-        let bound = SequenceBound(versions, now: options.now)
         release.order = try bound.allows(offered.sequence) ? offered.sequence : nil
         release.scope = pointer.channel.description
         release.audience = offered.audience

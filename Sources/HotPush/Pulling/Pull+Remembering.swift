@@ -5,7 +5,7 @@ import VersionTree
 
 extension Pull {
     var seenSequences: SeenSequences {
-        SeenSequences(versions, bound: SequenceBound(versions, now: options.now))
+        SeenSequences(versions, bound: bound)
     }
 
     /// Notes the sequence of a pointer: what it offers is whole here, or what it withdraws no longer waits.

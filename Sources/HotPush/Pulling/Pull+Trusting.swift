@@ -130,7 +130,7 @@ extension Pull {
             isFirst: origin.id == nil)
     }
 
-    private var bound: SequenceBound { SequenceBound(versions, now: options.now) }
+    var bound: SequenceBound { SequenceBound(versions, now: options.now) }
 
     /// Whether a pointer may be obeyed no more: when that ended.
     func expired(_ standing: PointerStanding) -> Int64? {

@@ -21,7 +21,10 @@ extension Invocation {
         // Refused before anything is created.
         let location = try self.origin(origin).location
         try refuseBucketAccess(to: location)
-        let transport = try transport(to: location, transportOptions())
+        var connection = try connectionOptions()
+        connection.parallelCount = try integer("jobs") ?? connection.parallelCount
+        connection.byteRateMax = try byteCount("limit-rate")
+        let transport = try transport(to: location, connection)
         var options = try pullOptions()
         options.isDryRun = flag("dry-run")
         let planning = flag("dry-run") ? try PlanningStore(self) : nil
@@ -139,13 +142,6 @@ extension Invocation {
     }
 
     // MARK: Options
-
-    private func transportOptions() throws -> TransportOptions {
-        var options = try connectionOptions()
-        options.parallelCount = try integer("jobs") ?? options.parallelCount
-        options.byteRateMax = try byteCount("limit-rate")
-        return options
-    }
 
     private func pullOptions() throws -> PullOptions {
         var options = PullOptions()

@@ -54,22 +54,18 @@ extension Option {
             .text(
                 "channel", placeholder: "NAME", "the channel of a castree origin",
                 fallback: "stable"),
-        ] + served + [
+            // What the server says of device and app is what a pull says; nobody is there to insist.
+        ] + Option.device.filter { $0.name != "force" } + [
             .text(
                 "pull-option", placeholder: "OPTION",
                 "an option for castree pull, such as --cacert=ca.pem", repeats: true,
-                completion: .words { _ in pullOptionWords })
+                completion: .words { _ in
+                    // A word that ends in `=` wants a value.
+                    Command.pull.options
+                        .filter { !Invocation.ownNames.contains($0.name) }
+                        .map { "--\($0.name)" + ($0.takesValue ? "=" : "") }
+                })
         ]
-
-    /// What the server says of device and app is what a pull says; nobody is there to insist.
-    private static let served = Option.device.filter { $0.name != "force" }
-
-    /// What `--pull-option` takes; a word that ends in `=` wants a value.
-    private static var pullOptionWords: [String] {
-        Command.pull.options
-            .filter { !Invocation.ownNames.contains($0.name) }
-            .map { "--\($0.name)" + ($0.takesValue ? "=" : "") }
-    }
 }
 
 extension Invocation {
