@@ -12,7 +12,7 @@ package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
     /// Reads a range; `nil` if the text is not one.
     package init?(_ text: String) {
         var alternatives: [[Bound]] = []
-        for part in Self.alternatives(of: text) {
+        for part in text.split(separator: "||", omittingEmptySubsequences: false) {
             guard let bounds = Self.bounds(of: part) else { return nil }
             alternatives.append(bounds)
         }
@@ -56,23 +56,7 @@ package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
 
     // MARK: Reading
 
-    private static func alternatives(of text: String) -> [String] {
-        var parts = [""]
-        var previousIsBar = false
-        for character in text {
-            if character == "|", previousIsBar {
-                parts[parts.count - 1].removeLast()
-                parts.append("")
-                previousIsBar = false
-            } else {
-                parts[parts.count - 1].append(character)
-                previousIsBar = character == "|"
-            }
-        }
-        return parts
-    }
-
-    private static func bounds(of text: String) -> [Bound]? {
+    private static func bounds(of text: Substring) -> [Bound]? {
         var words = text.split(separator: " ")
         if words.count == 3, words[1] == "-" {
             guard let low = PartialVersion(words[0]), let high = PartialVersion(words[2]) else {

@@ -93,8 +93,8 @@ extension Pull {
     func refuseUnmet(
         _ release: Release, _ format: any ReleaseFormat
     ) throws(StoreError) {
-        let demand = try ReleaseDemand(
-            of: release, app: options.app, platform: options.platform, in: versions)
+        let demand = try versions.demand(
+            of: release, on: options.app, platform: options.platform)
         guard let unmet = demand.app.unmet(demand.requirements).first else { return }
         throw format.error(.unmet(unmet))
     }
@@ -218,10 +218,7 @@ extension Pull {
 
     /// What the current version says about the app, for formats that check it.
     func appIdentity() throws(StoreError) -> AppIdentity {
-        guard let current = try versions.lifecycle().current,
-            let manifest = try versions.readableManifest(of: current)
-        else { return AppIdentity() }
-        return AppIdentity(keptIn: manifest)
+        try versions.currentManifest().map { AppIdentity(keptIn: $0) } ?? AppIdentity()
     }
 }
 

@@ -167,56 +167,27 @@ package struct ContentRange: Sendable, Hashable {
 
     /// Reads the field's value; nil if it is invalid, or counts anything other than bytes.
     package init?(_ value: String) {
-        var reader = Reader(rest: Array(value.utf8)[...])
-        guard reader.unit() else { return nil }
-        if reader.take(42) {
-            guard reader.take(47), let total = reader.number(), reader.rest.isEmpty
-            else { return nil }
-            (bytes, self.total) = (nil, total)
+        // Units are case-insensitive (section 14.1).
+        let words = value.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+        guard words.count == 2, words[0].lowercased().utf8.elementsEqual("bytes".utf8) else {
+            return nil
+        }
+        let halves = words[1].split(separator: "/", omittingEmptySubsequences: false)
+        guard halves.count == 2 else { return nil }
+        total = halves[1] == "*" ? nil : Self.number(halves[1])
+        guard halves[0] != "*" else {
+            if total == nil { return nil }
             return
         }
-        guard let first = reader.number(), reader.take(45), let last = reader.number(),
-            reader.take(47), last >= first, last < .max
+        let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]),
+            last >= first, last < .max, total != nil || halves[1] == "*", total ?? .max > last
         else { return nil }
         bytes = first..<last + 1
-        if reader.take(42) {
-            total = nil
-        } else {
-            guard let number = reader.number(), number > last else { return nil }
-            total = number
-        }
-        guard reader.rest.isEmpty else { return nil }
     }
 
-    private struct Reader {
-        var rest: ArraySlice<UInt8>
-
-        mutating func take(_ byte: UInt8) -> Bool {
-            guard rest.first == byte else { return false }
-            rest.removeFirst()
-            return true
-        }
-
-        /// `bytes` and a space; units are case-insensitive (section 14.1).
-        mutating func unit() -> Bool {
-            for letter in "bytes".utf8 {
-                guard let byte = rest.first, byte | 32 == letter else { return false }
-                rest.removeFirst()
-            }
-            return take(32)
-        }
-
-        mutating func number() -> Int64? {
-            var number: Int64?
-            while let digit = rest.first, digit >= 48, digit <= 57 {
-                let (tens, isLarge) = (number ?? 0).multipliedReportingOverflow(by: 10)
-                let (sum, isLarger) = tens.addingReportingOverflow(Int64(digit - 48))
-                guard !isLarge, !isLarger else { return nil }
-                number = sum
-                rest.removeFirst()
-            }
-            return number
-        }
+    private static func number(_ text: Substring) -> Int64? {
+        text.utf8.allSatisfy { 48...57 ~= $0 } ? Int64(text) : nil
     }
 }
 

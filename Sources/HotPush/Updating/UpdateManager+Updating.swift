@@ -94,8 +94,7 @@ extension UpdateManager {
             var standing = try standing()
             standing.device = try versions.deviceName(
                 options.device, for: release.audience, isDrawing: true)
-            let demand = try ReleaseDemand(
-                of: release, app: options.app, platform: nil, in: versions)
+            let demand = try versions.demand(of: release, on: options.app, platform: nil)
             wanted.requirements = demand.requirements
             standing.app = demand.app
             let decision = try UpdateDecision.decide(on: wanted, standing)
