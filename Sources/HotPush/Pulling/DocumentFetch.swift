@@ -30,7 +30,7 @@ final class DocumentFetch {
     private var encodedCutCount = 0
     /// Whether an answer came encoded although it should not: a proxy does that, and goes on so.
     private var isAlwaysEncoded = false
-    private var drip = DripWatch()
+    private var drip = DripWatch(nil)
     private var dripLimit: DripLimit?
     /// Why this side ended the transfer.
     private var verdict: TransferOutcome?
@@ -88,7 +88,7 @@ final class DocumentFetch {
         isWanted = false
         (head, use, verdict) = (nil, nil, nil)
         highWater.before = highWater.now
-        drip = DripWatch()
+        drip = DripWatch(dripLimit)
         requestCount += 1
         var request = request
         if case .rest(let offset, let ifRange) = part.question {
@@ -128,7 +128,7 @@ final class DocumentFetch {
             highWater.now = bytes.count
             deadline = .now + Self.patience
         }
-        guard let dripLimit, drip.pace(piece.count, dripLimit) == .dripping else { return true }
+        guard drip.pace(piece.count) == .dripping else { return true }
         verdict = .failed(
             TransferFailure(.timeout, "\(place) comes too slowly to finish"))
         return false

@@ -90,9 +90,7 @@ extension Download {
         if file(of: transfer.work.content).needsInspection {
             transfer.inspected.append(contentsOf: bytes)
         }
-        let pace =
-            dripLimit.map { transfer.drip.pace(bytes.count, $0, among: running.count) }
-            ?? .undecided
+        let pace = transfer.drip.pace(bytes.count, among: running.count)
         if pace == .dripping {
             // Slower than any network for too long: it would never end.
             transfer.isTooSlow = true

@@ -80,7 +80,7 @@ final class Download: TransferClient {
         var isHeadWrong = false
         /// The most bytes of it that had ever been staged when this transfer began.
         let highWaterBefore: Int64
-        var drip = DripWatch()
+        var drip: DripWatch
         var inspected: [UInt8] = []
 
         /// The file's size, from the release or from the part that came.
@@ -91,11 +91,12 @@ final class Download: TransferClient {
 
         init(
             _ id: Int, _ work: Work, _ arrival: consuming Arrival, _ part: StagedPart,
-            _ question: StagedPart.Question, _ kept: [ArrivedContent]
+            _ question: StagedPart.Question, _ kept: [ArrivedContent], _ drip: DripWatch
         ) {
             self.id = id
             self.work = work
             self.kept = kept
+            self.drip = drip
             highWaterBefore = work.highWater
             self.arrival = consume arrival
             self.part = part
@@ -310,7 +311,8 @@ final class Download: TransferClient {
             let tags = kept.compactMap(\.entityTag).joined(separator: ", ")
             request.fields.append(("if-none-match", tags))
         }
-        running[lastID] = Running(lastID, work, arrival, part, question, kept)
+        running[lastID] = Running(
+            lastID, work, arrival, part, question, kept, DripWatch(dripLimit))
         figures.requests += 1
         return request
     }

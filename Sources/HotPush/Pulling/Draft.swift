@@ -167,11 +167,7 @@ final class Draft {
     /// Whether another process has completed the same release meanwhile.
     private func isThere(_ manifest: Manifest) throws(StoreError) -> Bool {
         let name = manifest.version.description
-        guard
-            try versions.versions().contains(where: {
-                $0.version == name && $0.state != .incomplete
-            })
-        else { return false }
+        guard try versions.isAllHere(name) else { return false }
         return try versions.manifest(of: name).received?.address == received.address
     }
 }

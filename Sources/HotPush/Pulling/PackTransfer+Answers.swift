@@ -41,9 +41,7 @@ extension PackTransfer {
     func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let transfer = running[id], !isUseless else { return false }
         figures.bytes += Int64(bytes.count)
-        transfer.pace =
-            dripLimit.map { transfer.drip.pace(bytes.count, $0, among: running.count) }
-            ?? .undecided
+        transfer.pace = transfer.drip.pace(bytes.count, among: running.count)
         if transfer.pace == .dripping {
             transfer.isTooSlow = true
             return false

@@ -40,13 +40,17 @@ final class PackTransfer: TransferClient {
         var arrival: Arrival?
         var isTooSlow = false
         var isDone = false
-        var drip = DripWatch()
+        var drip: DripWatch
         var pace = DripWatch.Pace.undecided
         /// How many bytes of it were kept.
         var newByteCount: Int64 = 0
 
-        init(_ span: Span, from start: Int64, to end: Int64, _ arrival: consuming Arrival?) {
+        init(
+            _ span: Span, from start: Int64, to end: Int64, _ arrival: consuming Arrival?,
+            _ drip: DripWatch
+        ) {
             self.span = span
+            self.drip = drip
             self.start = start
             position = start
             self.end = end
@@ -286,7 +290,7 @@ final class PackTransfer: TransferClient {
         request.offset = start
         request.end = end < pack.byteCount ? end : nil
         request.byteCountMax = pack.byteCount
-        running[id] = Running(span, from: start, to: end, arrival)
+        running[id] = Running(span, from: start, to: end, arrival, DripWatch(dripLimit))
         return request
     }
 

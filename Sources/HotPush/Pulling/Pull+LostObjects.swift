@@ -274,6 +274,11 @@ extension VersionStore {
         return nil
     }
 
+    /// Whether there is a version of that name with all that it needs.
+    func isAllHere(_ name: String) throws(StoreError) -> Bool {
+        try versions().contains { $0.version == name && $0.state != .incomplete }
+    }
+
     /// The contents of all versions.
     func contents(ifWhole: Bool) throws(StoreError) -> Set<ObjectID> {
         Set(

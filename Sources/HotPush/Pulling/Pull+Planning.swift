@@ -116,11 +116,7 @@ extension Pull {
     /// configuration, or may be from the app's own directory.
     func knownVersion(of release: Release) throws(StoreError) -> String? {
         let name = options.version ?? release.version.description
-        guard
-            try versions.versions().contains(where: {
-                $0.version == name && $0.state != .incomplete
-            }), try versions.canBeShown(name)
-        else { return nil }
+        guard try versions.isAllHere(name), try versions.canBeShown(name) else { return nil }
         // A version whose manifest is lost, or lacks its publisher's fields, is registered again.
         guard let manifest = try versions.readableManifest(of: name), !manifest.lacksFields else {
             return nil

@@ -109,15 +109,11 @@ extension Pull {
     /// Whether a complete version is what a release offers: by its content, or by its name if the
     /// format does not give the content.
     private func isHere(_ found: FoundRelease) throws(StoreError) -> Bool {
-        let name = options.version ?? found.release.version.description
-        for (row, _) in try versions.store.versionRows() where row.isComplete {
-            if let content = found.content {
-                if row.content == content { return true }
-            } else if row.name.utf8.elementsEqual(name.utf8) {
-                return true
-            }
+        if let content = found.content {
+            return try versions.contents(ifWhole: true).contains(content)
         }
-        return false
+        let name = options.version ?? found.release.version.description
+        return try versions.store.versionRow(name)?.isComplete == true
     }
 }
 

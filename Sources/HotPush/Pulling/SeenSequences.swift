@@ -90,20 +90,17 @@ struct SeenSequences {
         _ key: String, _ sequence: Int64, _ seen: [JSONValue.Member], isLowering: Bool
     ) throws(StoreError) -> Bool {
         guard let noted = Self.sequence(of: key, in: seen) else { return true }
-        if noted == sequence { return Self.isNearlyForgotten(key, seen) }
+        if noted == sequence {
+            // Without news it would be among the next to be dropped: it is in use all the same, and moves to the end.
+            return seen.count > Self.countMax / 2
+                && Self.sequence(of: key, in: Array(seen.prefix(seen.count / 2))) != nil
+        }
         if noted < sequence || isLowering { return true }
         return try !bound.allowsUnsigned(noted)
     }
 
     private static func sequence(of key: String, in seen: [JSONValue.Member]) -> Int64? {
         seen.first { $0.key.utf8.elementsEqual(key.utf8) }?.value.asInt64
-    }
-
-    /// Whether a channel without news would be among the next to be dropped: it is in use all the same,
-    /// and moves to the end.
-    private static func isNearlyForgotten(_ key: String, _ seen: [JSONValue.Member]) -> Bool {
-        seen.count > countMax / 2
-            && seen.prefix(seen.count / 2).contains { $0.key.utf8.elementsEqual(key.utf8) }
     }
 
     /// The bytes of the file, without the oldest notes if there is no room for them.

@@ -246,16 +246,20 @@ struct DripWatch {
     }
 
     private let start = ContinuousClock.now
+    private let limit: DripLimit?
     /// When the current stretch began, and how much has come since.
     private var began = ContinuousClock.now
     private var byteCount: Int64 = 0
 
     var lasted: Duration { ContinuousClock.now - start }
 
+    init(_ limit: DripLimit?) { self.limit = limit }
+
     /// Notes that bytes came.
     ///
     /// - Parameter count: how many transfers are under way: they share what the network can do.
-    mutating func pace(_ bytes: Int, _ limit: DripLimit, among count: Int = 1) -> Pace {
+    mutating func pace(_ bytes: Int, among count: Int = 1) -> Pace {
+        guard let limit else { return .undecided }
         byteCount += Int64(bytes)
         if byteCount >= limit.byteCount / Int64(max(count, 1)) {
             (began, byteCount) = (.now, 0)
