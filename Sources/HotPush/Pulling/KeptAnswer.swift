@@ -149,13 +149,7 @@ extension TransferHead {
     /// file may have the same (RFC 9110, section 8.8.2.2).
     var tag: String? {
         guard let tag = self["etag"], Self.isTag(tag) else { return nil }
-        guard let modified = self["last-modified"] else { return tag }
-        let now = HTTPDate(seconds: secondsNow())
-        guard let modifiedAt = HTTPDate(modified, now: now),
-            let sentAt = self["date"].flatMap({ HTTPDate($0, now: now) }),
-            sentAt.seconds - modifiedAt.seconds > 2
-        else { return nil }
-        return tag
+        return self["last-modified"] == nil || secondsSinceChange ?? 0 > 2 ? tag : nil
     }
 
     /// `entity-tag` of RFC 9110, section 8.8.3, in ASCII: one, and neither `*` nor a list, which would match anything.

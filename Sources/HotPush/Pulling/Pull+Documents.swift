@@ -27,15 +27,10 @@ extension Pull {
         do throws(StoreError) {
             return try askDocuments(of: format, at: location, judges)
         } catch {
-            switch error.code {
-            case .notFound, .badOrigin:
-                memory.forget()
-                return nil
-            case .badRelease:
-                memory.forget()
-                throw error
-            default: throw error
-            }
+            guard [.notFound, .badOrigin, .badRelease].contains(error.code) else { throw error }
+            memory.forget()
+            if error.code == .badRelease { throw error }
+            return nil
         }
     }
 

@@ -212,12 +212,9 @@ package enum Validator: Sendable, Hashable {
             self = .entityTag(tag)
             return
         }
-        guard let value = head["last-modified"], let sent = head["date"] else { return nil }
-        // Two-digit years are resolved relative to a current date; any will do for the difference.
-        let now = HTTPDate(seconds: secondsNow())
-        guard let modifiedAt = HTTPDate(value, now: now), let sentAt = HTTPDate(sent, now: now),
-            sentAt.seconds - modifiedAt.seconds >= 60
-        else { return nil }
+        guard let value = head["last-modified"], head.secondsSinceChange ?? 0 >= 60 else {
+            return nil
+        }
         self = .lastModified(value)
     }
 
@@ -252,5 +249,17 @@ package enum Validator: Sendable, Hashable {
             if let other = head["last-modified"] { return other.utf8.elementsEqual(date.utf8) }
             return nil
         }
+    }
+}
+
+extension TransferHead {
+    /// How many seconds after its last change the content was sent; nil if the head does not say it.
+    var secondsSinceChange: Int64? {
+        // Two-digit years are resolved relative to a current date; any will do for the difference.
+        let now = HTTPDate(seconds: secondsNow())
+        guard let modifiedAt = self["last-modified"].flatMap({ HTTPDate($0, now: now) }),
+            let sentAt = self["date"].flatMap({ HTTPDate($0, now: now) })
+        else { return nil }
+        return sentAt.seconds - modifiedAt.seconds
     }
 }
