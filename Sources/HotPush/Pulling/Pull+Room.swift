@@ -12,16 +12,13 @@ extension Pull {
         for offer: FoundRelease, _ fetch: () throws(StoreError) -> PullReport
     ) throws(StoreError) -> PullReport {
         let name = options.version ?? offer.release.version.description
-        do throws(StoreError) {
-            return try fetch()
-        } catch {
-            guard error.code == .outOfSpace, try makeRoom(for: name) else { throw error }
-        }
-        do throws(StoreError) {
-            return try fetch()
-        } catch {
-            guard error.code == .outOfSpace, try makeRoom(for: name, insteadOfWaiting: true) else {
-                throw error
+        for lettingWaitingGo in [false, true] {
+            do throws(StoreError) {
+                return try fetch()
+            } catch {
+                guard error.code == .outOfSpace,
+                    try makeRoom(for: name, lettingWaitingGo: lettingWaitingGo)
+                else { throw error }
             }
         }
         return try fetch()
@@ -55,10 +52,10 @@ extension Pull {
 
     /// - Returns: whether there may be more room now.
     private func makeRoom(
-        for name: String, insteadOfWaiting: Bool = false
+        for name: String, lettingWaitingGo: Bool
     ) throws(StoreError) -> Bool {
         guard let count = options.keptGoodCount else {
-            guard !insteadOfWaiting,
+            guard !lettingWaitingGo,
                 try couldHaveRoom(without: Array(versions.replacedParts(for: name)))
             else { return false }
             let gone = try versions.dropReplacedParts(for: name)
@@ -72,12 +69,12 @@ extension Pull {
         let needless = try versions.planTidying(keptGoodCount: count, for: name).retired
         guard try couldHaveRoom(without: needless.map(\.version) + [waiting].compactMap(\.self))
         else { return false }
-        if insteadOfWaiting {
+        if lettingWaitingGo {
             guard let waiting, try versions.takeBack(pending: waiting) else { return false }
         }
         // Where nothing went, what waits may still go.
         let tidied = try versions.tidy(keptGoodCount: count, for: name)
-        return tidied != nil || !insteadOfWaiting
+        return tidied != nil || !lettingWaitingGo
     }
 
     /// Whether there could be room if versions went; otherwise they would go for nothing.
