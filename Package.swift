@@ -167,7 +167,7 @@ let package = Package(
         .target(name: "Expectations", path: "Tests/Expectations", swiftSettings: settings),
         .target(
             name: "StorageTestSupport",
-            dependencies: ["VersionTree", "CASStore", "Platform", "CZlib"],
+            dependencies: ["Expectations", "VersionTree", "CASStore", "Platform", "CZlib"],
             path: "Tests/StorageTestSupport", swiftSettings: settings),
         .target(
             name: "BucketTestSupport",

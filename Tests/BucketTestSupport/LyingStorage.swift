@@ -1,6 +1,3 @@
-package import Platform
-package import Storage
-
 /// A bucket whose answers to some requests are whatever a test makes of them.
 package struct LyingStorage: ForwardingStorage {
     package let base: any ObjectStorage

@@ -1,5 +1,5 @@
-package import Platform
-package import Storage
+@_exported public import Storage
+@_exported public import StorageTestSupport
 import Synchronization
 
 /// A bucket in memory whose every request may ask a schedule what happens to it.

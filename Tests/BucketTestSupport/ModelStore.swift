@@ -1,5 +1,3 @@
-import Platform
-package import Storage
 import Synchronization
 
 /// The files of a bucket in memory, shared by the ``ModelStorage`` of each actor.

@@ -1,9 +1,6 @@
 import CurlTransport
-import Foundation
 import HotPush
-import Platform
 package import S3
-import Storage
 import Synchronization
 
 /// A real S3 server that the environment names: `S3_ENDPOINT`, `S3_ACCESS_KEY`, `S3_SECRET_KEY`.

@@ -1,7 +1,3 @@
-package import Platform
-package import Storage
-package import StorageTestSupport
-
 package func body(_ text: String) throws -> StorageBody { try StorageBody(Array(text.utf8)) }
 
 extension ObjectStorage {

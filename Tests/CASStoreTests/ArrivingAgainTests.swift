@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Content that goes on arriving: after a cut, a kill, a full disk, beside other writers.
 @Suite struct ArrivingAgainTests {

@@ -1,6 +1,4 @@
-import CASStore
 import StorageTestSupport
-import VersionTree
 
 // What the tests of arriving content share.
 

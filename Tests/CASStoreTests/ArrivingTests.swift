@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Content that arrives piece by piece: continued, refused, settled, shared with other writers.
 @Suite struct ArrivingTests {

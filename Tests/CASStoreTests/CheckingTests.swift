@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Every kind of damage to objects and index: a check names it, a repair mends it or says that it
 /// cannot, and the next check finds nothing more.

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 /// Collecting: the plan, the deed, and what is never touched.
 @Suite struct CollectingTests {

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 /// The counts of the index against the manifests, counted again by hand.
 @Suite struct CountingTests {

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// The index is derived: whatever becomes of its file, the store answers as before.
 @Suite struct DerivedIndexTests {

@@ -1,5 +1,3 @@
-import CASStore
-import Expectations
 import StorageTestSupport
 
 /// The executable copy of an object, when several make it at once.

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// The failing disk at every operation, and the process that dies after every operation.
 @Suite struct FaultTests {

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Making and opening: what is a store, and what is not.
 @Suite struct FormatTests {

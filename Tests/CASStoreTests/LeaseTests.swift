@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Leases: a running writer is waited for, a dead one is cleaned up after.
 @Suite struct LeaseTests {

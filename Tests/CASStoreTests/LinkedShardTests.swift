@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// What a link in place of a directory of `objects/` leads to is not the store's: nothing is written there, nothing
 /// deleted, whoever made the link.

@@ -1,6 +1,3 @@
-import Expectations
-import Foundation
-import Platform
 import StorageTestSupport
 
 @testable import CASStore

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Leases are not synced: a power cut may take one and leave what was done in its name.
 @Suite("What was done in the name of a lease") struct LostLeaseTests {

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Damage in places where a check must not give up: twins, shards, strangers beside the shards.
 @Suite struct OddPlacesTests {

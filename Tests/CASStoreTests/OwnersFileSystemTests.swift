@@ -1,6 +1,4 @@
 import Expectations
-import Foundation
-import Platform
 
 @testable import CASStore
 

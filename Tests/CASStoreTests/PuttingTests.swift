@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Putting bytes that are in memory.
 @Suite struct PuttingTests {

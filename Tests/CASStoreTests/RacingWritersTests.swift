@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Writers of one object that meet at the worst moment.
 @Suite struct RacingWritersTests {

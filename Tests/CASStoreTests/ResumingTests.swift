@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 /// Staged bytes: suspended, begun again, and what they complete.
 @Suite struct ResumingTests {

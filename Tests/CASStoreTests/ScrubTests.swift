@@ -1,7 +1,5 @@
-import Expectations
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 @testable import CASStore
 

@@ -1,8 +1,5 @@
-import Expectations
-import Foundation
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 @testable import CASStore
 

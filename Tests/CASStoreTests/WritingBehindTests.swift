@@ -1,9 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
-import Platform
 import StorageTestSupport
-import VersionTree
 
 /// Small contents that a second thread stages while the next ones come: DESIGN.md, "Content that arrives".
 @Suite struct WritingBehindTests {

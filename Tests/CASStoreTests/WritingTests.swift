@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 /// Writing an object whose address is known: verified, published, or nothing.
 @Suite struct WritingTests {

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What logrotate(8) does with the log of a server.

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 // What goes wrong around a command: a clear sentence, the exit status of the contract, nothing half done.
 

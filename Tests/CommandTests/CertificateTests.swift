@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// A server whose certificate nobody vouches for, or that speaks the other of http and https: what is said of it.

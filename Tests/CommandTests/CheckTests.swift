@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 /// `castree fsck` and `castree-fsck`, whose exit statuses are those of fsck(8).
 @Suite struct CheckTests {

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What publishing says and refuses where clients of other systems are told, and who may ask for it.

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// Clocks that were never set, or of which a battery has lost the time.

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// `castree fsck DIRECTORY`: an origin in a directory, as its operator checks and mends it.

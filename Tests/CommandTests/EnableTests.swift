@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What `castree origin enable` and its options take, before anybody is told anything.

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What `castree status` says of updates that fail: soon enough, and not before somebody is needed.

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import Testing
 
 // docs/maintenance.md, "Root, and other users" and "What a finding means".
 @Suite(

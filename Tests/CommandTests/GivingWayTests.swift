@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// A download that lasts: the kiosk looks at the pointer meanwhile, and what is fetched gives way.

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 /// The tree of the current version, which a repair has left without what is lost.
 @Suite struct KeptTreeTests {

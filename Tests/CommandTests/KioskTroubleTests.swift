@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What goes wrong around `castree serve --updates` in the years that a kiosk stands there.

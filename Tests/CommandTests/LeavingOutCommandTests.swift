@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What `add` and `adopt` leave out of a build, and what they say of the rest.

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import Testing
 
 // docs/maintenance.md, "What a finding means": strayFile.
 @Suite("What stands in place of a lock of a store") struct LockStrangerTests {

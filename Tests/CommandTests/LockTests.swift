@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 // docs/maintenance.md, "When another process has the store": nobody waits in silence, nor for ever, and nobody

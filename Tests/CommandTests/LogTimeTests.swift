@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// The times of `castree log`: of the place where the store is, for people; in UTC for programs.

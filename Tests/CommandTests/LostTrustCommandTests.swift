@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// docs/signing.md, *Changing keys*: "Files in `trust/` never change and must stay".

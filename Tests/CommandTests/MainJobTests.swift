@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// The main job, as `make run` shows it: two releases through a store, published, pulled and served.

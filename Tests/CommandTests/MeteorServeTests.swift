@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// A Meteor release on its way: a server has it, `castree pull` fetches it, `castree serve --meteor` shows it.

@@ -1,8 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import SocketTestSupport
-import Testing
 
 #if canImport(Glibc)
     import Glibc

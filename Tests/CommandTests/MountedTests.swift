@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 @Suite("What is mounted inside a store") struct MountedTests {

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 /// What `castree status` says of the versions that may be gone back to, or of which a copy of the store has lost something.
 @Suite struct NeededVersionTests {

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 /// Origins that castree 0.1.0 of October 2026 (c4a912b2) has written: Tests/OlderOrigins has them as it left them.
 @Suite struct OlderOriginTests {

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import SocketTestSupport
 
 /// Clients of other systems ask `castree origin serve`, as they do over the wire.
 @Suite struct OriginClientsTests {

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// An origin that asks who you are (docs/serving.md), and each way to say it.

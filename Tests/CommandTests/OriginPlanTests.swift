@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import SocketTestSupport
 
 /// Archives that are put together, and the checks beside them (docs/clients.md, "What the server does").
 @Suite struct OriginPlanTests {

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// `fsck --from`, its plan, its parts and its lines of JSON, as a user has them.

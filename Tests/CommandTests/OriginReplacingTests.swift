@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 // A link that is switched, a backup that is put back, while `castree origin serve` runs.

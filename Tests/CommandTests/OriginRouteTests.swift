@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What `castree origin serve` answers on all routes of all systems, whoever asks how.

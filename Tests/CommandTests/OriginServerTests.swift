@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// `castree origin serve` as a process, with the files that castree's own devices ask for.

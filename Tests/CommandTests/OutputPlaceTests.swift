@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import Testing
 
 /// Whatever a command line names as output, a store and an origin hold only what castree puts there.
 @Suite("A file or directory that a command is to write") struct OutputPlaceTests {

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 // docs/maintenance.md, "On overlayfs": a store in an image's layer, as containers and read-only systems have it.

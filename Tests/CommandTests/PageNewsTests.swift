@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What `castree serve --updates` tells the pages of a kiosk: sentences for people, codes for programs.

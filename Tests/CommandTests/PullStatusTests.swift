@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What `castree pull` ends with, so that cron need not alarm for everything; and who gets a release.

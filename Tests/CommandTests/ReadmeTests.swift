@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What README.md says that a command prints is what it prints; `…` stands for anything.

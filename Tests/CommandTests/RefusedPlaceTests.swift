@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import SocketTestSupport
 
 @Suite("What is asked for in the wrong place or words") struct RefusedPlaceTests {
     private func prepared() throws -> Workplace {

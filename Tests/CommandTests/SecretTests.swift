@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What must be read by nobody else is in no message, no log, no report, no file that others can read and no command line.

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// `castree serve --help` and the table of docs/serving.md.

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 @Suite struct ServeTLSTests {
     let place: Workplace

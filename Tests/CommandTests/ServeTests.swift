@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import SocketTestSupport
 
 @Suite struct ServeTests {
     let place: Workplace

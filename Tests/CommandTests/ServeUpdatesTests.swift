@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// `castree serve --updates`: an app that keeps itself up to date, with real programs and an origin over http.

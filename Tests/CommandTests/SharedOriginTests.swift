@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import Testing
 
 /// An origin in a directory with the set-group-ID bit, and two publishers of its group with umask 002.
 @Suite("An origin that a group shares") struct SharedOriginTests {

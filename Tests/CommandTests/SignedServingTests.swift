@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// `castree origin serve --trust`, as docs/clients.md describes it.

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// docs/signing.md as its readers would follow it: from a key to the devices that trust it, and to the next key.

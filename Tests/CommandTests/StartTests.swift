@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 // docs/serving.md, "What counts as a start, and the strikes", on the programs.

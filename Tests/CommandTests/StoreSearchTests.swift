@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// Where a command finds its store if nobody names one: here, else in the nearest directory above, as git does.

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import StorageTestSupport
 
 /// Every path of DESIGN.md's *The store on disk*, with each thing that may stand there and is not castree's, under

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 /// An object that another program has changed: every command that makes a tree, an origin or a pack of it.
 @Suite struct TouchedObjectCommandTests {

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 /// `castree trust`: docs/signing.md, "On the device".
 @Suite("castree trust") struct TrustTests {

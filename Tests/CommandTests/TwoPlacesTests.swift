@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// One origin, as a directory and as a bucket: what commands say of it.

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 // A log that nobody reads must hold up nobody: neither who asks for a page nor who ends the server.

@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 /// A file of a store that the disk cannot read, from the first look at it until all is well again.
 @Suite(.enabled(if: FileManager.default.fileExists(atPath: CallCounter.library.path)))

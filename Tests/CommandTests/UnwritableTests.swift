@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// A store and an origin on a read-only mount, and an origin of somebody else: whatever only looks, works.

@@ -1,5 +1,4 @@
 import Expectations
-import Foundation
 
 @testable import Console
 

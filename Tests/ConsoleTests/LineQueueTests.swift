@@ -1,5 +1,4 @@
 import Expectations
-import Foundation
 import Synchronization
 
 @testable import Console

@@ -1,6 +1,3 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
 
 @testable import Console

@@ -1,6 +1,3 @@
-import Foundation
-package import Testing
-
 /// A JSON document, read by its members, `document.store.objects`, and by its elements; what is not there is null.
 @dynamicMemberLookup
 package enum JSON: Hashable, Sendable {

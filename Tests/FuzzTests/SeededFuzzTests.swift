@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import StorageTestSupport
 
 /// The short part of fuzzing: every sample, and mutations of them that the seed of the run chooses.

@@ -1,4 +1,3 @@
-import Expectations
 import StorageTestSupport
 
 @testable import Platform

@@ -1,5 +1,4 @@
 import Expectations
-import Foundation
 import Platform
 
 @Suite struct PipeTests {

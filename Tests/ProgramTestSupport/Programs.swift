@@ -1,7 +1,3 @@
-package import Expectations
-package import Foundation
-import Testing
-
 /// A program of the package, beside the tests that were built with it; and the shell.
 package enum ProgramUnderTest: String {
     case castree

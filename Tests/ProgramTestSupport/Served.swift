@@ -1,7 +1,3 @@
-import Expectations
-package import Foundation
-import SocketTestSupport
-
 /// `castree serve` as a process, ready to answer.
 package final class Served {
     /// The line that says so.

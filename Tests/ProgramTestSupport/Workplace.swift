@@ -1,6 +1,5 @@
-import Expectations
-package import Foundation
-import StorageTestSupport
+@_exported public import SocketTestSupport
+@_exported public import StorageTestSupport
 
 /// A directory to work in as a user would, with a store at `.castree` as soon as something is added.
 package final class Workplace {

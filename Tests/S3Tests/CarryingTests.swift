@@ -1,10 +1,6 @@
 import BucketTestSupport
 import CurlTransport
-import Expectations
-import Platform
 import S3
-import Storage
-import StorageTestSupport
 
 /// The carrier over libcurl: what is sent, and what each end of a connection means.
 @Suite struct CarryingTests {

@@ -1,9 +1,5 @@
 import BucketTestSupport
-import Expectations
-import Platform
 import S3
-import Storage
-import StorageTestSupport
 
 /// Keys that a service beside the machine gives, for a time.
 @Suite struct EndingKeysTests {

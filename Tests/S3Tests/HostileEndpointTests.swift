@@ -1,7 +1,4 @@
 import CurlTransport
-import Expectations
-import Foundation
-import Platform
 import S3
 import SocketTestSupport
 import Storage

@@ -1,9 +1,5 @@
 import BucketTestSupport
-import Expectations
-import Platform
 import S3
-import Storage
-import StorageTestSupport
 
 /// Where keys, endpoint and region come from.
 @Suite struct KeyFindingTests {

@@ -1,8 +1,4 @@
 import BucketTestSupport
-import Expectations
-import Foundation
-import Platform
-import StorageTestSupport
 import Synchronization
 
 @testable import S3

@@ -1,10 +1,6 @@
 import BucketTestSupport
 import CurlTransport
-import Expectations
-import Platform
 import S3
-import Storage
-import StorageTestSupport
 import Synchronization
 
 /// What only a real server can show: run where the environment names one.

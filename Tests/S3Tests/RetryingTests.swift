@@ -1,7 +1,4 @@
 import BucketTestSupport
-import Expectations
-import Platform
-import StorageTestSupport
 
 @testable import S3
 @testable import Storage

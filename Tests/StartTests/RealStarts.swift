@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 @testable import VersionTree
 

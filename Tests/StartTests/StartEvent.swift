@@ -1,4 +1,3 @@
-import CASStore
 import StorageTestSupport
 
 @testable import ServeFromCAS

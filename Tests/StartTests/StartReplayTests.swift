@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import StorageTestSupport
 
 // Whether the model of starts is one of castree: its ways, gone by real processes.

@@ -1,6 +1,3 @@
-package import CASStore
-package import VersionTree
-
 /// SHA-256 of bytes.
 package func address(of bytes: [UInt8]) throws(StoreError) -> ObjectID {
     var hasher = try ObjectHasher()

@@ -1,6 +1,3 @@
-import CASStore
-import Foundation
-
 /// What a hostile or unlucky world does to the files of a store.
 ///
 /// Read-only files are written through all the same, and keep their mode.

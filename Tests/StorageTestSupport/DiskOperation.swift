@@ -1,6 +1,3 @@
-package import CASStore
-import Foundation
-
 extension FaultyFileSystem {
     /// What was asked of the disk: one case for each verb of ``FileSystem``.
     package enum Verb: String, Sendable, Hashable, CaseIterable {

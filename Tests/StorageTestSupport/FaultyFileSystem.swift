@@ -1,5 +1,3 @@
-package import CASStore
-import Foundation
 import Synchronization
 
 /// A disk that fails on request: forwards to ``POSIXFileSystem``, counts and records every

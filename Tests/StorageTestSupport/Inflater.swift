@@ -1,5 +1,4 @@
 internal import CZlib
-package import Platform
 
 /// Gives back what raw DEFLATE (RFC 1951) holds, one stream after the other.
 package final class Inflater {

@@ -1,5 +1,3 @@
-package import Foundation
-
 /// A program of the system that has ended: its exit status, and what it printed but for errors.
 package struct OtherProgram {
     package let status: Int32

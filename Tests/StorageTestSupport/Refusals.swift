@@ -1,6 +1,3 @@
-package import CASStore
-package import Testing
-
 /// Expects a `StoreError` of a code, and gives it back.
 @discardableResult
 package func expectRefusal<R>(

@@ -1,5 +1,3 @@
-import Foundation
-
 /// The compiler's sanitizers, which change what a program takes of memory and time.
 package enum Sanitizer {
     /// Whether the tests are built with the thread or the address sanitizer.

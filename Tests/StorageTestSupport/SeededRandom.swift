@@ -1,5 +1,3 @@
-import Foundation
-
 /// Random numbers that can be had again: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
 /// Generators", 2014).
 package struct SeededRandom: RandomNumberGenerator, Sendable {

@@ -1,5 +1,3 @@
-import CASStore
-
 /// Where tests write the directories that they add.
 package enum SourcePlace {
     /// Whether the stat cache counts there: not in memory, nor in the layers of a container.

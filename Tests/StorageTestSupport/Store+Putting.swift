@@ -1,5 +1,3 @@
-package import CASStore
-
 extension Store {
     /// Stores bytes that are in memory, as a pull does that brings one content.
     /// - Returns: their address. The lease protects the object; a version must name it before the

@@ -1,6 +1,7 @@
-import CASStore
-import Foundation
-public import VersionTree
+// What stores are made and looked at with: a suite of stores imports this alone.
+@_exported public import CASStore
+@_exported public import Expectations
+@_exported public import VersionTree
 
 /// A fresh directory that goes with its owner.
 ///

@@ -1,5 +1,3 @@
-import Foundation
-
 /// The part of a long enumeration that one run takes: every third point, say; all of them with `$CASTREE_TEST_WHOLE`
 /// (`make test-all`).
 ///

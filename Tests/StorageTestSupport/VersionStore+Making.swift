@@ -1,6 +1,3 @@
-package import CASStore
-package import VersionTree
-
 extension VersionStore {
     /// Makes a store over another file system.
     package static func create(

@@ -1,11 +1,5 @@
 import BucketTestSupport
-import Expectations
-import Foundation
-import Platform
-import Storage
-import StorageTestSupport
 import Synchronization
-import Testing
 
 extension TemporaryDirectory {
     /// A cache of a storage, which keeps the directory as long as it lives.

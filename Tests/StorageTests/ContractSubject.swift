@@ -1,9 +1,5 @@
 import BucketTestSupport
-import Expectations
-import Platform
 import S3
-import Storage
-import StorageTestSupport
 import Synchronization
 
 /// What the contract of storages is held against: the model, a directory, a cache, and the real server that the

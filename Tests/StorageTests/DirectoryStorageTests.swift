@@ -1,9 +1,4 @@
 import BucketTestSupport
-import Expectations
-import Foundation
-import Platform
-import Storage
-import StorageTestSupport
 import Synchronization
 
 /// What a storage in a directory promises besides the contract of all storages.

@@ -1,8 +1,4 @@
 import BucketTestSupport
-import Expectations
-import Platform
-import Storage
-import StorageTestSupport
 
 /// Listings of a store that means harm.
 @Suite struct EndlessListTests {

@@ -1,8 +1,4 @@
 import BucketTestSupport
-import Expectations
-import Platform
-import Storage
-import StorageTestSupport
 import Synchronization
 
 @Suite struct ModelStorageTests {

@@ -1,9 +1,5 @@
 import BucketTestSupport
-import Expectations
-import Platform
 import S3
-import Storage
-import StorageTestSupport
 import Synchronization
 
 /// What every bucket promises: writing.

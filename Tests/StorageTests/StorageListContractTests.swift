@@ -1,8 +1,4 @@
 import BucketTestSupport
-import Expectations
-import Platform
-import Storage
-import StorageTestSupport
 import Synchronization
 
 /// What every bucket promises: listing, deleting, many at once.

@@ -1,8 +1,4 @@
 import BucketTestSupport
-import Expectations
-import Platform
-import Storage
-import StorageTestSupport
 
 /// What every bucket promises: reading.
 @Suite struct StorageReadContractTests {

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import StorageTestSupport
 
 /// Many processes, one store: adders, collectors, checkers, switchers, and some that are killed.

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import StorageTestSupport
 
 /// A short, seeded slice of Tests/Reliability: the real programs, and what stands below them broken.

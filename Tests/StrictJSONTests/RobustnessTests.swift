@@ -1,6 +1,5 @@
 // Texts that were damaged: whatever is left of them is either valid or refused.
 
-import Expectations
 import StorageTestSupport
 import StrictJSON
 

@@ -1,6 +1,5 @@
 // What is written is read again, and the order of keys is that of RFC 8785.
 
-import Expectations
 import StorageTestSupport
 import StrictJSON
 

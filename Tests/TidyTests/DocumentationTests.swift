@@ -1,5 +1,4 @@
 import Expectations
-import Foundation
 
 /// The pages of the libraries' documentation (Sources/*/*.docc) show code that is compiled.
 @Suite struct DocumentationTests {

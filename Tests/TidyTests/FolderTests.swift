@@ -1,5 +1,4 @@
 import Expectations
-import Foundation
 
 /// The folders of a target have an order, drawn in DESIGN.md, and point one way.
 ///

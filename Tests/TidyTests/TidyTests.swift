@@ -1,5 +1,4 @@
 import Expectations
-import Foundation
 
 /// The style as a test: layers, room sizes, words.
 ///

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import StorageTestSupport
 
 /// The page's own scripts, run by Node.js where there is one; `make browser` has the whole page.

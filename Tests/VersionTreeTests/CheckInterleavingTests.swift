@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 /// Others act before every single operation of a check: it finds nothing, and they lose nothing.
 @Suite("A check", .serialized, .tags(.slow)) struct CheckInterleavingTests {

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 // Objects damaged through a tree: named with all they affect, taken away, healed by their content.
 

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// A whole version is what was registered: another manifest in its place is named, and nothing is made
 /// from it until somebody says that it counts.

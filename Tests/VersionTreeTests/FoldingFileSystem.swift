@@ -1,5 +1,3 @@
-import CASStore
-import Foundation
 import StorageTestSupport
 
 /// A file system that folds case and Unicode form, as those of macOS and Windows do: played by one

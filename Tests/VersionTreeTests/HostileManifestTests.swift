@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 // Manifests from strangers: each is refused as a whole, or is a manifest that keeps the rules.
 

@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import SocketTestSupport
 import StorageTestSupport
-import VersionTree
 
 // Files at the edges of the buffer, files without an end in sight, files that change.
 

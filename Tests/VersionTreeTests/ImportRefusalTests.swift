@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import SocketTestSupport
 import StorageTestSupport
-import VersionTree
 
 // What a version cannot hold is refused with its path; nothing hangs and nothing is left.
 

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 // Two at once, not by chance: another process acts before every single operation of a verb.
 

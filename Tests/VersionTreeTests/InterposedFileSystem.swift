@@ -1,4 +1,3 @@
-import CASStore
 import StorageTestSupport
 
 /// A file system that calls back before every operation, so that a test can let another process act

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 // An add that was asked to stop (SIGINT): what is staged is kept, and nothing else is there.
 

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 // Sizes at the edges of 32 bits, of a double, and of 63 bits. No byte of them is written: a manifest may
 // come before its content, and say of it what it likes.

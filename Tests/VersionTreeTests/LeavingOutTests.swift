@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// What of a directory is left out, and what that spares.
 @Suite("What an add leaves out") struct LeavingOutTests {

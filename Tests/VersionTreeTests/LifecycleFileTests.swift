@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 // lifecycle.json and the link `current` on a disk that others write to.
 

@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 // How large a manifest may be (DESIGN.md, "Manifest, byte by byte"): what is written can be read again.
 

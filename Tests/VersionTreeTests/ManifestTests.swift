@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 // The canonical bytes of a manifest, and what survives being read and written.
 

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 // A manifest is read from its file piece by piece; nobody can tell.
 

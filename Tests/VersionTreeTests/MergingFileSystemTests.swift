@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 // Twins where the file system merges them: refused by name, and nothing left behind.
 

@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 /// A file system whose directories of before cannot be renamed, as those of a lower layer of overlayfs; and
 /// one of whose entries cannot be removed.

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 @Suite struct PinningTests {
     private func store() throws -> TemporaryStore {

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 // The publisher's manifest is kept as it came, as long as the version.
 

@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 // A manifest may come before its content: what is missing is a question, not a state.
 

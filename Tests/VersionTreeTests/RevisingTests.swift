@@ -1,6 +1,4 @@
-import CASStore
 import Dispatch
-import Expectations
 import StorageTestSupport
 
 @testable import VersionTree

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 @Suite struct SmokeTests {
     @Test func `adds two versions, switches, retires, collects and checks clean`() throws {

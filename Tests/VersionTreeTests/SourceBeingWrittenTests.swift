@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 // A release that somebody still writes while it is added: what is stored was there at one moment, or nothing is stored.
 //

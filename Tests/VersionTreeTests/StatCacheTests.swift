@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 // The stat cache: a file is believed unchanged only when a change would show.
 

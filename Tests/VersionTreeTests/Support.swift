@@ -1,9 +1,5 @@
-import CASStore
-import Foundation
 import StorageTestSupport
 import Synchronization
-import Testing
-import VersionTree
 
 // What the tests of trees share: exact files, exact looks at them, refusals by code.
 

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// An add that fails at its last step takes back what it has shown, unless somebody else relies on it.
 @Suite("An add that cannot be recorded") struct TakingBackTests {

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 // Paths of trees: what is refused, where the limits stand, and what is kept byte for byte.
 

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 // A tree is shown only while its version stands, and a start is judged only while it is the one that runs.
 

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 // The executable twins of objects (DESIGN.md, "Collecting"): there while a tree links to them.
 

@@ -1,6 +1,5 @@
 import Archives
 import Expectations
-import Foundation
 import Platform
 
 /// A composed archive with what its pieces name.

@@ -1,6 +1,4 @@
 import Archives
-import Expectations
-import Platform
 import StorageTestSupport
 
 @Suite("Raw DEFLATE") struct DeflateTests {

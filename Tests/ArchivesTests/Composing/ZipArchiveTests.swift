@@ -1,6 +1,4 @@
 import Archives
-import Expectations
-import Platform
 import StorageTestSupport
 
 @Suite("A composed archive") struct ZipArchiveTests {

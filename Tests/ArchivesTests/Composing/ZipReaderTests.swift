@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 /// What others' programs make of a composed archive.
 @Suite("A composed archive is read by") struct ZipReaderTests {

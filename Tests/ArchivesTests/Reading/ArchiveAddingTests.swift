@@ -1,9 +1,5 @@
 import ArchiveReading
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 @Suite("An archive that is added") struct ArchiveAddingTests {
     let directory = TemporaryDirectory(inMemory: true)

@@ -1,9 +1,5 @@
 import ArchiveReading
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 @Suite("An archive from anybody") struct ArchiveReadingTests {
     let reader = ReadArchive()

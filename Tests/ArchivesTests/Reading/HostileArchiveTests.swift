@@ -1,8 +1,5 @@
 import ArchiveReading
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 /// What is refused of single entries, with their names.
 @Suite("An entry is refused") struct HostileArchiveTests {

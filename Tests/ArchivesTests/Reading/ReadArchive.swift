@@ -1,8 +1,5 @@
 import ArchiveReading
-import CASStore
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Reads archives as castree add does, into memory.
 struct ReadArchive {

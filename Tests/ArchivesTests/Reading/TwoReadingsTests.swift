@@ -1,11 +1,6 @@
 import ArchiveReading
 import Archives
-import CASStore
-import Expectations
-import Foundation
-import Platform
 import StorageTestSupport
-import VersionTree
 
 /// Programs read zip archives by the directory at the end, or from file to file: what they see must be one thing.
 @Suite("A zip archive that two programs would read differently") struct TwoReadingsTests {

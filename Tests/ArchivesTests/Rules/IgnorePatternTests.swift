@@ -1,8 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
-import VersionTree
 
 /// Patterns, held against what git makes of them.
 @Suite("A pattern of .castreeignore") struct IgnorePatternTests {

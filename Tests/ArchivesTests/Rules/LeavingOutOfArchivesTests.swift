@@ -1,9 +1,5 @@
 import ArchiveReading
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// The rules of directories, obeyed by archives.
 @Suite("What is left out of an archive") struct LeavingOutOfArchivesTests {

@@ -1,7 +1,4 @@
-import Expectations
-import Platform
 import StorageTestSupport
-import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush

@@ -1,10 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
 import HotPush
-import Storage
-import StorageTestSupport
-import VersionTree
 
 @testable import ClientSystems
 

@@ -1,12 +1,6 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
 import HotPush
-import Storage
-import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @testable import ClientSystems
 

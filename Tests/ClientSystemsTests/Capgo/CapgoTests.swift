@@ -1,9 +1,6 @@
-import Expectations
 import HotPush
-import Platform
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @testable import ClientSystems
 

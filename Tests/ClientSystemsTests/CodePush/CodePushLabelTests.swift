@@ -1,6 +1,5 @@
 import CASStore
 import Expectations
-import Platform
 import StrictJSON
 import VersionTree
 

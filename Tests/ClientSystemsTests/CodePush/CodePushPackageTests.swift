@@ -1,9 +1,7 @@
 import Archives
 import CASStore
 import Expectations
-import Foundation
 import HotPush
-import Platform
 import StrictJSON
 import VersionTree
 

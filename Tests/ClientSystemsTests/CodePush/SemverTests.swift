@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
 

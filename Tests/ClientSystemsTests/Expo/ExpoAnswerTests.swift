@@ -1,10 +1,6 @@
-import Expectations
-import Foundation
 import HotPush
-import Platform
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @testable import ClientSystems
 

@@ -1,8 +1,5 @@
-import Expectations
-import Platform
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush

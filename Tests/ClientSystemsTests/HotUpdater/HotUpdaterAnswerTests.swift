@@ -2,7 +2,6 @@ import Archives
 import CASStore
 import Expectations
 import HotPush
-import Platform
 import StrictJSON
 import VersionTree
 

@@ -1,6 +1,5 @@
 import CASStore
 import HotPush
-import Platform
 import StrictJSON
 import VersionTree
 

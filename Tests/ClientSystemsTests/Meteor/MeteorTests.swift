@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Platform
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush

@@ -1,11 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Foundation
-import Platform
-import Storage
-import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush

@@ -1,11 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Platform
-import Storage
-import StorageTestSupport
 import Synchronization
-import Testing
 
 @testable import ClientSystems
 @testable import HotPush

@@ -1,12 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
-import Platform
-import Storage
-import StorageTestSupport
 import Synchronization
-import Testing
 
 @testable import ClientSystems
 @testable import HotPush

@@ -1,9 +1,4 @@
 import BucketTestSupport
-import Expectations
-import Foundation
-import Platform
-import StorageTestSupport
-import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush

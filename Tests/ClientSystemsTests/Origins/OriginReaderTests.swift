@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush

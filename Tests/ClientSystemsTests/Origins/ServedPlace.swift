@@ -1,11 +1,6 @@
 import Archives
-import CASStore
-import Foundation
-import Platform
 import StorageTestSupport
 import StrictJSON
-import Testing
-import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush

@@ -1,11 +1,6 @@
 import Archives
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
 import HotPush
-import StorageTestSupport
-import VersionTree
 
 @testable import ClientSystems
 

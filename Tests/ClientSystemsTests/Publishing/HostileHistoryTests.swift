@@ -1,10 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
 import HotPush
-import StorageTestSupport
-import VersionTree
 
 @testable import ClientSystems
 

@@ -1,9 +1,4 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
-import StorageTestSupport
-import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush

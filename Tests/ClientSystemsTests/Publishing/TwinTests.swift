@@ -1,11 +1,6 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
 import HotPush
-import StorageTestSupport
 import Synchronization
-import VersionTree
 
 @testable import ClientSystems
 

@@ -1,8 +1,5 @@
 import Archives
-import CASStore
-import Platform
 import StorageTestSupport
-import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush

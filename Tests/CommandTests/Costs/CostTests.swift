@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 #if os(Linux)
     /// What the programs ask of the kernel for fixed work: counted, not timed, and the same on every machine.

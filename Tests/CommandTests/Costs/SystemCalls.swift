@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// What a program asks of the kernel, as `Tests/CallCounter` counts it: in the order of its `kinds.h`.

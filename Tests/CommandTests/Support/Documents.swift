@@ -1,4 +1,3 @@
-import Expectations
 import ProgramTestSupport
 
 /// The documents of the command line, as its contract lists them.

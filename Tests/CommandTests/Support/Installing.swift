@@ -1,4 +1,3 @@
-import Foundation
 import ProgramTestSupport
 
 /// Programs in a directory of their own, as on a machine where others are not installed.

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 /// `castree serve --updates` over a store of its own, and a browser that shows its app.

@@ -1,6 +1,4 @@
-import Foundation
 import ProgramTestSupport
-import SocketTestSupport
 
 /// Answers as they come over the wire.
 enum RawAnswer {

@@ -1,5 +1,4 @@
 import Expectations
-import Foundation
 
 /// The wall clock of programs that a test starts, which somebody sets while they run.
 ///

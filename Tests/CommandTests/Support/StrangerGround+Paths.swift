@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 extension StrangerGround {
     private static let coming = String(repeating: "f", count: 64)

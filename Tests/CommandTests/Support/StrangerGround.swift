@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
-import StorageTestSupport
 
 /// A store that has something at nearly every path, an origin to pull from, and files outside that nobody may change.
 final class StrangerGround {

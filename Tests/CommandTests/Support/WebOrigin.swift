@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import StorageTestSupport
 
 /// A plain web server over a directory, with ranges, that notes what it is asked for; for those who ask as S3 has it, its

@@ -1,11 +1,6 @@
 import BucketTestSupport
-import CASStore
-import Expectations
 import HotPush
-import Storage
-import StorageTestSupport
 import Synchronization
-import VersionTree
 
 /// Publishers and pruners of a bucket that are disturbed, killed, or meet each other, at every request: I1 to I5 of
 /// docs/buckets.md.

@@ -1,11 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
 import HotPush
-import Storage
-import StorageTestSupport
-import VersionTree
 
 /// The first entry of a log, what it takes over, and what it is not written over: docs/buckets.md.
 @Suite struct BucketFoundationTests {

@@ -1,10 +1,5 @@
 import BucketTestSupport
-import Expectations
 import HotPush
-import Platform
-import Storage
-import StorageTestSupport
-import VersionTree
 
 /// Pointers when all commands have ended, which nobody repairs afterwards: I5 of docs/buckets.md.
 @Suite struct BucketPointerTests {

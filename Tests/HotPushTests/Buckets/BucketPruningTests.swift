@@ -1,9 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
 import HotPush
-import Storage
-import StorageTestSupport
 import Synchronization
 
 /// Prunes that meet, and what comes to them wrong.

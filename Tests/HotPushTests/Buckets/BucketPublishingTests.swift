@@ -1,11 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
 import HotPush
-import Storage
-import StorageTestSupport
-import VersionTree
 
 /// Publishing to a bucket and pruning it, with nothing in the way: docs/buckets.md.
 @Suite struct BucketPublishingTests {

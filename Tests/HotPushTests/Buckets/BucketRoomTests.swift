@@ -1,10 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
 import HotPush
-import Storage
-import StorageTestSupport
-import VersionTree
 
 /// A bucket that is full, and commands that somebody interrupts: what is said, and what can still be done.
 @Suite struct BucketRoomTests {

@@ -1,7 +1,4 @@
 import BucketTestSupport
-import Expectations
-import Storage
-import StorageTestSupport
 
 @testable import HotPush
 

@@ -1,12 +1,6 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
 import HotPush
-import Storage
-import StorageTestSupport
 import Synchronization
-import VersionTree
 
 /// A bucket in memory, a store with versions to publish, and the promises that hold after every request.
 ///

@@ -1,11 +1,6 @@
 import BucketTestSupport
-import CASStore
-import Expectations
 import S3
-import Storage
-import StorageTestSupport
 import Synchronization
-import VersionTree
 
 @testable import HotPush
 

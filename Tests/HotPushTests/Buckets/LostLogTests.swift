@@ -1,9 +1,4 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Storage
-import StorageTestSupport
-import VersionTree
 
 @testable import HotPush
 

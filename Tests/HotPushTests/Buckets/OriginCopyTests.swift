@@ -1,12 +1,6 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
-import Storage
-import StorageTestSupport
 import StrictJSON
 import Synchronization
-import VersionTree
 
 @testable import HotPush
 

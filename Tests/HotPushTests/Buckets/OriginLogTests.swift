@@ -1,12 +1,7 @@
 import BucketTestSupport
-import CASStore
-import Expectations
 import S3
-import Storage
-import StorageTestSupport
 import StrictJSON
 import Synchronization
-import VersionTree
 
 @testable import HotPush
 

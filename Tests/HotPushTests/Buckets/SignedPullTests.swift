@@ -1,11 +1,6 @@
 import BucketTestSupport
-import CASStore
-import Expectations
 import HotPush
 import S3
-import Storage
-import StorageTestSupport
-import VersionTree
 
 /// `pull s3://…`: docs/buckets.md, *Pulling with keys*.
 @Suite("A signed pull of a bucket") struct SignedPullTests {

@@ -1,8 +1,6 @@
 import BucketTestSupport
-import CASStore
 import HotPush
 import S3
-import Storage
 
 /// An S3 service as a pull's requests meet it: the files of a bucket in memory, for those who sign rightly.
 ///

@@ -1,6 +1,4 @@
-import CASStore
 import CurlTransport
-import Expectations
 import HotPush
 import StorageTestSupport
 

@@ -1,7 +1,4 @@
-import CASStore
 import CurlTransport
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
 

@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @testable import HotPush
 

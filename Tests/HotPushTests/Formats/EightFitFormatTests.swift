@@ -1,9 +1,6 @@
-import CASStore
-import Expectations
 import HotPush
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @Suite("8fit's format") struct EightFitFormatTests {
     func read(_ text: String) throws -> Release {

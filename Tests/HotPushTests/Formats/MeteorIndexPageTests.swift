@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// The parse-time part of rows 44 to 61 of the plugin's own tests, and what it forgot.
 @Suite("Meteor's index page") struct MeteorIndexPageTests {

@@ -1,4 +1,3 @@
-import Foundation
 import StorageTestSupport
 
 /// A real nginx over a directory: plain on one port, TLS with HTTP/2 on another.

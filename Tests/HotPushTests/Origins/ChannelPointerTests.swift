@@ -1,10 +1,6 @@
 import BucketTestSupport
-import CASStore
-import Expectations
 import HotPush
-import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @Suite("The pointer of a channel") struct ChannelPointerTests {
     static let digits = String(repeating: "ab", count: 32)

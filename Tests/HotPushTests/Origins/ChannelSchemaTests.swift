@@ -1,10 +1,6 @@
-import CASStore
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @Suite("The schema of castree's channel pointers") struct ChannelSchemaTests {
     let schema: JSONSchema

@@ -1,10 +1,6 @@
-import CASStore
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @testable import HotPush
 

@@ -1,5 +1,3 @@
-import CASStore
-import Expectations
 import StorageTestSupport
 
 @testable import HotPush

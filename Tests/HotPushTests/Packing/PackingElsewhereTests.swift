@@ -1,9 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import Testing
-import VersionTree
 
 @testable import HotPush
 

@@ -1,10 +1,6 @@
-import CASStore
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 /// A full disk is when collecting is needed most.
 @Suite("Collecting an origin on a full disk") struct FullOriginTests {

@@ -1,10 +1,4 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
-import Storage
-import StorageTestSupport
-import VersionTree
 
 @testable import HotPush
 

@@ -1,10 +1,6 @@
-import CASStore
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 @Suite("Publishers at once") struct PublishingTogetherTests {
     /// Runs closures on threads of their own and waits for all; returns what they threw.

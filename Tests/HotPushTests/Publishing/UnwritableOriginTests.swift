@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import Storage
 import StorageTestSupport
-import VersionTree
 
 @testable import HotPush
 

@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// nginx over a published directory, with the configuration of docs/origin-format.md.
 @Suite("A published directory behind nginx", .enabled(if: Nginx.isInstalled))

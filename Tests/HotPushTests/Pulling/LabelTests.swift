@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 @Suite("A label") struct LabelTests {
     let fixture: PullingFixture

@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 func label(_ algorithm: DigestAlgorithm, _ content: String) throws -> Label {
     var digester = try Digester(algorithm)

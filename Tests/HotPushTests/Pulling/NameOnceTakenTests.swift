@@ -1,8 +1,4 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import StorageTestSupport
-import VersionTree
 
 @testable import HotPush
 

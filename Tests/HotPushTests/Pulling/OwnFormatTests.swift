@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// A format of somebody else, as docs/for-plugin-authors.md describes it: a list of paths, no digests.
 private struct ListFormat: ReleaseFormat {

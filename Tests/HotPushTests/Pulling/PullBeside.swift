@@ -1,9 +1,6 @@
-import CASStore
-import Foundation
 import HotPush
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 /// Another pull of the same origin into the same store, which begins in the middle of the first.
 final class PullBeside: Sendable {

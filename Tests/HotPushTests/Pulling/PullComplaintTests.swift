@@ -1,10 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
 import HotPush
-import StorageTestSupport
-import VersionTree
 
 /// What users of other systems that push releases complain about.
 @Suite("A complaint about hot-pushed releases", .timeLimit(.minutes(60)))

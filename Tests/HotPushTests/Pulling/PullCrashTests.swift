@@ -1,10 +1,6 @@
-import CASStore
 import CurlTransport
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// Whatever happens to the device's disk in the middle of a pull: no half version is shown, and the
 /// next pull ends it.

@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// A network as it is: the version comes whole or not at all, and what came stays.
 @Suite("A pull over a bad network") struct PullFaultTests {

@@ -1,10 +1,6 @@
-import CASStore
 import CurlTransport
-import Expectations
-import Foundation
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @testable import HotPush
 

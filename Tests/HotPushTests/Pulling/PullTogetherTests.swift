@@ -1,11 +1,7 @@
-import CASStore
 import CurlTransport
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 /// What happens to a store while a pull is at work.
 @Suite("Beside a pull") struct PullTogetherTests {

@@ -1,9 +1,5 @@
-import CASStore
 import CurlTransport
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 @testable import HotPush
 

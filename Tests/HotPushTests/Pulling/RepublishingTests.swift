@@ -1,10 +1,6 @@
-import CASStore
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @Suite("A version that was pulled") struct RepublishingTests {
     @Test func `can be published again, and pulled from there`() throws {

@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 private func file(
     _ sources: String..., content: String? = nil, path: String = "app.js"

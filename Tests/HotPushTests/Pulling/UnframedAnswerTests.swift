@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import Testing
-import VersionTree
 
 @testable import HotPush
 

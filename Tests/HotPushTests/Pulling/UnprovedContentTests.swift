@@ -1,9 +1,6 @@
-import CASStore
-import Expectations
 import StorageTestSupport
 import StrictJSON
 import Synchronization
-import VersionTree
 
 @testable import HotPush
 

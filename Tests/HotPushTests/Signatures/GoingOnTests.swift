@@ -1,10 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
-import StorageTestSupport
 import Synchronization
-import VersionTree
 
 @testable import HotPush
 

@@ -1,4 +1,3 @@
-import Expectations
 import HotPush
 import StorageTestSupport
 import Synchronization

@@ -1,11 +1,5 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import Foundation
 import S3
-import Storage
-import StorageTestSupport
-import VersionTree
 
 @testable import HotPush
 

@@ -1,7 +1,4 @@
 import BucketTestSupport
-import CASStore
-import Expectations
-import StorageTestSupport
 
 @testable import HotPush
 @testable import VersionTree

@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 // What users of cordova-plugin-meteor-webapp complain about, as far as the life of a version goes, and
 // what a successor is expected to do better. Numbers are those of the lists in the reference.

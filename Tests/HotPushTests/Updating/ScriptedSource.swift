@@ -1,9 +1,6 @@
-import CASStore
-import Foundation
 import HotPush
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 /// An origin that answers as a test says, and puts content into the store without a network.
 final class ScriptedSource: UpdateSource {

@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// A store, an origin, a clock, and processes that use them one after the other.
 struct UpdatingFixture {

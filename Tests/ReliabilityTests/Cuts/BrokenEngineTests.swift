@@ -1,6 +1,3 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
 
 /// The suite, tested: an engine that is broken in one way must be found out.

@@ -1,5 +1,3 @@
-import CASStore
-import Foundation
 import StorageTestSupport
 import Synchronization
 

@@ -1,8 +1,5 @@
-import CASStore
-import Foundation
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// Where a scenario takes place: a directory whose disk loses power, and what stands beside it.
 struct Place: Sendable {

@@ -1,5 +1,4 @@
 import Expectations
-import Foundation
 
 /// Every verb, cut off after every change that it makes to the disk; of the states that may be left, a share in each run.
 @Suite("A store whose power is cut") struct PowerCutTests {

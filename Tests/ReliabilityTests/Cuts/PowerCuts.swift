@@ -1,5 +1,3 @@
-import CASStore
-import Foundation
 import StorageTestSupport
 
 /// Runs a verb once, and then cuts the power after each of its changes.

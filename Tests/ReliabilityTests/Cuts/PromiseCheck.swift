@@ -1,7 +1,4 @@
-import CASStore
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// Holds a store that was opened after a failure against I1 to I8, knowing what was acknowledged.
 ///

@@ -1,8 +1,5 @@
-import CASStore
-import Foundation
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 // Which versions stay: pins, retention, what the app was shipped with, and trees outside of the store.
 extension Scenario {

@@ -1,10 +1,6 @@
-import CASStore
 import ClientSystems
-import Foundation
 import HotPush
 import StorageTestSupport
-import Testing
-import VersionTree
 
 extension Scenario {
     /// Publishes versions to the origin `origin` of a directory.

@@ -1,8 +1,5 @@
-import CASStore
-import Foundation
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 // Whose releases are taken: the old trust or the new one is there at any time, and stands before anything comes of it.
 extension Scenario {

@@ -1,9 +1,5 @@
-import CASStore
-import Foundation
 import HotPush
 import StorageTestSupport
-import Testing
-import VersionTree
 
 /// A verb on a store (or an origin) and what its acknowledgement promises.
 struct Scenario: Sendable, CustomTestStringConvertible {

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// A collection does not read what it deletes.
 ///

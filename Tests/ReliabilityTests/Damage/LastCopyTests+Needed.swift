@@ -1,5 +1,3 @@
-import CASStore
-import Foundation
 import StorageTestSupport
 
 /// What of the content of a damaged store nothing tells from what nobody needs.

@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// Promise I12: no command deletes the last copy of content that somebody needs.
 ///

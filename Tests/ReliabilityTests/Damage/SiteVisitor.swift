@@ -1,6 +1,5 @@
 import CASStore
 import Expectations
-import Foundation
 import SocketTestSupport
 import VersionTree
 

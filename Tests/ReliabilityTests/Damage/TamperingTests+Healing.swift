@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 // The ways back from a manifest that was damaged or edited, as docs/maintenance.md has them.
 

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 // lifecycle.json says what its own content was (DESIGN.md, "lifecycle.json").
 

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 // `castree fsck --repair --from`: an origin that has the content brings it back.
 

@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 /// What bit-rot, a stranger or a careless hand may do to the files of a store: each is found and named,
 /// mended without guessing, and never read.

@@ -1,8 +1,4 @@
-import CASStore
-import Foundation
 import StorageTestSupport
-import Testing
-import VersionTree
 
 extension TamperingTests {
     /// What is left when a store is copied without its links, or has lost more than one thing.

@@ -1,8 +1,4 @@
-import CASStore
-import Foundation
 import StorageTestSupport
-import Testing
-import VersionTree
 
 extension TamperingTests {
     /// What is left where something stands in place of castree's own files, perhaps with the last copy of content in it,

@@ -1,8 +1,4 @@
-import CASStore
-import Foundation
 import StorageTestSupport
-import Testing
-import VersionTree
 
 extension TamperingTests {
     /// What is left where the last copy of content stands in a place that nobody would look at: in another object's

@@ -1,8 +1,4 @@
-import CASStore
-import Foundation
 import StorageTestSupport
-import Testing
-import VersionTree
 
 struct NothingToDamage: Error {}
 

@@ -1,9 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
-import Platform
 import StorageTestSupport
-import VersionTree
 
 /// Nobody knows what a file contains that cannot be read, for lack of a right or because the disk fails.
 ///

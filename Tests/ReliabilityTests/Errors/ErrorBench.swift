@@ -1,7 +1,4 @@
-import CASStore
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// A place where a verb can be run again and again, each time with another call to the disk failing.
 final class ErrorBench {

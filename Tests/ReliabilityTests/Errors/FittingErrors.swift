@@ -1,4 +1,3 @@
-import Foundation
 import StorageTestSupport
 
 extension FaultyFileSystem.Operation {

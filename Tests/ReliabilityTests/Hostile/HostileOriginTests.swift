@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// What an origin may send, on purpose or by accident: nothing of it is shown, and the device goes on
 /// showing what it shows.

@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// State on disk that no castree has written.
 @Suite("A store with a stranger's state") struct HostileStoreTests {

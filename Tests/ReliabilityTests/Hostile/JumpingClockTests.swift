@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 /// A disk whose clock is set forth and back: what changes after a jump has the time of the new clock.
 private struct JumpingDisk: FileSystemWrapper {

@@ -1,5 +1,4 @@
 import Expectations
-import Foundation
 
 /// The page on reliability says which test holds which hostile input: each of them is there.
 @Suite("The tally of hostile inputs") struct TallyTests {

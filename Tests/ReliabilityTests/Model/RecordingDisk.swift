@@ -1,5 +1,3 @@
-import CASStore
-import Foundation
 import StorageTestSupport
 
 /// Notes everything that changes a directory of the real disk, in one order over all threads, so that

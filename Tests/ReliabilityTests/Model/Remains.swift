@@ -1,5 +1,3 @@
-import CASStore
-import Foundation
 import StorageTestSupport
 
 /// A state of the disk that a power cut may leave.

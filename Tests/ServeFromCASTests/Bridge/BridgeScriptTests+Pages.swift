@@ -1,6 +1,4 @@
 import Expectations
-import Foundation
-import Testing
 
 @testable import ServeFromCAS
 

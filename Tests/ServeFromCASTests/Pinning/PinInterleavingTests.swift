@@ -1,5 +1,4 @@
 import Expectations
-import Testing
 import VersionTree
 
 @testable import ServeFromCAS

@@ -1,5 +1,3 @@
-import Expectations
-import Platform
 import StorageTestSupport
 import WebTestSupport
 

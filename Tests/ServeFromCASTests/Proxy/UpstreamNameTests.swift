@@ -1,5 +1,4 @@
 import Expectations
-import Foundation
 import Platform
 import Synchronization
 

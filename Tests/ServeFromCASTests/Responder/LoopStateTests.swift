@@ -1,6 +1,4 @@
-import Expectations
 import StorageTestSupport
-import VersionTree
 import WebTestSupport
 
 @testable import ServeFromCAS

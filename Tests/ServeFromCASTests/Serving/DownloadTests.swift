@@ -1,8 +1,5 @@
-import CASStore
 import Dispatch
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 @testable import ServeFromCAS
 @testable import WebServer

@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import StorageTestSupport
 import StrictJSON
-import VersionTree
 
 @testable import ServeFromCAS
 @testable import WebServer

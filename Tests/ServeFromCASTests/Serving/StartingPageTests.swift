@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 import WebTestSupport
 
 @testable import ServeFromCAS

@@ -1,6 +1,4 @@
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 @testable import ServeFromCAS
 @testable import WebServer

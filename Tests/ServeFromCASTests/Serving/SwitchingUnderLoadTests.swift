@@ -1,9 +1,5 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
 import Synchronization
-import VersionTree
 
 @testable import ServeFromCAS
 @testable import WebServer

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import StorageTestSupport
 
 /// A client of Python's ssl that trusts the tests' authority and takes no ragged end.

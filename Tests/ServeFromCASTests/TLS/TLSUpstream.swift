@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import StorageTestSupport
 
 /// An https server of Python's ssl, which does by the last part of the path what its script says.

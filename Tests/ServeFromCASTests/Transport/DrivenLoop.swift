@@ -1,10 +1,12 @@
 import Expectations
-import Foundation
 import Platform
 import SocketTestSupport
 
 @testable import ServeFromCAS
 @testable import WebServer
+
+/// That of the server; Foundation has one, too.
+typealias Stream = WebServer.Stream
 
 /// A loop that runs on no thread: the test says when it looks at its sockets, and what time it is.
 ///
@@ -12,7 +14,7 @@ import SocketTestSupport
 /// is waited for; nothing depends on how long that takes.
 final class DrivenLoop {
     let loop: EventLoop
-    let stream: WebServer.Stream
+    let stream: Stream
     /// The other end of the stream.
     let client: Int32
     private(set) var readByteCount = 0

@@ -1,6 +1,5 @@
 import CASStore
 import Expectations
-import Foundation
 
 @testable import ServeFromCAS
 @testable import WebServer

@@ -1,11 +1,7 @@
-import CASStore
-import Foundation
 import ServeFromCAS
 @_exported import SocketTestSupport
 import StorageTestSupport
 import Synchronization
-import Testing
-import VersionTree
 
 /// A blocking TCP client that sends exactly the bytes it is told to.
 ///

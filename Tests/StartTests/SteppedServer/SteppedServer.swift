@@ -1,6 +1,5 @@
 import CASStore
 import Foundation
-import Platform
 import ServeFromCAS
 import VersionTree
 

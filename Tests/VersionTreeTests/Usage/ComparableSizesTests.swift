@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// What plain copies would take, what retiring frees, what a collection frees: held against programs and deeds.
 ///

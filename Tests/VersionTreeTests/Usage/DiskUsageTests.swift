@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 /// The figures held against du(1), stat(1) and the disk itself.
 @Suite("Usage on disk") struct DiskUsageTests {

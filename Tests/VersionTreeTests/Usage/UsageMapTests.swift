@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import StorageTestSupport
-import VersionTree
 
 @Suite("A usage map") struct UsageMapTests {
     /// A leaf and its path.

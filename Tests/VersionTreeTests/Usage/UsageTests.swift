@@ -1,8 +1,4 @@
-import CASStore
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 extension VersionStore {
     /// The largest objects and where they are shown, of a survey.
