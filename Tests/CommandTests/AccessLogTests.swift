@@ -156,9 +156,9 @@ import ProgramTestSupport
             $0.split(separator: " ").last.map(String.init)
         }
         expect(ends, equals: cases.map(\.1))
-        let wrong = try place.run(
-            .castree, ["origin", "serve", "site", "--forwarded-by", "localhost"])
-        expect(wrong.status == 2 && wrong.errors.contains("--forwarded-by takes an address"))
+        try place.ended(
+            2, "origin", "serve", "site", "--forwarded-by", "localhost",
+            saying: "--forwarded-by takes an address")
     }
 
     /// What asks and what is asked, for both: a second request is answered only where the end of the first answer is clear.

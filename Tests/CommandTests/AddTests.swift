@@ -15,14 +15,13 @@ import ProgramTestSupport
 
     @Test func `init of a store that is there changes nothing and succeeds`() throws {
         try place.add("1", Release.first)
-        try expect(place.castree("init").status, equals: 0)
-        try expect(place.castree("show", "1").status, equals: 0)
+        try place.done("init")
+        try place.done("show", "1")
     }
 
     @Test func `init refuses a directory that holds something else`() throws {
         try place.write(["precious.txt": "mine"], to: "other")
-        let refused = try place.castree("--store", "other", "init", "--json")
-        expect(refused.status, equals: 1)
+        let refused = try place.ended(1, "--store", "other", "init", "--json")
         try expect(refused.error().code, equals: "storeExists")
         try expect(place.contents("other/precious.txt"), equals: "mine")
     }
@@ -50,8 +49,7 @@ import ProgramTestSupport
     @Test func `add of the same content again changes nothing and succeeds`() throws {
         try place.add("1", Release.first)
         for cache in [[], ["--no-cache"]] {
-            let again = try place.done(
-                words: ["add", "release-1", "--version", "1", "--json"] + cache)
+            let again = try place.done("add", "release-1", "--version", "1", "--json", words: cache)
             try expect(again.document(.added).newObjects, equals: 0)
         }
     }
@@ -61,8 +59,7 @@ import ProgramTestSupport
     {
         try place.add("1", Release.first)
         try place.write(Release.second, to: "release-2")
-        let refused = try place.castree("add", "release-2", "--version", "1", "--no-cache")
-        expect(refused.status, equals: 1)
+        let refused = try place.ended(1, "add", "release-2", "--version", "1", "--no-cache")
         for words in [
             "other bytes or another mode: \"index.html\"", "only in the directory: \"js/more.js\"",
             "only in the version: \"empty\"", "\"old/name.txt → new/name.txt\"",
@@ -74,8 +71,7 @@ import ProgramTestSupport
         try expect(told.error().code, equals: "versionExists")
         // What it says to do is enough.
         try place.castree("retire", "1")
-        try expect(
-            place.castree("add", "release-2", "--version", "1", "--no-cache").status, equals: 0)
+        try place.done("add", "release-2", "--version", "1", "--no-cache")
         try expect(place.castree("cat", "1:index.html").text, equals: Release.second["index.html"])
     }
 
@@ -86,32 +82,27 @@ import ProgramTestSupport
         var files = ["\u{1b}[2J": "b"]
         for number in 0..<1000 { files["new/\(number)"] = "\(number)" }
         try place.write(files, to: "release-2")
-        let refused = try place.castree("add", "release-2", "--version", "1")
-        expect(refused.status, equals: 1)
-        expect(refused.errors.contains("and 995 more"))
+        let refused = try place.ended(
+            1, "add", "release-2", "--version", "1", saying: "and 995 more")
         expect(refused.errors.utf8.count < 1000 && !refused.errors.contains("\u{1b}"))
     }
 
     @Test func `add --activate makes the version current`() throws {
         try place.add("1", Release.first, "--activate")
-        let lifecycle = try place.lifecycle()
-        expect(lifecycle.current, equals: "1")
+        try expect(place.lifecycle().current, equals: "1")
         try expect(
             place.contents(".castree/current/index.html"), equals: Release.first["index.html"])
     }
 
     @Test func `a directory that is not there fails and leaves no store behind`() throws {
-        let refused = try place.castree("add", "nowhere", "--version", "1", "--json")
-        expect(refused.status, equals: 1)
+        let refused = try place.ended(1, "add", "nowhere", "--version", "1", "--json")
         try expect(refused.error().message.contains("nowhere"))
         expect(!place.exists(".castree"))
     }
 
     @Test func `a store inside the directory to be imported is refused and not made`() throws {
         try place.write(Release.first, to: "release")
-        let refused = try place.castree(
-            "--store", "release/deeper/.castree", "add", "release", "--version", "1")
-        expect(refused.status, equals: 1)
+        try place.ended(1, "--store", "release/deeper/.castree", "add", "release", "--version", "1")
         expect(!place.exists("release/deeper"))
     }
 
@@ -125,7 +116,6 @@ import ProgramTestSupport
         try require(added.status == 0)
         expect(added.errors.contains("castree: note: "))
         expect(added.errors.contains("a.txt"))
-        let quiet = try place.castree("add", "release-1", "--version", "1", "--quiet")
-        expect(quiet.errors.isEmpty)
+        try expect(place.castree("add", "release-1", "--version", "1", "--quiet").errors.isEmpty)
     }
 }

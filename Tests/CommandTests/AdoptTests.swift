@@ -83,8 +83,7 @@ import ProgramTestSupport
             ["program.json": Self.program, "app/a.js": "run(1)", "index.html": page], to: "shipped")
         for arguments in [["--version", "build-7"], []] {
             let answer = try place.run(.castree, ["adopt", "shipped", "--json"] + arguments)
-            let adopted = try answer.document(.adopted)
-            expect(adopted.version, equals: "m1", "\(answer)")
+            try expect(answer.document(.adopted).version, equals: "m1", "\(answer)")
         }
         try expect(place.castree("versions", "--json").text.contains("m1"))
         try expect(!place.castree("versions", "--json").text.contains("build-7"))

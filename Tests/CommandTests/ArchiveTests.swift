@@ -43,8 +43,8 @@ import ProgramTestSupport
             zipfile.ZipFile('none.zip', 'w').writestr(zipfile.ZipInfo('none/'), '')"
             """)
         for source in ["none", "none.tar", "none.zip"] {
-            let refused = try place.castree("add", source, "--version", "1", "--no-sync")
-            expect(refused.status == 1 && refused.errors.contains("--allow-empty"), "\(refused)")
+            try place.ended(
+                1, "add", source, "--version", "1", "--no-sync", saying: "--allow-empty")
             expect(!place.exists(".castree"), "\(source)")
         }
         for source in ["none", "none.tar", "none.zip"] {
@@ -79,7 +79,7 @@ import ProgramTestSupport
         }
         let path = place.directory.path + "/.castree/versions/release.zip/tools/serve"
         expect(FileManager.default.isExecutableFile(atPath: path))
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
         // The name is taken by other content.
         try place.write(["index.html": "two"], to: "release")
         try zip()
@@ -122,7 +122,7 @@ import ProgramTestSupport
         try zip()
         let castree = ProgramUnderTest.castree.url.path
         try shell("tar -C release -cz . | '\(castree)' add - --version piped")
-        try expect(place.castree("show", "piped").status, equals: 0)
+        try place.done("show", "piped")
         let refused = try Running(
             .shell, ["-c", "cat release.zip | '\(castree)' add - --version zip"],
             in: place.directory
@@ -157,7 +157,7 @@ import ProgramTestSupport
         try place.castree("init")
         try expect(place.castree("add", "link.tar", "--version", "1").status, equals: 1)
         try expect(place.castree("versions", "--json").text.hasPrefix("[]"))
-        try expect(place.castree("du", "--json").status, equals: 0)
+        try place.done("du", "--json")
     }
 
     @Test func `options that mean nothing for what is added are refused`() throws {
@@ -192,7 +192,7 @@ import ProgramTestSupport
         expect(ended.status, equals: (signal == SIGKILL ? -SIGKILL : 130))
         try expect(place.castree("versions", "--json").text.hasPrefix("[]"))
         try place.castree("gc")
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
         let added = try place.castree("add", "release.tar", "--version", "1", "--json")
         try expect(added.document(.added).files, equals: Self.files.count + 1)
         let staging = place.directory.appending(path: ".castree/staging").path
@@ -206,9 +206,8 @@ import ProgramTestSupport
         try zip()
         try shell("tar -cf release.tar release")
         let environment = try place.lacking(library)
-        let refused = try place.castree(
-            "add", archive, "--version", "1", "--json", environment: environment)
-        expect(refused.status, equals: 1)
+        let refused = try place.ended(
+            1, "add", archive, "--version", "1", "--json", environment: environment)
         try expect(refused.error().code, equals: "unsupported")
         let package = library.replacing(".so.", with: "")
         try expect(refused.error().message.contains("apt install \(package)"))

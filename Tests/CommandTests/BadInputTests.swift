@@ -27,16 +27,14 @@ import ProgramTestSupport
         let path = place.directory.appending(path: "release/d").path + "/" + name
         if let target { symlink(target, path) } else { close(creat(path, 0o644)) }
         let arguments = ["add", "release", "--version", "1"] + options
-        let refused = try place.run(.castree, arguments + ["--json"])
-        expect(refused.status, equals: 1)
+        let refused = try place.ended(1, words: arguments + ["--json"])
         expect(refused.output.isEmpty)
         let error = try refused.error()
         expect(error.code, equals: code)
         expectWords(words, in: error.message)
         expect(!place.exists(".castree"))
         // The same sentence for people.
-        let spoken = try place.run(.castree, arguments)
-        expect(spoken.status, equals: 1)
+        let spoken = try place.ended(1, words: arguments)
         expectWords(words, in: spoken.errors)
         expect(!place.exists(".castree"))
         // The same in a store that is there already, which keeps what it has and gets nothing new.
@@ -44,7 +42,7 @@ import ProgramTestSupport
         try expect(place.run(.castree, arguments + ["--json"]).error().code, equals: code)
         try expect(place.listed().map(\.version), equals: ["0"])
         try expect(place.castree("du", "--json").document(.usage).store.objects, equals: 2)
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
     }
 
     @Test func `what cannot be made since its directory is missing is told which, and what to do`()
@@ -58,8 +56,7 @@ import ProgramTestSupport
             (["serve", "--access-log", "missing/log"], "missing"),
             (["publish", "1", "release-1/missing/origin/"], "release-1/missing"),
         ] {
-            let refused = try place.run(.castree, words)
-            expect(refused.status, equals: 1, "\(refused)")
+            let refused = try place.ended(1, words: words)
             let first = directory == "missing/deep" ? "missing" : directory
             expect(refused.errors.contains("there is no directory \(first);"), "\(refused)")
             expect(refused.errors.contains("(mkdir -p \(directory))"), "\(refused)")
@@ -80,15 +77,13 @@ import ProgramTestSupport
                 "\(words): \(refused)")
         }
         _ = try place.run(.shell, ["-c", "rm .castree/FORMAT"])
-        try expect(place.castree("init").status, equals: 0)
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("init")
+        try place.done("fsck")
     }
 
     @Test func `a target without a name is refused by a sentence`() throws {
         try place.add("1", Release.first)
-        let refused = try place.run(.castree, ["checkout", "1", ""])
-        expect(refused.status, equals: 1)
-        expect(refused.errors.contains("the target has no name"), "\(refused)")
+        try place.ended(1, "checkout", "1", "", saying: "the target has no name")
     }
 
     @Test func `a first add that is refused for its name leaves no store behind`() throws {
@@ -109,7 +104,7 @@ import ProgramTestSupport
         try expect(added.document(.added).files, equals: Release.first.count + 1)
         try expect(
             place.contents(".castree/current/link.html"), equals: Release.first["index.html"])
-        try expect(place.castree("fsck", "--deep").status, equals: 0)
+        try place.done("fsck", "--deep")
     }
 
     // MARK: No permission
@@ -152,8 +147,7 @@ import ProgramTestSupport
         expect(error.code, equals: "permission")
         expect(error.message.contains(path.hasPrefix("locked") ? "locked" : "d/secret"))
         if place.exists(".castree") {
-            let listed = try castreeUnprivileged("versions", "--json")
-            expect(listed.text, equals: "[]\n")
+            try expect(castreeUnprivileged("versions", "--json").text, equals: "[]\n")
         }
     }
 
@@ -168,7 +162,7 @@ import ProgramTestSupport
         expect(refused.status, equals: 1)
         let error = try refused.error()
         expect(["permission", "readOnly", "notOwner"].contains(error.code))
-        try expect(place.castree("fsck", "--deep").status, equals: 0)
+        try place.done("fsck", "--deep")
         try expect(place.listed().count, equals: 1)
     }
 

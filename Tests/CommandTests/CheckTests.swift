@@ -44,19 +44,17 @@ import ProgramTestSupport
         let bucket = [
             "fsck", "s3://updates/app", "--endpoint", "http://127.0.0.1:1", "--anonymous",
         ]
-        let store = try place.run(.castree, bucket + ["--repair", "--store", "nowhere", "--json"])
-        expect(store.status, equals: 8)
+        let store = try place.ended(
+            8, words: bucket + ["--repair", "--store", "nowhere", "--json"])
         try expect(store.error().code, equals: "noStore")
-        let origin = try place.run(.castree, bucket + ["--from", "./nowhere", "--json"])
-        expect(origin.status, equals: 8)
+        let origin = try place.ended(8, words: bucket + ["--from", "./nowhere", "--json"])
         try expect(origin.error().code, equals: "noOrigin")
     }
 
     @Test func `damage is found, told with its place, and left alone`() throws {
         let address = try damage()
         for deep in [[], ["--deep"]] {
-            let checked = try place.run(.castree, ["fsck", "--json"] + deep)
-            expect(checked.status, equals: 4)
+            let checked = try place.ended(4, "fsck", "--json", words: deep)
             let finding = try require(try checked.document(.checked).findings.first)
             expect(finding.kind, equals: "damagedObject")
             expect(finding.object, equals: address)
@@ -82,8 +80,7 @@ import ProgramTestSupport
         case "notAFile": try Damage.replace(object, by: .directory)
         default: try place.damage(place.object(address) + ".x")
         }
-        let checked = try place.castree("fsck")
-        expect(checked.status, equals: 4, "\(checked)")
+        let checked = try place.ended(4, "fsck")
         let lines = checked.text.split(separator: "\n").filter { $0.contains(address) }
         expect(lines.count, equals: 1, "\(checked)")
         let places = "1:tools/serve, 2:tools/serve, 3:again and 3:tool"
@@ -103,22 +100,20 @@ import ProgramTestSupport
     @Test func `damage is repaired with --repair, and then the store is clean`() throws {
         _ = try damage()
         try place.add("2", Release.second, "--activate")
-        let repaired = try place.castree("fsck", "--repair", "--json")
-        expect(repaired.status, equals: 1)
+        let repaired = try place.ended(1, "fsck", "--repair", "--json")
         try expect(repaired.document(.checked).findings.allSatisfy(\.repaired.isTrue))
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
     }
 
     @Test func `a current version that lost content is left, until the content is back`() throws {
         _ = try damage()
-        let repaired = try place.castree("fsck", "--repair", "--json")
-        expect(repaired.status, equals: 4)
+        let repaired = try place.ended(4, "fsck", "--repair", "--json")
         let findings = try repaired.document(.checked).findings
         expect(findings.map(\.kind), equals: ["damagedObject", "incompleteVersion"])
         expect(findings.map(\.repaired), equals: [true, false])
         try expect(place.castree("fsck").status, equals: 4)
-        try expect(place.castree("add", "release-1", "--version", "1").status, equals: 0)
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("add", "release-1", "--version", "1")
+        try place.done("fsck")
     }
 
     @Test func `a repair is advised while it would mend something, and not for what it has left`()
@@ -130,8 +125,7 @@ import ProgramTestSupport
         expect(found.text.contains(advice), "\(found)")
         let repaired = try place.castree("fsck", "--repair")
         expect(repaired.text.contains("The rest needs a person"), "\(repaired)")
-        let left = try place.castree("fsck")
-        expect(left.status, equals: 4)
+        let left = try place.ended(4, "fsck")
         expect(!left.text.contains("--repair"), "\(left)")
         expect(left.text.contains("This needs a person, or the content"), "\(left)")
     }
@@ -152,7 +146,7 @@ import ProgramTestSupport
         let found = try place.castree("fsck", "--json").document(.checked).findings
         expect(Set(found.map(\.kind)), equals: ["leftover"])
         try expect(place.castree("fsck", "--repair").status, equals: 1)
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
     }
 
     @Test func `what cannot be repaired is left, with status 4`() throws {
@@ -171,8 +165,7 @@ import ProgramTestSupport
         try FileManager.default.removeItem(atPath: tree)
         try Data("x".utf8).write(to: place.directory.appending(path: ".castree/manifests/1.json"))
         for repair in [[], ["--repair"]] {
-            let checked = try place.run(.castree, ["fsck", "--json"] + repair)
-            expect(checked.status, equals: 4)
+            let checked = try place.ended(4, "fsck", "--json", words: repair)
             let findings = try checked.document(.checked).findings
             let finding = try require(findings.first { $0.kind == "damagedManifest" })
             expect(finding.object.isNull)
@@ -182,8 +175,7 @@ import ProgramTestSupport
     }
 
     @Test func `a store that cannot be checked is status 8`() throws {
-        let refused = try place.castree("--store", "nowhere", "fsck", "--json")
-        expect(refused.status, equals: 8)
+        let refused = try place.ended(8, "--store", "nowhere", "fsck", "--json")
         try expect(refused.error().code, equals: "noStore")
         try place.write(["FORMAT": "castree 99\n"], to: "future")
         try expect(place.castree("--store", "future", "fsck").status, equals: 8)
@@ -215,7 +207,7 @@ import ProgramTestSupport
         try expect(place.checker(".castree").text.contains("castree-fsck repair .castree"))
         // The current version lacks an object until it is added again.
         try expect(place.checker("repair", ".castree").status, equals: 4)
-        try expect(place.castree("add", "release-1", "--version", "1").status, equals: 0)
+        try place.done("add", "release-1", "--version", "1")
         try expect(place.checker(".castree").status, equals: 0)
     }
 

@@ -102,9 +102,7 @@ import ProgramTestSupport
     func `a typing error is status 2 and suggests the nearest word`(
         _ arguments: [String], _ suggestion: String
     ) throws {
-        let refused = try place.run(.castree, arguments)
-        expect(refused.status, equals: 2)
-        expect(refused.errors.contains("did you mean '\(suggestion)'?"))
+        try place.ended(2, words: arguments, saying: "did you mean '\(suggestion)'?")
     }
 
     @Test(arguments: [
@@ -113,8 +111,7 @@ import ProgramTestSupport
     ])
     func `a wrong command line is status 2, in JSON too`(_ arguments: [String]) throws {
         try expect(place.run(.castree, arguments).status, equals: 2)
-        let refused = try place.run(.castree, arguments + ["--json"])
-        expect(refused.status, equals: 2)
+        let refused = try place.ended(2, words: arguments + ["--json"])
         expect(refused.output.isEmpty)
         try expect(refused.error().code, equals: "usage")
     }
@@ -182,8 +179,7 @@ import ProgramTestSupport
 
     @Test(arguments: ["bash", "zsh", "fish"])
     func `completions are printed for a shell`(_ shell: String) throws {
-        let script = try place.done("completions", shell)
-        expect(script.text.contains("castree"))
+        try expect(place.done("completions", shell).text.contains("castree"))
         try expect(place.castree("completions", "dos").status, equals: 2)
     }
 
@@ -290,6 +286,6 @@ import ProgramTestSupport
             }
         }
         try expect(place.run(.castree, add).status, equals: 0)
-        try expect(place.castree("fsck", "--deep").status, equals: 0)
+        try place.done("fsck", "--deep")
     }
 }

@@ -6,15 +6,13 @@ import ProgramTestSupport
     init() throws { place = try Workplace(adding: "1", Release.first, "--activate") }
 
     @Test func `cat prints the bytes of a file and of an object`() throws {
-        let file = try place.done("cat", "1:index.html")
-        expect(file.text, equals: Release.first["index.html"])
+        try expect(place.done("cat", "1:index.html").text, equals: Release.first["index.html"])
         let address = try place.address(of: "index.html", in: "1")
         try expect(place.castree("cat", address).text, equals: Release.first["index.html"])
     }
 
     @Test func `cat of an empty file prints nothing`() throws {
-        let file = try place.done("cat", "1:empty")
-        expect(file.output.isEmpty)
+        try expect(place.done("cat", "1:empty").output.isEmpty)
     }
 
     @Test(arguments: [
@@ -22,17 +20,14 @@ import ProgramTestSupport
         "0000000000000000000000000000000000000000000000000000000000000000",
     ])
     func `cat of what is not there is status 3`(_ subject: String) throws {
-        let refused = try place.castree("cat", subject, "--json")
-        expect(refused.status, equals: 3)
+        let refused = try place.ended(3, "cat", subject, "--json")
         expect(refused.output.isEmpty)
         try expect(refused.error().code, equals: "notFound")
     }
 
     @Test func `cat of a version that no name can be is status 3, as show is`() throws {
         for arguments in [["cat", "a b:x", "--json"], ["show", "a b", "--json"]] {
-            let refused = try place.run(.castree, arguments)
-            expect(refused.status, equals: 3)
-            try expect(refused.error().code, equals: "noVersion")
+            try expect(place.ended(3, words: arguments).error().code, equals: "noVersion")
         }
     }
 
@@ -41,16 +36,14 @@ import ProgramTestSupport
     }
 
     @Test func `cat says how what was nearly right is written`() throws {
-        let slash = try place.castree("cat", "1/css/site.css")
-        expect(slash.status, equals: 2)
-        expect(slash.errors.contains("; for a file of version 1 write 1:css/site.css\n"))
+        try place.ended(
+            2, "cat", "1/css/site.css", saying: "; for a file of version 1 write 1:css/site.css\n")
         for text in ["/index.html", "a b/index.html", "1/"] {
             try expect(!place.castree("cat", text).errors.contains("for a file of version"))
         }
         let address = try place.address(of: "index.html", in: "1")
-        let algorithm = try place.castree("cat", "sha256:" + address)
-        expect(algorithm.status, equals: 3)
-        expect(algorithm.errors.contains("without that word: castree cat \(address)"))
+        try place.ended(
+            3, "cat", "sha256:" + address, saying: "without that word: castree cat \(address)")
     }
 
     @Test func `of an address the first four digits are enough, where only one object has them`()
@@ -91,8 +84,7 @@ import ProgramTestSupport
 
     @Test func `cat of a damaged object fails`() throws {
         try place.damage(place.object(try place.address(of: "index.html", in: "1")))
-        let refused = try place.castree("cat", "1:index.html", "--json")
-        expect(refused.status, equals: 1)
+        let refused = try place.ended(1, "cat", "1:index.html", "--json")
         try expect(refused.error().code, equals: "damagedObject")
     }
 
@@ -148,15 +140,13 @@ import ProgramTestSupport
 
     @Test func `checkout refuses a target that exists`() throws {
         try place.write(["mine": "precious"], to: "target")
-        let refused = try place.castree("checkout", "1", "target", "--json")
-        expect(refused.status, equals: 1)
+        let refused = try place.ended(1, "checkout", "1", "target", "--json")
         try expect(refused.error().code, equals: "targetExists")
         try expect(place.contents("target/mine"), equals: "precious")
     }
 
     @Test func `checkout knows three modes`() throws {
-        let refused = try place.castree("checkout", "1", "target", "--mode", "hard")
-        expect(refused.status, equals: 2)
+        try place.ended(2, "checkout", "1", "target", "--mode", "hard")
         expect(!place.exists("target"))
     }
 
@@ -180,9 +170,8 @@ import ProgramTestSupport
         expect(answer.text.contains("\"label\":null"))
         expect(missing.objects.map(\.sizeKnown) == [true] && !missing.isLowerBound)
         try expect(place.castree("cat", "1:js/app.js").status, equals: 3)
-        try expect(place.castree("add", "release-1", "--version", "1").status, equals: 0)
-        let healed = try place.castree("missing", "1", "--json").document(.missing)
-        expect(healed.objects.isEmpty)
+        try place.done("add", "release-1", "--version", "1")
+        try expect(place.castree("missing", "1", "--json").document(.missing).objects.isEmpty)
         try expect(place.castree("cat", "1:js/app.js").text, equals: Release.first["js/app.js"])
     }
 }

@@ -9,7 +9,7 @@ import ProgramTestSupport
         place = try Workplace(adding: "1", Release.first, "--activate")
         try place.add("2", Release.second)
         for version in ["1", "2"] {
-            try place.done(words: ["publish", version, "site", "--no-sync"])
+            try place.done("publish", version, "site", "--no-sync")
         }
     }
 
@@ -137,9 +137,7 @@ import ProgramTestSupport
             expect(finished.status, equals: words[0] == "fsck" ? 8 : 3, "\(words): \(finished)")
             expect(finished.errors.contains("was cut short"), "\(finished)")
         }
-        let refused = try place.run(.castree, ["publish", "1", "site", "--no-sync"])
-        expect(refused.status, equals: 1)
-        expect(refused.errors.contains("of the log, which is gone"), "\(refused)")
+        try place.ended(1, "publish", "1", "site", "--no-sync", saying: "of the log, which is gone")
         try expect(files.subpathsOfDirectory(atPath: site.path).sorted(), equals: before)
     }
 
@@ -253,8 +251,7 @@ import ProgramTestSupport
         for target in [there, place.directory.appending(path: "away")] {
             if target != there { try files.moveItem(at: there, to: target) }
             for options in [[], ["--repair"]] {
-                let finished = try place.run(.castree, ["fsck", "site", "--json"] + options)
-                expect(finished.status, equals: 4)
+                let finished = try place.ended(4, "fsck", "site", "--json", words: options)
                 let findings = try finished.document(.checkedOrigin).findings
                 expect(findings.map(\.path.text) == [name], "\(findings)")
                 expect(
@@ -295,8 +292,7 @@ import ProgramTestSupport
         }
         chmod(site.appending(path: "deliveries").path, 0o555)
         for _ in 0..<2 {
-            let pruned = try place.run(.castree, ["prune", "site", "--no-sync", "--json"])
-            expect(pruned.status, equals: 1, "\(pruned)")
+            let pruned = try place.ended(1, "prune", "site", "--no-sync", "--json")
             let report = try pruned.document(.pruned)
             expect(report.refused == 1 && report.stuck.map(\.path.text) == [stuck], "\(report)")
             expect(
@@ -312,15 +308,12 @@ import ProgramTestSupport
         _ kind: String, _ harm: Harm
     ) throws {
         for path in try paths(kind) { try harm.strike(site.appending(path: path).path) }
-        let repaired = try place.run(.castree, ["fsck", "site", "--deep", "--repair"])
-        expect(repaired.status, equals: 4)
+        let repaired = try place.ended(4, "fsck", "site", "--deep", "--repair")
         expect(
             repaired.text.contains("'castree pack VERSION site --verify' makes them again"),
             "\(repaired)")
         for version in ["1", "2"] {
-            let packed = try place.run(
-                .castree, ["pack", version, "site", "--verify", "--no-sync"])
-            expect(packed.status, equals: 0, "\(packed)")
+            try place.done("pack", version, "site", "--verify", "--no-sync")
         }
         // A delivery that is another one now is needed until a prune.
         try place.castree("prune", "site", "--grace", "0s", "--no-sync")

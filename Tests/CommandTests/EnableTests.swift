@@ -6,9 +6,7 @@ import ProgramTestSupport
 
     init() throws {
         place = try Workplace(adding: "1", Release.first)
-        try place.done(words: [
-            "publish", "1", "site", "--no-packs", "--no-sync", "--json",
-        ])
+        try place.done("publish", "1", "site", "--no-packs", "--no-sync", "--json")
     }
 
     private static let url = ["--base-url", "https://u.example.org"]

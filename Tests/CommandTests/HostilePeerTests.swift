@@ -48,8 +48,7 @@ import ProgramTestSupport
         let page = String(repeating: "a long page. ", count: 100)
         let many = (0..<50).map { ("\($0).txt", "\($0)") }
         try place.add("1", Dictionary(uniqueKeysWithValues: many + [("index.html", page)]))
-        try expect(
-            place.castree("publish", "1", "site", "--no-sync", "--no-packs").status, equals: 0)
+        try place.done("publish", "1", "site", "--no-sync", "--no-packs")
         try expect(pull("site").status, equals: 0)
         let lost =
             path == "/manifests" ? "truncate -s 100 other/manifests/*" : "rm -r other/objects/??"
@@ -75,10 +74,9 @@ import ProgramTestSupport
     {
         let origin = try HostileOrigin(.manifest(entries: 3000))
         for more in [["--dry-run"], []] {
-            let answer = try place.run(
-                .castree,
-                ["--store", "device", "pull", origin.url, "--max-entries", "2999", "--json"] + more)
-            expect(answer.status, equals: 1)
+            let answer = try place.ended(
+                1, "--store", "device", "pull", origin.url, "--max-entries", "2999", "--json",
+                words: more)
             let message = try answer.error().message
             expect(message.contains("more than 2999 entries"), "\(message)")
             expect(message.contains("--max-entries allows more"), "\(message)")
@@ -115,17 +113,16 @@ import ProgramTestSupport
 
     @Test func `pull ends with 21 for an older copy, and --force takes it for good`() throws {
         try place.add("1", Release.first)
-        try expect(place.castree("publish", "1", "site", "--no-sync").status, equals: 0)
+        try place.done("publish", "1", "site", "--no-sync")
         let older = try place.contents("site/channels/stable.json")
         try expect(pull("site").status, equals: 0)
         try place.add("2", Release.second)
-        try expect(place.castree("publish", "2", "site", "--no-sync").status, equals: 0)
+        try place.done("publish", "2", "site", "--no-sync")
         try expect(pull("site").status, equals: 0)
         try Data(older.utf8).write(to: place.directory.appending(path: "site/channels/stable.json"))
         for more in [[], ["--dry-run"]] {
-            let answer = try place.run(
-                .castree, ["--store", "device", "pull", "site", "--json"] + more)
-            expect(answer.status, equals: 21, "\(answer)")
+            let answer = try place.ended(
+                21, "--store", "device", "pull", "site", "--json", words: more)
             try expect(answer.members().isSuperset(of: ["version", "requests", "reasons"]))
         }
         try expect(pull("site").text.contains("older copy"))
@@ -137,16 +134,16 @@ import ProgramTestSupport
         throws
     {
         try place.add("1", Release.first)
-        try expect(place.castree("publish", "1", "site", "--no-sync").status, equals: 0)
+        try place.done("publish", "1", "site", "--no-sync")
         try serve(9_007_199_254_740_991)
         try expect(pull("site").status, equals: 0)
-        try expect(place.castree("publish", "1", "site", "--no-sync").status, equals: 0)
+        try place.done("publish", "1", "site", "--no-sync")
         let answer = try pull("site")
         expect(answer.status == 0 && answer.text.hasPrefix("Pulled version 1"), "\(answer)")
         try place.add("2", Release.second)
-        try expect(place.castree("publish", "2", "site", "--no-sync").status, equals: 0)
+        try place.done("publish", "2", "site", "--no-sync")
         try expect(pull("site").text.hasPrefix("Pulled version 2"))
-        try expect(place.castree("withdraw", "2", "site").status, equals: 0)
+        try place.done("withdraw", "2", "site")
         try expect(pull("site", "--activate").status, equals: 0)
     }
 }

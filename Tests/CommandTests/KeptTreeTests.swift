@@ -12,7 +12,7 @@ import ProgramTestSupport
             func device(_ words: String...) throws -> Finished {
                 try place.run(.castree, ["--store", "device"] + words)
             }
-            try expect(place.castree("publish", "1", "site", "--no-packs").status, equals: 0)
+            try place.done("publish", "1", "site", "--no-packs")
             try expect(device("pull", "site").status, equals: 0)
             try expect(device("boot").status, equals: 0)
             let file = "device/versions/1/a"
@@ -20,7 +20,7 @@ import ProgramTestSupport
             let repaired = try device("fsck", "--repair")
             expect(repaired.status == 4 && !place.exists(file), "\(repaired)")
             if offered == "2" {
-                try expect(place.castree("publish", "2", "site", "--no-packs").status, equals: 0)
+                try place.done("publish", "2", "site", "--no-packs")
             }
             let pulled = try device("pull", "site", "--keep")
             expect(pulled.status, equals: 0, "\(pulled)")

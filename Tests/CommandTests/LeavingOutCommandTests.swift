@@ -28,8 +28,7 @@ import ProgramTestSupport
     private func makeStore() throws { try place.castree("init") }
 
     private func add(_ words: String...) throws -> Finished {
-        let added = try place.done(words: ["add", "--no-sync"] + words)
-        return added
+        try place.done("add", "--no-sync", words: words)
     }
 
     @Test(arguments: ["v", "v.tar", "v.zip"])
@@ -111,13 +110,12 @@ import ProgramTestSupport
     @Test func `is named by a pattern that can match something, or nothing is done`() throws {
         for source in ["v", "v.tar", "v.zip"] {
             for pattern in ["", "[a", "a\\"] {
-                let refused = try place.castree(
-                    "add", source, "--version", "1", "--exclude", pattern)
-                expect(refused.status, equals: 2)
-                expect(refused.errors.contains("--exclude: the pattern"), "\(refused)")
+                try place.ended(
+                    2, "add", source, "--version", "1", "--exclude", pattern,
+                    saying: "--exclude: the pattern")
             }
-            let empty = try place.castree("add", source, "--version", "1", "--exclude", "*")
-            expect(empty.status == 1 && empty.errors.contains("--allow-empty"), "\(empty)")
+            try place.ended(
+                1, "add", source, "--version", "1", "--exclude", "*", saying: "--allow-empty")
         }
         expect(!place.exists(".castree"))
     }

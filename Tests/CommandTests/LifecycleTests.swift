@@ -13,9 +13,7 @@ import ProgramTestSupport
     /// Boots and confirms.
     private func start() throws {
         let boot = try place.boot()
-        try expect(
-            place.castree("confirm", boot.version.text, "--token", boot.token.text).status,
-            equals: 0)
+        try place.done("confirm", boot.version.text, "--token", boot.token.text)
     }
 
     @Test func `lifecycle of a new store is empty, and its nulls are null`() throws {
@@ -64,9 +62,7 @@ import ProgramTestSupport
     }
 
     @Test func `boot without anything to start is status 3`() throws {
-        let refused = try place.castree("boot", "--json")
-        expect(refused.status, equals: 3)
-        try expect(refused.error().code, equals: "noVersion")
+        try expect(place.ended(3, "boot", "--json").error().code, equals: "noVersion")
     }
 
     @Test func `boot tells version and token, and null when nothing was rolled back`() throws {
@@ -96,8 +92,7 @@ import ProgramTestSupport
         try place.castree("activate", "1")
         let boot = try place.boot()
         for (version, token) in [("1", "0123456789abcdef"), ("2", boot.token)] {
-            let refused = try place.castree("confirm", version, "--token", token.text, "--json")
-            expect(refused.status, equals: 1)
+            let refused = try place.ended(1, "confirm", version, "--token", token.text, "--json")
             try expect(refused.error().code, equals: "wrongToken")
         }
         try expect(place.castree("confirm", "1").status, equals: 2)
@@ -179,19 +174,15 @@ import ProgramTestSupport
         expect(listed.map(\.bad), equals: [true, false])
         expect(listed.map(\.knownGood), equals: [false, true])
 
-        let refused = try place.castree("activate", "2", "--json")
-        expect(refused.status, equals: 1)
-        try expect(refused.error().code, equals: "bannedVersion")
+        try expect(place.ended(1, "activate", "2", "--json").error().code, equals: "bannedVersion")
         try expect(place.castree("forgive", "2", "--json").text, equals: "{\"version\":\"2\"}\n")
-        try expect(place.castree("activate", "2").status, equals: 0)
+        try place.done("activate", "2")
         try expect(place.castree("forgive", "2").status, equals: 3)
     }
 
     @Test func `rollback with nothing to go back to fails and changes nothing`() throws {
         try place.castree("activate", "1")
-        let refused = try place.castree("rollback", "--json")
-        expect(refused.status, equals: 1)
-        try expect(refused.error().code, equals: "nothingToRollBackTo")
+        try expect(place.ended(1, "rollback", "--json").error().code, equals: "nothingToRollBackTo")
         try expect(lifecycle().current, equals: "1")
         try expect(lifecycle().bad.isEmpty)
     }

@@ -3,6 +3,14 @@ import ProgramTestSupport
 // docs/maintenance.md, "When another process has the store": nobody waits in silence, nor for ever, and nobody
 // but the owner can make others wait.
 @Suite("A store whose lock somebody else has") struct LockTests {
+    private let place = Workplace()
+
+    init() throws {
+        chmod(place.directory.path, 0o755)
+        try place.add("1", ["index.html": "one"], "--activate")
+        try place.add("2", ["index.html": "two"])
+    }
+
     /// A program that has locked a file and is stopped, as a hostile or forgotten one is.
     private final class Holder {
         private let running: Running
@@ -44,14 +52,6 @@ import ProgramTestSupport
         "/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--",
     ]
 
-    private func prepared() throws -> Workplace {
-        let place = Workplace()
-        chmod(place.directory.path, 0o755)
-        try place.add("1", ["index.html": "one"], "--activate")
-        try place.add("2", ["index.html": "two"])
-        return place
-    }
-
     private func leases(_ place: Workplace) -> String {
         place.directory.appending(path: ".castree/leases").path
     }
@@ -66,7 +66,6 @@ import ProgramTestSupport
 
     @Test(.disabled(if: python != nil, "\(python ?? "")"), arguments: stuck)
     func `is waited for with an end, and by name`(_ lock: String, _ words: [String]) throws {
-        let place = try prepared()
         let holder = try Holder(leases(place) + "/" + lock, in: place)
         expect(holder.hasLocked)
         let finished = try place.run(.castree, words + ["--wait", "2500ms"])
@@ -86,7 +85,6 @@ import ProgramTestSupport
         "is waited for by a server once for each request, once at its start, and not at its end",
         .disabled(if: python != nil, "\(python ?? "")"), arguments: [".lifecycle", ".index"])
     func server(_ lock: String) throws {
-        let place = try prepared()
         let boot = try place.castree("boot", "--json").text
         let token = boot.split(separator: "\"token\":\"").last?.prefix { $0 != "\"" } ?? ""
         try place.castree("confirm", "1", "--token", String(token))
@@ -117,19 +115,15 @@ import ProgramTestSupport
 
     @Test(arguments: [".lifecycle", ".start"])
     func `that is no file is named with what to do`(_ lock: String) throws {
-        let place = try prepared()
         let path = leases(place) + "/" + lock
         unlink(path)
         mkdir(path, 0o755)
-        let boot = try place.run(.castree, ["boot"])
-        expect(boot.status, equals: 1, "\(boot)")
-        expect(boot.errors.contains("leases/\(lock) in the store is a directory"), "\(boot)")
-        let check = try place.castree("fsck", "--json")
-        expect(check.status, equals: 4)
+        try place.ended(1, "boot", saying: "leases/\(lock) in the store is a directory")
+        let check = try place.ended(4, "fsck", "--json")
         expect(check.text.contains("leases/\(lock)"), "\(check)")
         rmdir(path)
         try expect(place.run(.castree, ["boot"]).status, equals: 0)
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
     }
 
     private static let unshare: String? = {
@@ -142,7 +136,6 @@ import ProgramTestSupport
         "is not called a server where the kernel names nobody",
         .disabled(if: unshare != nil, "\(unshare ?? "")"))
     func unnamed() throws {
-        let place = try prepared()
         let pin = leases(place) + "/.pin-abababababababab-2"
         expect(FileManager.default.createFile(atPath: pin, contents: nil))
         var holder: Holder? = try Holder(pin, in: place)
@@ -154,16 +147,14 @@ import ProgramTestSupport
         expect(elsewhere.errors.contains("another process, which cannot be named"), "\(elsewhere)")
         expect(!elsewhere.errors.contains("a server"), "\(elsewhere)")
         holder = nil
-        try expect(place.castree("retire", "2").status, equals: 0)
+        try place.done("retire", "2")
     }
 
     @Test(.disabled(if: python != nil, "\(python ?? "")"))
     func `is told of in JSON`() throws {
-        let place = try prepared()
         let holder = try Holder(leases(place) + "/.index", in: place)
         expect(holder.hasLocked)
-        let finished = try place.castree("versions", "--json", "--wait", "1ms")
-        expect(finished.status, equals: 24)
+        let finished = try place.ended(24, "versions", "--json", "--wait", "1ms")
         try expect(finished.error().code, equals: "locked")
         // A check has statuses of its own.
         try expect(place.castree("fsck", "--wait", "1ms").status, equals: 8)
@@ -175,7 +166,6 @@ import ProgramTestSupport
             if: access("/usr/bin/strace", X_OK) != 0,
             "needs strace(1), to stop a program while it has a lock"))
     func `waits for a command of castree by its name`() throws {
-        let place = try prepared()
         try place.write(["index.html": "three"], to: "release-3")
         // Stopped as it takes the lock of all that write.
         let traced = try Running(
@@ -195,45 +185,37 @@ import ProgramTestSupport
             let text = (try? String(contentsOf: trace, encoding: .utf8)) ?? ""
             isStopped = text.contains("stopped by SIGSTOP")
         }
-        let stopped = try place.castree("gc", "--wait", "2100ms")
-        expect(stopped.status, equals: 24)
-        expect(stopped.errors.contains(" (add, stopped)"), "\(stopped)")
+        try place.ended(24, "gc", "--wait", "2100ms", saying: " (add, stopped)")
     }
 
     @Test(.disabled(if: python != nil, "\(python ?? "")"))
     func `does not stop the event log's writers`() throws {
-        let place = try prepared()
         let holder = try Holder(leases(place) + "/.events", in: place)
         expect(holder.hasLocked)
-        try expect(place.castree("activate", "2", "--wait", "1ms").status, equals: 0)
+        try place.done("activate", "2", "--wait", "1ms")
     }
 
     @Test(.disabled(if: other != nil, "\(other ?? "")"))
     func `waits for nobody who may only read the store`() throws {
-        let place = try prepared()
         for lock in [".index", ".writer", ".lifecycle"] {
             let holder = try Holder(leases(place) + "/" + lock, in: place, as: Self.nobody)
             expect(!holder.hasLocked)
         }
-        try expect(place.castree("versions", "--wait", "1ms").status, equals: 0)
+        try place.done("versions", "--wait", "1ms")
     }
 
     @Test(.disabled(if: other != nil, "\(other ?? "")"))
     func `closes a lock that an older castree has left open, and then waits for nobody`() throws {
-        let place = try prepared()
         let names = [".index", ".writer", ".lifecycle"]
         for name in names { chmod(leases(place) + "/" + name, 0o644) }
         // Whoever has got it before keeps it until he is found.
         var holder: Holder? = try Holder(leases(place) + "/.index", in: place, as: Self.nobody)
         expect(holder?.hasLocked, equals: true)
-        let finished = try place.castree("versions", "--wait", "2100ms")
-        expect(finished.status, equals: 24)
-        expect(
-            finished.errors.contains(
-                "process \(holder?.processIdentifier ?? 0) (python3, stopped)"),
-            "\(finished)")
+        try place.ended(
+            24, "versions", "--wait", "2100ms",
+            saying: "process \(holder?.processIdentifier ?? 0) (python3, stopped)")
         holder = nil
-        try expect(place.castree("activate", "2").status, equals: 0)
+        try place.done("activate", "2")
         var status = stat()
         for name in names {
             expect(lstat(leases(place) + "/" + name, &status), equals: 0)
@@ -243,7 +225,6 @@ import ProgramTestSupport
 
     @Test(.disabled(if: python != nil, "\(python ?? "")"))
     func `is let go of by Ctrl-C`() throws {
-        let place = try prepared()
         let holder = try Holder(leases(place) + "/.index", in: place)
         expect(holder.hasLocked)
         let running = try Running(.castree, ["versions"], in: place.directory)
@@ -263,7 +244,6 @@ import ProgramTestSupport
 
     @Test(.disabled(if: python != nil, "\(python ?? "")"))
     func `answers by a server that is running, and 503 where it cannot`() throws {
-        let place = try prepared()
         // What a page of version 2 has; the key is the store's, so the next server knows it again.
         try expect(place.run(.castree, ["activate", "2"]).status, equals: 0)
         let earlier = try Served(place, [])

@@ -16,8 +16,7 @@ import ProgramTestSupport
     }
 
     private func log(_ zone: String, _ arguments: String...) throws -> String {
-        let answer = try place.run(.castree, ["log"] + arguments, environment: ["TZ": zone])
-        expect(answer.status, equals: 0, "\(answer)")
+        let answer = try place.ended(0, "log", words: arguments, environment: ["TZ": zone])
         return answer.text
     }
 

@@ -13,10 +13,8 @@ import ProgramTestSupport
         let device = ["--store", "device"]
         try place.done(words: device + ["trust", "add", "a.key.pub", "--origin", site.path])
         try place.done(
-            words: [
-                "trust", "rotate", "site", "--add", "b.key.pub", "--remove", "a.key.pub",
-                "--sign-key", "a.key", "--sign-key", "b.key", "--no-sync",
-            ])
+            "trust", "rotate", "site", "--add", "b.key.pub", "--remove", "a.key.pub", "--sign-key",
+            "a.key", "--sign-key", "b.key", "--no-sync")
         let files = FileManager.default
         try files.copyItem(at: site, to: place.directory.appending(path: "spare"))
         let file = site.appending(path: "trust/2.json")
@@ -45,9 +43,7 @@ import ProgramTestSupport
                 expect(finished.errors.contains("fsck ORIGIN --repair --from COPY"), "\(finished)")
             }
         }
-        let repaired = try place.run(
-            .castree, ["fsck", "site", "--repair", "--from", "./spare", "--json"])
-        expect(repaired.status, equals: 1, "\(repaired)")
+        try place.ended(1, "fsck", "site", "--repair", "--from", "./spare", "--json")
         try expect(Data(contentsOf: file), equals: sound)
         for words in [
             ["fsck", "site", "--deep"], publish, ["publish", "--all-of", "site", "copy"],

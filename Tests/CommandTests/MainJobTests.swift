@@ -39,8 +39,7 @@ import ProgramTestSupport
         ]
         for step in steps {
             guard let found = rest.range(of: step) else {
-                Issue.record("\(step) is missing, or not in its place: \(shown.text)")
-                return
+                throw Unexpected("\(step) is missing, or not in its place: \(shown.text)")
             }
             rest = rest[found.upperBound...]
         }
@@ -84,8 +83,7 @@ import ProgramTestSupport
 
     @Test func `leaves a directory alone that it has not made`() throws {
         try place.write(["mine.txt": "precious"], to: "demo")
-        let refused = try run(ProgramUnderTest.castree.url.path, "demo")
-        expect(refused.status, equals: 1)
+        try expect(run(ProgramUnderTest.castree.url.path, "demo").status, equals: 1)
         try expect(place.contents("demo/mine.txt"), equals: "precious")
     }
 }

@@ -20,7 +20,7 @@ import ProgramTestSupport
         expect(done.bytes, equals: planned.bytes)
         expect(!done.dryRun)
         try expect(place.castree("gc", "--json").document(.collected).objects, equals: 0)
-        try expect(place.castree("fsck", "--deep").status, equals: 0)
+        try place.done("fsck", "--deep")
     }
 
     // DESIGN.md, "The index is derived". No file may be larger than so many blocks: each limit ends the change elsewhere.
@@ -48,7 +48,7 @@ import ProgramTestSupport
         try expect(answers(), equals: found)
         // What a failed command has left goes.
         try place.castree("fsck", "--repair")
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
     }
 
     @Test func `a store and its copy of hard links part for good once each is used`() throws {
@@ -74,8 +74,7 @@ import ProgramTestSupport
     @Test func `gc names the largest garbage when it is asked first`() throws {
         let address = try place.address(of: "index.html", in: "2")
         try place.castree("retire", "2")
-        let plan = try place.done("gc", "--dry-run")
-        expect(plan.text.contains(address))
+        try expect(place.done("gc", "--dry-run").text.contains(address))
         expect(place.exists(place.object(address)))
     }
 
@@ -113,7 +112,7 @@ import ProgramTestSupport
         expect(done.objects == planned.objects && done.bytes == planned.bytes)
         expect(done.bytesLeft == planned.bytesLeft && done.maxBytes == 1)
         expect(!place.exists(".castree/versions/2"))
-        try expect(place.castree("fsck", "--deep").status, equals: 0)
+        try place.done("fsck", "--deep")
     }
 
     @Test func `gc keeps as many good versions as it is told, else all, and says so`() throws {
@@ -244,11 +243,11 @@ import ProgramTestSupport
 
     @Test func `report goes to a file, and replaces one that is there`() throws {
         try place.write(["report.txt": String(repeating: "old ", count: 10_000)], to: ".")
-        try expect(place.castree("report", "report.txt").status, equals: 0)
+        try place.done("report", "report.txt")
         let text = try place.contents("report.txt")
         expect(text.hasPrefix("castree 0.1.0"))
         expect(!text.contains("old "))
-        try expect(place.castree("report", "report.json", "--json").status, equals: 0)
+        try place.done("report", "report.json", "--json")
         let report = try JSONSerialization.jsonObject(
             with: Data(contentsOf: place.directory.appending(path: "report.json")))
         expect((report as? [String: Any])?["castree"] as? String == "0.1.0")

@@ -115,10 +115,11 @@ import ProgramTestSupport
         let warm = try serve(bucket, "--cache", "cache")
         try expect(answers(warm, kept), equals: Array(whole.dropLast()))
         _ = try warm.end()
-        let cold = try place.run(
-            .castree,
-            ["origin", "serve"] + bucket + ["--cache", "cold", "--retries", "0", "--timeout", "5s"])
-        expect(cold.status == 23 && cold.errors.contains("origin.json"), "\(cold)")
+        try place.ended(
+            23, "origin", "serve",
+            words: bucket + [
+                "--cache", "cold", "--retries", "0", "--timeout", "5s",
+            ], saying: "origin.json")
     }
 
     @Test func `what cannot be served from a bucket is said, with the exit status of its kind`()
@@ -142,8 +143,8 @@ import ProgramTestSupport
             expect(outcome.errors.contains(message), "\(arguments) \(outcome)")
         }
         let first = try serve(bucket, "--cache", "cache")
-        let second = try place.run(.castree, ["origin", "serve"] + bucket + ["--cache", "cache"])
-        expect(second.status == 24 && second.errors.contains("another process"), "\(second)")
+        try place.ended(
+            24, "origin", "serve", words: bucket + ["--cache", "cache"], saying: "another process")
         _ = try first.end()
     }
 
@@ -161,10 +162,9 @@ import ProgramTestSupport
         // What came without a cache goes with the command.
         let scratch = place.directory.appending(path: "scratch")
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: false)
-        let outcome = try place.run(
-            .castree, ["origin", "answer"] + bucket + ["GET", path, "--output", "b.zip"],
+        try place.ended(
+            0, "origin", "answer", words: bucket + ["GET", path, "--output", "b.zip"],
             environment: ["TMPDIR": scratch.path])
-        expect(outcome.status, equals: 0, "\(outcome)")
         try expect(FileManager.default.contentsOfDirectory(atPath: scratch.path), equals: [])
     }
 }

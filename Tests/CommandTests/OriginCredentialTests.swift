@@ -240,8 +240,8 @@ import ProgramTestSupport
             expect(outcome.errors.contains(message), "\(outcome)")
             expect(!outcome.errors.contains(Self.secret), "\(outcome)")
         }
-        let directory = try place.castree("channels", "origin", "--netrc-file", path("right"))
-        expect(directory.status == 2 && directory.errors.contains("is for web origins"))
+        try place.ended(
+            2, "channels", "origin", "--netrc-file", path("right"), saying: "is for web origins")
         try protect("right", 0o644)
         let warned = try run(Way(environment: ["NETRC": path("right")]), ["channels", "ORIGIN"])
         expect(warned.status == 0 && warned.errors.contains("chmod 600"), "\(warned)")

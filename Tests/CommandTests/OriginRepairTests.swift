@@ -6,7 +6,7 @@ import ProgramTestSupport
 
     init() throws {
         place = try Workplace(adding: "1", Release.first, "--activate")
-        try place.done(words: ["publish", "1", "site", "--no-sync", "--no-packs"])
+        try place.done("publish", "1", "site", "--no-sync", "--no-packs")
     }
 
     private func damage(_ path: String = "index.html") throws -> String {
@@ -41,8 +41,7 @@ import ProgramTestSupport
         let server = try origin == "http:" ? place.origin() : nil
         let from =
             server?.url ?? (origin == "file:" ? "file://\(place.directory.path)/site" : origin)
-        let repaired = try place.castree("fsck", "--from", from, "--json")
-        expect(repaired.status, equals: 1, "\(repaired)")
+        let repaired = try place.ended(1, "fsck", "--from", from, "--json")
         let report = try repaired.document(.repaired)
         // The tree's file is one of its own then, and is exchanged.
         let deeds = ["fetchObject", "fetchObject"] + (isMissing ? ["rebuildTree"] : [])
@@ -64,20 +63,19 @@ import ProgramTestSupport
         let lost = try damage()
         try FileManager.default.removeItem(at: place.directory.appending(path: place.object(lost)))
         try expect(place.castree("fsck", "--repair").status, equals: 1)
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
         let server = try origin == "http:" ? place.origin() : nil
         let planned = try place.done(
             "fsck", "--from", server?.url ?? origin, "--dry-run", "--json")
         try expect(
             planned.document(.repaired).plan,
             equals: [["action": "fetchMissing", "object": .null, "version": "1", "path": .null]])
-        let repaired = try place.castree("fsck", "--from", server?.url ?? origin, "--json")
-        expect(repaired.status, equals: 1, "\(repaired)")
+        let repaired = try place.ended(1, "fsck", "--from", server?.url ?? origin, "--json")
         let report = try repaired.document(.repaired)
         expect(report.findings.map(\.kind), equals: ["incompleteVersion"])
         expect(report.findings.allSatisfy { $0.repaired.isTrue && $0.version == "1" })
         expect(place.exists(".castree/versions/1/index.html"))
-        try expect(place.castree("fsck", "--from", server?.url ?? origin).status, equals: 0)
+        try place.done("fsck", "--from", server?.url ?? origin)
     }
 
     @Test func `what no origin has is asked for, and no damage`() throws {
@@ -87,7 +85,7 @@ import ProgramTestSupport
             try FileManager.default.removeItem(at: place.directory.appending(path: path))
         }
         try expect(place.castree("fsck", "--repair").status, equals: 1)
-        try expect(place.castree("fsck", "--from", "site").status, equals: 0)
+        try place.done("fsck", "--from", "site")
     }
 
     @Test(arguments: ["site", "http:"])
@@ -98,15 +96,13 @@ import ProgramTestSupport
         try FileManager.default.removeItem(at: place.directory.appending(path: file))
         let server = try origin == "http:" ? place.origin() : nil
         let from = server?.url ?? origin
-        let planned = try place.castree("fsck", "--from", from, "--dry-run", "--json")
-        expect(planned.status, equals: 4)
+        let planned = try place.ended(4, "fsck", "--from", from, "--dry-run", "--json")
         let plan: JSON = [
             ["action": "fetchManifest", "object": .null, "version": "1", "path": .null]
         ]
         try expect(planned.document(.repaired).plan, equals: plan)
         expect(!place.exists(file))
-        let repaired = try place.castree("fsck", "--from", from, "--json")
-        expect(repaired.status, equals: 1, "\(repaired)")
+        let repaired = try place.ended(1, "fsck", "--from", from, "--json")
         let report = try repaired.document(.repaired)
         expect(report.plan, equals: plan)
         expect(report.findings.map(\.kind), equals: ["missingManifest"])
@@ -120,7 +116,7 @@ import ProgramTestSupport
         try FileManager.default.removeItem(at: place.directory.appending(path: file))
         try expect(place.castree("fsck", "--from", "site").status, equals: 1)
         expect(place.exists(file))
-        try expect(place.castree("fsck", "--deep").status, equals: 0)
+        try place.done("fsck", "--deep")
     }
 
     @Test(arguments: ["site", "http:"])
@@ -139,8 +135,7 @@ import ProgramTestSupport
         let lost = try damage("js/app.js")
         let there = "site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))"
         try FileManager.default.removeItem(at: place.directory.appending(path: there))
-        let repaired = try place.castree("fsck", "--from", "site", "--json")
-        expect(repaired.status, equals: 4)
+        let repaired = try place.ended(4, "fsck", "--from", "site", "--json")
         let findings = try repaired.document(.repaired).findings
         expect(findings.first { $0.object == kept }?.repaired, equals: true)
         expect(findings.contains { $0.kind == "incompleteVersion" && !$0.repaired })
@@ -151,8 +146,7 @@ import ProgramTestSupport
         let kept = try damage("index.html")
         let lost = try damage("js/app.js")
         try place.damage("site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))", with: "run(2)")
-        let repaired = try place.castree("fsck", "--from", "site", "--json")
-        expect(repaired.status, equals: 4, "\(repaired)")
+        let repaired = try place.ended(4, "fsck", "--from", "site", "--json")
         try expect(
             repaired.document(.repaired).findings.first { $0.object == kept }?
                 .repaired, equals: true)
@@ -162,18 +156,17 @@ import ProgramTestSupport
     @Test(arguments: ["nowhere", "ftp://host/", "http://host/?query"])
     func `an origin that cannot be asked is status 8, and changes nothing`(origin: String) throws {
         let address = try damage()
-        let refused = try place.castree("fsck", "--from", origin, "--json")
-        expect(refused.status, equals: 8, "\(refused)")
+        try place.ended(8, "fsck", "--from", origin, "--json")
         expect(place.exists(place.object(address)))
         try expect(place.castree("fsck").status, equals: 4)
     }
 
     @Test func `a sound store is not asked about at all`() throws {
         let server = try place.origin()
-        try expect(place.castree("fsck", "--from", server.url).status, equals: 0)
+        try place.done("fsck", "--from", server.url)
         try expect(server.requests(), equals: [])
         // So who is offline hears no alarm.
-        try expect(place.castree("fsck", "--from", "http://127.0.0.1:9").status, equals: 0)
+        try place.done("fsck", "--from", "http://127.0.0.1:9")
     }
 
     @Test func `a directory that is no origin is refused before a sound store is read`() throws {
@@ -199,9 +192,7 @@ import ProgramTestSupport
         for name in ["origin.json", "channels", "channels.json"] {
             try FileManager.default.removeItem(at: place.directory.appending(path: "site/\(name)"))
         }
-        let repaired = try place.castree(
-            "fsck", "--from", "site", "--retries", "2", "--timeout", "5s")
-        expect(repaired.status, equals: 1, "\(repaired)")
+        try place.ended(1, "fsck", "--from", "site", "--retries", "2", "--timeout", "5s")
         try expectWhole()
         try expect(place.castree("fsck", "--from", "site", "--timeout", "5").status, equals: 16)
     }
@@ -209,8 +200,7 @@ import ProgramTestSupport
     @Test func `the plan comes first, and alone with --dry-run`() throws {
         let address = try damage()
         let before = try place.castree("fsck", "--json")
-        let planned = try place.castree("fsck", "--repair", "--dry-run", "--json")
-        expect(planned.status, equals: 4)
+        let planned = try place.ended(4, "fsck", "--repair", "--dry-run", "--json")
         let document = try planned.document(.repaired)
         expect(document.dryRun.isTrue)
         expect(
@@ -270,7 +260,7 @@ import ProgramTestSupport
     }
 
     @Test func `since leaves out what was found sound`() throws {
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
         for since in ["1d", "2w", "600m", "86400s", "2001-09-09", "2001-09-09T01:46:40Z"] {
             let document = try place.castree("fsck", "--since", since, "--json")
                 .document(.repaired)
@@ -289,8 +279,7 @@ import ProgramTestSupport
         ["--json", "--json-lines"], ["--sample", "5", "--seed", "-1"],
     ])
     func `a wrong option is status 16`(options: [String]) throws {
-        let refused = try place.run(.castree, ["fsck"] + options)
-        expect(refused.status, equals: 16, "\(refused)")
+        try place.ended(16, "fsck", words: options)
     }
 
     @Test func `a server goes on serving while its content is fetched again`() throws {

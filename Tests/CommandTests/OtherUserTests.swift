@@ -61,7 +61,7 @@ import ProgramTestSupport
         let place = try prepared()
         try place.give(to: owner)
         // chown(2) has changed the times of the index: the next command makes it again.
-        try expect(place.castree("versions").status, equals: 0)
+        try place.done("versions")
         let before = try state(place)
         for words in Self.refused {
             let finished = try Self.stranger(words, in: place.directory)
@@ -123,7 +123,7 @@ import ProgramTestSupport
     ) throws {
         let place = try prepared()
         try place.give(to: 65534)
-        try expect(place.castree("versions").status, equals: 0)
+        try place.done("versions")
         let store = place.directory.path + "/.castree/"
         let object = try place.object(place.address(of: "index.html", in: "1"))
         let path = name == "OBJECT" ? place.directory.path + "/" + object : store + name
@@ -181,7 +181,7 @@ import ProgramTestSupport
             if status.st_mode & S_IFMT == S_IFLNK { continue }
             expect(status.st_mode & 0o022, equals: 0, "\(path)")
         }
-        try expect(place.castree("fsck", "--deep").status, equals: 0)
+        try place.done("fsck", "--deep")
         try expect(place.castree("cat", "1:index.html").text, equals: "one")
     }
 }

@@ -66,7 +66,7 @@ import ProgramTestSupport
                 try expect(files(place) == before, "\(name) \(target)")
             }
         }
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
     }
 
     @Test(arguments: [".castree/out", "origin/out", "origin/objects/out"])
@@ -74,9 +74,7 @@ import ProgramTestSupport
         let place = Workplace()
         try place.add("1", Release.first, "--activate")
         try place.castree("publish", "1", "origin", "--no-packs")
-        let finished = try place.run(.castree, ["checkout", "1", target])
-        expect(finished.status, equals: 1, "\(finished)")
-        expect(finished.errors.contains("it is inside a"), "\(finished)")
+        try place.ended(1, "checkout", "1", target, saying: "it is inside a")
         expect(!place.exists(target))
     }
 

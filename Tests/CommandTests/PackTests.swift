@@ -51,11 +51,9 @@ import ProgramTestSupport
 
     @Test func `publish with --no-packs makes none, and pack makes up for it`() throws {
         _ = try run("publish", "1", "site", "--no-packs")
-        let second = try run("publish", "2", "site", "--no-packs")
-        expect(second.packs.isEmpty)
+        try expect(run("publish", "2", "site", "--no-packs").packs.isEmpty)
         try expect(place.release()["delivery"] == nil && !place.exists("site/packs"))
-        let planned = try run("pack", "2", "site", "--dry-run", "--level", "3")
-        expect(planned.packs.count, equals: 2)
+        try expect(run("pack", "2", "site", "--dry-run", "--level", "3").packs.count, equals: 2)
         let packed = try run("pack", "2", "site", "--level", "3", "--pack-base", "3")
         expect(packed.packs.map(\.fromVersion) == [.null, "1", "3"] && packed.changed.isTrue)
         try expect(place.release()["delivery"] is String)
@@ -101,7 +99,7 @@ import ProgramTestSupport
         let channels = try place.castree("channels", "site")
         expect(channels.text.contains("2 from 1: "), "\(channels)")
         // A directory that is no origin may be called like a version.
-        try expect(place.castree("du", "1").status, equals: 0)
+        try place.done("du", "1")
     }
 
     @Test(arguments: [
@@ -114,8 +112,7 @@ import ProgramTestSupport
     func `publish refuses what makes no sense of packs as a usage error`(
         _ options: [String]
     ) throws {
-        let answer = try place.run(.castree, ["publish", "1", "site"] + options)
-        expect(answer.status, equals: 2, "\(answer)")
+        try place.ended(2, "publish", "1", "site", words: options)
         expect(!place.exists("site"))
     }
 
@@ -147,20 +144,17 @@ import ProgramTestSupport
             ["1", "./site"],
         ]
         for arguments in refused {
-            let answer = try place.run(.castree, ["du"] + arguments)
-            expect(answer.status, equals: 2, "\(answer)")
+            try place.ended(2, "du", words: arguments)
         }
-        let nowhere = try place.castree("du", "site/nope")
-        expect(nowhere.status == 3 && nowhere.errors.contains("the directory of an origin"))
+        try place.ended(3, "du", "site/nope", saying: "the directory of an origin")
         try expect(place.castree("du", "--help").text.contains("[VERSION|ORIGIN"))
-        let storeless = try place.castree("du", "nope", "--store", "nowhere")
-        expect(storeless.status == 3 && storeless.errors.contains("nope is no origin"))
+        try place.ended(3, "du", "nope", "--store", "nowhere", saying: "nope is no origin")
     }
 
     @Test func `channels names what it can, and says where nothing is offered`() throws {
         _ = try run("publish", "1", "site")
         _ = try run("publish", "2", "site")
-        try expect(place.castree("withdraw", "1", "site").status, equals: 0)
+        try place.done("withdraw", "1", "site")
         try expect(
             place.castree("channels", "site").text.contains(
                 "2 from a content that no channel here lists ("))

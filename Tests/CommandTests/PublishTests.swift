@@ -9,8 +9,7 @@ import ProgramTestSupport
     }
 
     private func publish(_ arguments: String...) throws -> JSON {
-        let answer = try place.done(
-            words: ["publish"] + arguments + ["site", "--no-sync", "--json"])
+        let answer = try place.done("publish", words: arguments + ["site", "--no-sync", "--json"])
         return try answer.document(.published)
     }
 
@@ -21,16 +20,15 @@ import ProgramTestSupport
     {
         try place.write(["index.html": "mine"], to: "dist")
         for more in [[], ["--dry-run"], ["--no-packs"], ["--verify"]] {
-            let refused = try place.run(.castree, ["publish", "1", "dist", "--no-sync"] + more)
-            expect(refused.status == 1 && refused.errors.contains("--force"), "\(refused)")
+            try place.ended(1, "publish", "1", "dist", "--no-sync", words: more, saying: "--force")
         }
         expect(!place.exists("dist/.publish") && !place.exists("dist/origin.json"))
         try place.done("publish", "1", "dist", "--no-sync", "--force")
         // Once it is one, it needs no word.
-        try expect(place.castree("publish", "2", "dist", "--no-sync").status, equals: 0)
+        try place.done("publish", "2", "dist", "--no-sync")
         try place.write(
             ["index.html": "mine", "origin.json": "{}", "FORMAT": "of the app"], to: "app")
-        try expect(place.castree("add", "app", "--version", "app").status, equals: 0)
+        try place.done("add", "app", "--version", "app")
         try place.castree("publish", "1", "app/site", "--no-sync")
         try place.write(["index.html": "mine"], to: "own")
         try place.castree("--store", "own/.castree", "init")
@@ -39,8 +37,7 @@ import ProgramTestSupport
             ("own/.castree", "a store"),
         ] {
             for more in [[], ["--follow"]] {
-                let refused = try place.run(.castree, ["add", source, "--version", "9"] + more)
-                expect(refused.status == 1 && refused.errors.contains(what), "\(refused)")
+                try place.ended(1, "add", source, "--version", "9", words: more, saying: what)
             }
         }
     }
@@ -114,18 +111,16 @@ import ProgramTestSupport
         ["--channel", "Stable"], ["--channel", "../x"],
     ])
     func `publish refuses what makes no sense as a usage error`(_ options: [String]) throws {
-        let answer = try place.run(.castree, ["publish", "1", "site", "--json"] + options)
-        expect(answer.status, equals: 2, "\(answer)")
+        try place.ended(2, "publish", "1", "site", "--json", words: options)
         expect(!place.exists("site"))
     }
 
     @Test func `publish takes file URLs and refuses servers`() throws {
         let url = "file://" + place.directory.path + "/my%20site"
-        try expect(place.castree("publish", "1", url, "--no-sync").status, equals: 0)
+        try place.done("publish", "1", url, "--no-sync")
         expect(place.exists("my site/origin.json"))
         try expect(place.castree("publish", "1", "site/channels/beta.json").status, equals: 2)
-        let answer = try place.castree("publish", "1", "https://cdn.example/x", "--json")
-        expect(answer.status, equals: 1)
+        let answer = try place.ended(1, "publish", "1", "https://cdn.example/x", "--json")
         try expect(answer.error().code, equals: "badOrigin")
     }
 
@@ -145,9 +140,7 @@ import ProgramTestSupport
         _ arguments: [String]
     ) throws {
         _ = try publish("1")
-        let answer = try place.run(.castree, arguments + ["--json"])
-        expect(answer.status, equals: 2, "\(answer)")
-        try expect(answer.error().code, equals: "usage")
+        try expect(place.ended(2, words: arguments + ["--json"]).error().code, equals: "usage")
     }
 
     @Test(arguments: [
@@ -156,11 +149,10 @@ import ProgramTestSupport
     func `a bucket that does not answer is asked again aloud, as often as it is told`(
         _ verb: [String]
     ) throws {
-        let answer = try place.run(
-            .castree,
-            verb + ["s3://updates/app", "--endpoint", "http://127.0.0.1:1", "--anonymous"]
+        let answer = try place.ended(
+            1,
+            words: verb + ["s3://updates/app", "--endpoint", "http://127.0.0.1:1", "--anonymous"]
                 + ["--retries", "1", "--timeout", "2s"])
-        expect(answer.status, equals: 1)
         let lines = answer.errors.split(separator: "\n").filter { $0.contains("try 2 of 2") }
         expect(lines.count == 1 && answer.errors.contains("in 2 tries"), "\(answer)")
     }
@@ -180,8 +172,8 @@ import ProgramTestSupport
         let second = try copy()
         expect(second.files > 0 && second.found > 0)
         try expect(copy().files, equals: 0)
-        try expect(place.castree("fsck", "copy").status, equals: 0)
-        try expect(place.castree("publish", "1", "copy", "--no-sync").status, equals: 0)
+        try place.done("fsck", "copy")
+        try place.done("publish", "1", "copy", "--no-sync")
         try expect(place.castree("publish", "--all-of", "site", "copy").status, equals: 1)
         try expect(place.castree("publish", "--all-of", "site", "site").status, equals: 1)
         try expect(place.castree("publish", "--all-of", "nowhere", "new").status, equals: 3)
@@ -193,8 +185,7 @@ import ProgramTestSupport
         try expect(place.castree("withdraw", "1", "site").status, equals: 3)
         try expect(place.castree("prune", "site").status, equals: 3)
         _ = try publish("1")
-        let answer = try place.castree("withdraw", "2", "site", "--json")
-        expect(answer.status, equals: 3)
+        let answer = try place.ended(3, "withdraw", "2", "site", "--json")
         try expect(answer.error().code, equals: "notOffered")
         try expect(place.castree("withdraw", "1", "site", "--channel", "beta").status, equals: 3)
     }

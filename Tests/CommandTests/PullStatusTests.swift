@@ -237,15 +237,12 @@ import ProgramTestSupport
     func `a requirement that no app could meet is refused with a sentence`(
         _ arguments: [String]
     ) throws {
-        let answer = try place.run(.castree, ["publish", "2", "site"] + arguments)
-        expect(answer.status, equals: 2, "\(answer)")
-        expect(answer.errors.contains("--require: "), "\(answer)")
+        try place.ended(2, "publish", "2", "site", words: arguments, saying: "--require: ")
     }
 
     @Test(arguments: [["--activate"], ["--keep"]])
     func `--switch excludes what says the same`(_ arguments: [String]) throws {
-        let answer = try place.run(.castree, ["pull", "site", "--switch", "now"] + arguments)
-        expect(answer.status, equals: 2, "\(answer)")
+        try place.ended(2, "pull", "site", "--switch", "now", words: arguments)
     }
 
     @Test func `a program reads lines: what is found, how far it is, and last the result`() throws {

@@ -11,7 +11,7 @@ import ProgramTestSupport
     }
 
     private func publish(_ arguments: String...) throws {
-        try place.done(words: ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
+        try place.done("publish", words: arguments + ["site", "--no-sync", "--no-packs"])
     }
 
     private func pull(_ arguments: String...) throws -> Finished {
@@ -68,7 +68,7 @@ import ProgramTestSupport
         let boot = try place.castree("--store", "device", "boot")
         expect(boot.status == 0 && boot.text.contains("2"))
         try expect(place.contents("device/current/new/name.txt"), equals: "moves along")
-        try expect(place.castree("--store", "device", "fsck", "--deep").status, equals: 0)
+        try place.done("--store", "device", "fsck", "--deep")
     }
 
     @Test func `pull takes a directory, and says in words what it did and what comes next`() throws
@@ -87,7 +87,7 @@ import ProgramTestSupport
         try publish("2", "--channel", "beta", "--mandatory")
         let origin = try served()
         for url in [origin.url, "site"] {
-            let answer = try place.done(words: ["channels", url, "--json"])
+            let answer = try place.done("channels", url, "--json")
             let channels = try answer.document(.channels)
             expect(channels.map(\.channel), equals: ["beta", "stable"])
             expect(channels.map { $0.releases.map(\.version) }, equals: [["2"], ["1"]])
@@ -136,7 +136,7 @@ import ProgramTestSupport
     @Test func `pull says why an app that was shipped with nothing cannot go back to it`() throws {
         try publish("1")
         try expect(pull("site", "--activate").status, equals: 0)
-        try expect(place.castree("withdraw", "1", "site", "--embedded").status, equals: 0)
+        try place.done("withdraw", "1", "site", "--embedded")
         let answer = try pull("site", "--json")
         expect(answer.status, equals: 0)
         let nothing = try answer.document(.nothingPulled)
@@ -175,8 +175,7 @@ import ProgramTestSupport
         ["site", "more"], ["site", "--proxy", "x://127.0.0.1:9"],
     ])
     func `pull refuses what makes no sense as a usage error`(_ arguments: [String]) throws {
-        let answer = try place.run(.castree, ["--store", "device", "pull", "--json"] + arguments)
-        expect(answer.status, equals: 2, "\(answer)")
+        try place.ended(2, "--store", "device", "pull", "--json", words: arguments)
         expect(!place.exists("device"))
     }
 
@@ -267,7 +266,7 @@ import ProgramTestSupport
         expect(again.bytes.number + again.resumedBytes.number >= Self.large.utf8.count)
         expect(again.bytes.number <= Self.large.utf8.count + 1 - 300_000)
         try expect(origin.requests().filter { $0.contains(" bytes=") }.count, equals: 1)
-        try expect(place.castree("--store", "device", "fsck", "--deep").status, equals: 0)
+        try place.done("--store", "device", "fsck", "--deep")
     }
 
     /// Waits until a file in the device's staging directory has so many bytes.
@@ -298,29 +297,25 @@ import ProgramTestSupport
             try expect(answer.document(.pulled).version, equals: "2")
         }
         try expect(lifecycle().pending, equals: "2")
-        try expect(place.castree("--store", "device", "fsck", "--deep").status, equals: 0)
+        try place.done("--store", "device", "fsck", "--deep")
     }
 
     @Test func `pull into a place that cannot be written says so`() throws {
         try publish("1")
         try place.write(["file": ""], to: "taken")
-        let answer = try place.castree("--store", "taken/file/store", "pull", "site", "--json")
-        expect(answer.status, equals: 1, "\(answer)")
+        let answer = try place.ended(1, "--store", "taken/file/store", "pull", "site", "--json")
         try expect(answer.error().message.contains("taken/file"))
     }
 
     @Test func `without libcurl a directory is pulled from, and a server is not`() throws {
         try publish("1")
         let environment = try place.lacking("libcurl.so.4")
-        let refused = try place.castree(
-            "pull", "http://127.0.0.1:9", "--json", environment: environment)
-        expect(refused.status, equals: 1)
+        let refused = try place.ended(
+            1, "pull", "http://127.0.0.1:9", "--json", environment: environment)
         let said = try refused.error()
         expect(said.code, equals: "transport")
         expect(said.message.contains("libcurl") && said.message.contains("apt install libcurl4"))
-        let pulled = try place.castree(
-            "--store", "other", "pull", "site", environment: environment)
-        expect(pulled.status, equals: 0, "\(pulled)")
+        try place.ended(0, "--store", "other", "pull", "site", environment: environment)
     }
 
     @Test func `report tells what pulls have asked, planned, fetched and failed`() throws {

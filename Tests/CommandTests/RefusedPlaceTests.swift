@@ -2,8 +2,7 @@ import ProgramTestSupport
 
 @Suite("What is asked for in the wrong place or words") struct RefusedPlaceTests {
     private func prepared() throws -> Workplace {
-        let place = try Workplace(adding: "1", ["index.html": "one"], "--activate")
-        return place
+        try Workplace(adding: "1", ["index.html": "one"], "--activate")
     }
 
     @Test(arguments: [
@@ -15,22 +14,18 @@ import ProgramTestSupport
         try FileManager.default.createSymbolicLink(
             at: place.directory.appending(path: "link"),
             withDestinationURL: place.directory.appending(path: ".castree/objects"))
-        let finished = try place.castree("checkout", "1", target)
-        expect(finished.status, equals: 1, "\(finished)")
-        expect(finished.errors.contains("it is inside a store"), "\(finished)")
+        try place.ended(1, "checkout", "1", target, saying: "it is inside a store")
         expect(!place.exists(target))
-        try expect(place.castree("checkout", "1", "out").status, equals: 0)
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("checkout", "1", "out")
+        try place.done("fsck")
     }
 
     @Test(arguments: [".castree/objects/zz", ".castree/zz/", ".castree", ".castree/manifests"])
     func `is not published into a store`(_ target: String) throws {
         let place = try prepared()
-        let finished = try place.castree("publish", "1", target)
-        expect(finished.status, equals: 1, "\(finished)")
-        expect(finished.errors.contains("it is inside a store"), "\(finished)")
-        try expect(place.castree("publish", "1", "origin").status, equals: 0)
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.ended(1, "publish", "1", target, saying: "it is inside a store")
+        try place.done("publish", "1", "origin")
+        try place.done("fsck")
     }
 
     @Test(arguments: [

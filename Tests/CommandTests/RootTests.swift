@@ -2,6 +2,19 @@ import ProgramTestSupport
 
 // docs/maintenance.md, "Root, and other users".
 @Suite("A command that root runs in a store of another user") struct RootTests {
+    /// A store with one version, all of it the owner's.
+    private let place = Workplace()
+
+    init() throws {
+        chmod(place.directory.path, 0o755)
+        for name in ["release-2", "release-3"] {
+            try place.write(Release.second, to: name)
+            try place.write(["only": name], to: name)
+        }
+        try place.add("1", Release.first, "--activate")
+        try place.give(to: Self.owner)
+    }
+
     private static let setpriv = "/usr/bin/setpriv"
     private static let owner: UInt32 = 5001
 
@@ -30,18 +43,6 @@ import ProgramTestSupport
     }
 
     /// A store with one version, all of it the owner's.
-    private func prepared() throws -> Workplace {
-        let place = Workplace()
-        chmod(place.directory.path, 0o755)
-        for name in ["release-2", "release-3"] {
-            try place.write(Release.second, to: name)
-            try place.write(["only": name], to: name)
-        }
-        try place.add("1", Release.first, "--activate")
-        try place.give(to: Self.owner)
-        return place
-    }
-
     private func strangers(_ place: Workplace) throws -> [String] {
         let store = place.directory.appending(path: ".castree").path
         var found: [String] = []
@@ -55,7 +56,6 @@ import ProgramTestSupport
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `leaves nothing that is not the owner's, and the owner goes on`() throws {
-        let place = try prepared()
         for words in [
             ["add", "release-2", "--version", "2"], ["activate", "2"], ["gc"], ["fsck"],
             ["fsck", "--repair"], ["retire", "1"], ["add", "release-1", "--version", "1"], ["gc"],
@@ -79,9 +79,8 @@ import ProgramTestSupport
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `checks out files of root's own, unless links are asked for`() throws {
-        let place = try prepared()
         let directory = place.directory.path
-        try expect(place.castree("checkout", "1", "\(directory)/own").status, equals: 0)
+        try place.done("checkout", "1", "\(directory)/own")
         try place.done("checkout", "1", "\(directory)/linked", "--mode", "link")
         for path in Release.first.keys where path != "empty" {
             var (own, object) = (stat(), stat())
@@ -94,7 +93,6 @@ import ProgramTestSupport
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `makes the index, the locks and lost directories again for the owner`() throws {
-        let place = try prepared()
         let store = place.directory.appending(path: ".castree")
         let files = FileManager.default
         for name in try files.contentsOfDirectory(atPath: store.path)
@@ -104,14 +102,13 @@ import ProgramTestSupport
             try files.removeItem(at: store.appending(path: name))
         }
         try place.done("versions")
-        try expect(place.castree("activate", "1").status, equals: 0)
+        try place.done("activate", "1")
         try expect(strangers(place), equals: [])
         try expect(owner(place, "add", "release-2", "--version", "2").status, equals: 0)
     }
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `writes nothing behind a link in the owner's directory`() throws {
-        let place = try prepared()
         let directory = place.directory.path
         let secret = "\(directory)/inner/secret"
         try place.castree("publish", "1", "origin", "--no-packs")
@@ -145,7 +142,6 @@ import ProgramTestSupport
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `changes nothing behind a link that the owner has made`() throws {
-        let place = try prepared()
         let files = FileManager.default
         let objects = place.directory.appending(path: ".castree/objects").path
         let shards = try files.contentsOfDirectory(atPath: objects).sorted()
@@ -172,7 +168,7 @@ import ProgramTestSupport
                 Data(contentsOf: URL(filePath: "\(secret)/\(name)")), equals: Data("root's".utf8))
         }
         try expect(files.contentsOfDirectory(atPath: secret).sorted(), equals: names)
-        try expect(place.castree("fsck", "--deep").status, equals: 0)
+        try place.done("fsck", "--deep")
         // The links, which this test has made, stand in quarantine.
         try expect(strangers(place).allSatisfy { $0.hasPrefix("quarantine/") })
     }
@@ -181,7 +177,6 @@ import ProgramTestSupport
         "publishes to an origin of the owner as the owner, through no link of the owner's",
         .disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["", "sketches", "staging"])
     func published(_ linked: String) throws {
-        let place = try prepared()
         let origin = place.directory.appending(path: "origin").path
         let files = FileManager.default
         try files.createDirectory(atPath: origin, withIntermediateDirectories: true)
@@ -194,7 +189,7 @@ import ProgramTestSupport
             try? files.removeItem(atPath: path)
             expect(symlink(secret, path), equals: 0)
         }
-        try expect(place.castree("add", "release-2", "--version", "2").status, equals: 0)
+        try place.done("add", "release-2", "--version", "2")
         _ = try place.castree("publish", "2", "origin")
         _ = try place.castree("prune", "origin")
         try expect(files.contentsOfDirectory(atPath: secret), equals: [])
@@ -203,7 +198,7 @@ import ProgramTestSupport
             expect(lstat("\(origin)/\(path)", &status), equals: 0)
             expect(status.st_uid == Self.owner || path.hasSuffix("/\(linked)"), "\(path)")
         }
-        try expect(place.castree("add", "release-3", "--version", "3").status, equals: 0)
+        try place.done("add", "release-3", "--version", "3")
         if linked.isEmpty {
             try expect(owner(place, "publish", "3", "origin").status, equals: 0)
         }
@@ -214,7 +209,6 @@ import ProgramTestSupport
         .disabled(if: reason != nil, "\(reason ?? "")"),
         arguments: ["log", "objects", "channels", "manifests", "packs", ".publish"])
     func givenBack(_ name: String) throws {
-        let place = try prepared()
         let origin = place.directory.appending(path: "origin").path
         let files = FileManager.default
         try files.createDirectory(atPath: origin, withIntermediateDirectories: true)
@@ -267,11 +261,10 @@ import ProgramTestSupport
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `reads what only root may read, wherever content comes from`() throws {
-        let place = try prepared()
         let directory = place.directory.path
-        try expect(place.castree("add", "release-2", "--version", "2").status, equals: 0)
-        try expect(place.castree("publish", "2", "origin").status, equals: 0)
-        try expect(place.castree("retire", "2").status, equals: 0)
+        try place.done("add", "release-2", "--version", "2")
+        try place.done("publish", "2", "origin")
+        try place.done("retire", "2")
         try FileManager.default.moveItem(
             atPath: "\(directory)/release-3", toPath: "\(directory)/shipped")
         for name in ["release-2", "shipped", "origin"] {
@@ -299,7 +292,6 @@ import ProgramTestSupport
         "signs by a key of the owner as its owner, who goes on, and makes keys that the owner can use",
         .disabled(if: reason != nil, "\(reason ?? "")"))
     func signed() throws {
-        let place = try prepared()
         let directory = place.directory.path
         let files = FileManager.default
         for name in ["keys", "origin"] {
@@ -307,8 +299,8 @@ import ProgramTestSupport
                 atPath: "\(directory)/\(name)", withIntermediateDirectories: true)
             chown("\(directory)/\(name)", Self.owner, Self.owner)
         }
-        try expect(place.castree("key", "new", "keys/k").status, equals: 0)
-        try expect(place.castree("add", "release-2", "--version", "2").status, equals: 0)
+        try place.done("key", "new", "keys/k")
+        try place.done("add", "release-2", "--version", "2")
         let verbs = [
             ["publish", "1", "origin"], ["publish", "2", "origin"], ["withdraw", "1", "origin"],
             ["resign", "origin", "--valid-for", "3d"], ["prune", "origin"],
@@ -341,11 +333,10 @@ import ProgramTestSupport
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `keeps what it makes elsewhere, and what was root's before`() throws {
-        let place = try prepared()
         let kept = place.directory.appending(path: ".castree/mine").path
         _ = FileManager.default.createFile(atPath: kept, contents: Data("x".utf8))
-        try expect(place.castree("checkout", "1", "out", "--mode", "copy").status, equals: 0)
-        try expect(place.castree("add", "release-2", "--version", "2").status, equals: 0)
+        try place.done("checkout", "1", "out", "--mode", "copy")
+        try place.done("add", "release-2", "--version", "2")
         var status = stat()
         for path in ["out", "out/js", "out/js/app.js", "out/empty", ".castree/mine"] {
             expect(lstat(place.directory.appending(path: path).path, &status), equals: 0)
@@ -356,7 +347,6 @@ import ProgramTestSupport
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `is refused where it may not act for the owner, before anything is written`() throws {
-        let place = try prepared()
         for words in [
             ["add", "release-2", "--version", "2"], ["activate", "1"], ["retire", "1"], ["boot"],
         ] {

@@ -31,8 +31,7 @@ import ProgramTestSupport
             place,
             ["--confirm-within", "10m", "--token", "--proxy", "/api=http://127.0.0.1:1"])
         let query = try require(served.url.split(separator: "?").last)
-        let page = try served.get("/?\(query)")
-        expect(page.status, equals: 200)
+        try expect(served.get("/?\(query)").status, equals: 200)
         // The browser gives the cookie along to every port; what it says of itself is all that differs.
         let cookie = String(query)
         let session = try served.beginSession(["Cookie": cookie])

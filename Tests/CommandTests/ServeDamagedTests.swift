@@ -70,11 +70,11 @@ import ProgramTestSupport
         expect(log.count { $0.contains("do not match its address") }, equals: 1, "\(log)")
         try place.damage(object, with: "run(1)")
         // One that leaves objects out may have left out this one.
-        try expect(place.castree("fsck", "--sample", "1", "--seed", "1").status, equals: 0)
+        try place.done("fsck", "--sample", "1", "--seed", "1")
         try expect(!place.status().well.isTrue)
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
         try expect(place.status().well.isTrue)
-        try expect(place.castree("fsck", "--sample", "1", "--seed", "1").status, equals: 0)
+        try place.done("fsck", "--sample", "1", "--seed", "1")
         try expect(place.status().well.isTrue)
         try expect(served.end().errors.contains("do not match its address"))
     }

@@ -111,7 +111,6 @@ import ProgramTestSupport
     ])
     func `what both exclude is refused`(arguments: [String]) throws {
         let place = try Workplace(adding: "1", Release.first, "--activate")
-        let refused = try place.run(.castree, ["serve"] + arguments)
-        expect(refused.status, equals: 2, "\(refused)")
+        try place.ended(2, "serve", words: arguments)
     }
 }

@@ -63,8 +63,7 @@ import ProgramTestSupport
         let row = latest[start...].prefix { $0 != "}" }
         expect(row.contains(#""isProtected":true"#), "\(row)")
         expect(latest.components(separatedBy: #""isProtected":true"#).count, equals: 2)
-        let usage = try served.get(target + "usage.json", cookie)
-        expect(usage.body.contains(#""growth":["#))
+        try expect(served.get(target + "usage.json", cookie).body.contains(#""growth":["#))
     }
 
     @Test func `the dashboard is on a line of its own, and only if it is asked for`() throws {
@@ -76,9 +75,9 @@ import ProgramTestSupport
     }
 
     @Test func `a dashboard on a server that others may reach is a wrong command line`() throws {
-        let outcome = try place.castree("serve", "--dashboard", "--host", "kiosk.example")
-        expect(outcome.status, equals: 2)
-        expect(outcome.errors.contains("--dashboard is for this machine alone"))
+        try place.ended(
+            2, "serve", "--dashboard", "--host", "kiosk.example",
+            saying: "--dashboard is for this machine alone")
     }
 
     @Test func `a store where nothing is current is served, and what is activated appears`() throws
@@ -286,23 +285,18 @@ import ProgramTestSupport
 
     @Test(arguments: bad)
     func `a bad value is status 2 and a sentence`(_ arguments: [String], _ word: String) throws {
-        let ended = try place.run(.castree, ["serve"] + arguments)
-        expect(ended.status, equals: 2)
+        let ended = try place.ended(2, "serve", words: arguments)
         expect(ended.output.isEmpty)
         expect(ended.errors.contains(word), "\(ended.errors)")
     }
 
     @Test func `what cannot be had is said before anything is served`() throws {
-        let log = try place.castree("serve", "--access-log", "no/such/log", "--json")
-        expect(log.status, equals: 1)
+        let log = try place.ended(1, "serve", "--access-log", "no/such/log", "--json")
         try expect(log.error().message.contains("no/such/log"))
-        let shell = try place.castree("serve", "--shell", "none", "--json")
-        expect(shell.status, equals: 3)
+        let shell = try place.ended(3, "serve", "--shell", "none", "--json")
         try expect(shell.error().code, equals: "noVersion")
         try place.write(["server.json": "{"], to: ".castree")
-        let memory = try place.castree("serve", "--json")
-        expect(memory.status, equals: 1)
-        try expect(memory.error().code, equals: "badServerFile")
+        try expect(place.ended(1, "serve", "--json").error().code, equals: "badServerFile")
     }
 
     @Test func `without a store it is status 3`() throws {

@@ -45,8 +45,7 @@ import ProgramTestSupport
         let kiosk = try kiosk(origin, "--switch", "next-start")
         try place.publish("2")
         let page = try kiosk.askingPage()
-        let ready = try page.hear("ready")
-        expect(ready.detail["waitsFor"] as? String == "the next start of the app")
+        try expect(page.hear("ready").detail["waitsFor"] as? String == "the next start of the app")
         // As often as somebody goes to another page.
         for _ in 0..<3 { try expect(kiosk.visit(), equals: "<h1>one</h1>") }
         try expect(lifecycle().pending, equals: "2")
@@ -78,8 +77,7 @@ import ProgramTestSupport
             page.hear("ready").detail["waitsFor"] as? String
                 == "1 s of the app in the background")
         try expect(page.post("hidden").status, equals: 204)
-        let told = try page.hear("version-ready")
-        expect(told.detail["reload"] as? Bool == true)
+        try expect(page.hear("version-ready").detail["reload"] as? Bool == true)
         try expect(kiosk.visit(), equals: "<h1>two</h1>")
     }
 
@@ -144,10 +142,9 @@ import ProgramTestSupport
             ("--group", ""),
         ])
     func `what no pull could take is refused at the start`(option: String, value: String) throws {
-        let answer = try place.castree(
-            "--store", "device", "serve", "--updates", "http://127.0.0.1:9", option, value)
-        expect(answer.status, equals: 2, "\(answer)")
-        expect(answer.errors.contains(option + " takes"), "\(answer)")
+        try place.ended(
+            2, "--store", "device", "serve", "--updates", "http://127.0.0.1:9", option, value,
+            saying: option + " takes")
     }
 
     @Test
@@ -167,8 +164,7 @@ import ProgramTestSupport
         expect(!FileManager.default.fileExists(atPath: here.path))
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try FileManager.default.moveItem(at: aside, to: here)
-        let back = try kiosk.askingPage()
-        try expect(back.hear("up-to-date").name, equals: "up-to-date")
+        try expect(kiosk.askingPage().hear("up-to-date").name, equals: "up-to-date")
         try expect(lifecycle().knownGood, equals: ["1"])
     }
 
@@ -268,8 +264,7 @@ import ProgramTestSupport
         // Until the child has asked for something.
         while try origin.requests().isEmpty {}
         try expect(children().count, equals: 1)
-        let ended = try kiosk.served.end(signal)
-        expect(ended.status, equals: (signal == SIGTERM ? 0 : -SIGKILL))
+        try expect(kiosk.served.end(signal).status, equals: (signal == SIGTERM ? 0 : -SIGKILL))
         // After SIGTERM it has been waited for; after SIGKILL it notices by itself.
         if signal == SIGTERM { try expect(children().isEmpty) }
         while try !children().isEmpty {}
@@ -277,11 +272,9 @@ import ProgramTestSupport
     }
 
     @Test func `without libcurl it is refused at the start`() throws {
-        let refused = try place.castree(
-            "serve", "--store", "device", "--updates", "http://127.0.0.1:9", "--json",
-            environment: place.lacking("libcurl.so.4"))
-        expect(refused.status, equals: 1)
-        expect(refused.errors.contains("\"code\":\"transport\""))
+        let refused = try place.ended(
+            1, "serve", "--store", "device", "--updates", "http://127.0.0.1:9", "--json",
+            saying: "\"code\":\"transport\"", environment: place.lacking("libcurl.so.4"))
         expect(refused.errors.contains("apt install libcurl4"))
         expect(!place.exists("device"))
     }
@@ -357,14 +350,11 @@ import ProgramTestSupport
         ["--pull-option", "--anonymous"],
     ])
     func `what makes no sense is refused`(_ arguments: [String]) throws {
-        let refused = try place.run(
-            .castree, ["serve", "--updates", "http://127.0.0.1:9"] + arguments)
-        expect(refused.status, equals: 2, "\(refused)")
+        try place.ended(2, "serve", "--updates", "http://127.0.0.1:9", words: arguments)
     }
 
     @Test(arguments: [["--every", "1h"], ["--switch", "now"], ["--group", "a"]])
     func `what is for updates is refused without them`(_ arguments: [String]) throws {
-        let refused = try place.run(.castree, ["serve"] + arguments)
-        expect(refused.status == 2 && refused.errors.contains("--updates"), "\(refused)")
+        try place.ended(2, "serve", words: arguments, saying: "--updates")
     }
 }

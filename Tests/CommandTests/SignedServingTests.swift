@@ -50,9 +50,9 @@ import ProgramTestSupport
         let forged = history.replacing(hash, with: String(repeating: "0", count: 64))
         try place.write(["stable.json": forged], to: "site/for/codepush")
         try expect(label(), equals: "503")
-        let asked = try place.castree(
-            "origin", "answer", "site", "GET", Self.check, "--trust", "next.key.pub")
-        expect(asked.status == 22 && asked.errors.contains("does not follow"), "\(asked)")
+        try place.ended(
+            22, "origin", "answer", "site", "GET", Self.check, "--trust", "next.key.pub",
+            saying: "does not follow")
         try place.write(["stable.json": history], to: "site/for/codepush")
         try expect(label(), equals: "v2")
         let ended = try served.end()
@@ -82,8 +82,8 @@ import ProgramTestSupport
         try place.write(["stable.json": new], to: "site/channels")
         let known = try ask("--trust-version", "2")
         expect(known.status == 0 && known.text.contains("\"label\":\"v2\""), "\(known)")
-        let bare = try place.castree(
-            "origin", "answer", "site", "GET", Self.check, "--trust-version", "2")
-        expect(bare.status == 2 && bare.errors.contains("--trust"), "\(bare)")
+        try place.ended(
+            2, "origin", "answer", "site", "GET", Self.check, "--trust-version", "2",
+            saying: "--trust")
     }
 }

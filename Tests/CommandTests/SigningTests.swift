@@ -60,8 +60,7 @@ import ProgramTestSupport
         expect(shown.errors.contains(id))
         try expect(place.castree("key", "show", "release.key.pub").text, equals: shown.text)
         try expect(place.castree("key", "show", "nope").status, equals: 3)
-        let again = try place.castree("key", "new", "release.key")
-        expect(again.status == 1 && again.errors.contains("no key is written over"))
+        try place.ended(1, "key", "new", "release.key", saying: "no key is written over")
         try FileManager.default.removeItem(at: place.directory.appending(path: "release.key"))
         let beside = try place.castree("key", "new", "release.key")
         expect(beside.status == 1 && !place.exists("release.key"))
@@ -104,14 +103,12 @@ import ProgramTestSupport
         ]
         try expect(publish("1", "signed", "--sign-key", "one.key").status, equals: 0)
         for (arguments, remedy) in refusals {
-            let refused = try place.run(
-                .castree, ["publish"] + arguments + ["--no-sync", "--no-packs", "--json"])
-            expect(refused.status, equals: 22, "\(refused)")
+            let refused = try place.ended(
+                22, "publish", words: arguments + ["--no-sync", "--no-packs", "--json"])
             let error = try refused.error()
             expect(error.code == "untrusted" && error.message.contains(remedy), "\(error)")
-            let dry = try place.run(
-                .castree, ["publish"] + arguments + ["--dry-run", "--no-packs", "--json"])
-            expect(dry.status, equals: 22)
+            try place.ended(
+                22, "publish", words: arguments + ["--dry-run", "--no-packs", "--json"])
         }
         try expect(publish("2", "site", "--sign-key", "one.key", "--adopt").status, equals: 0)
         for arguments in [
@@ -213,10 +210,9 @@ import ProgramTestSupport
         expect(place.exists("site/trust/2.json"))
         try expect(publish("2", "site", "--sign-key", "one.key").status, equals: 22)
         try expect(signers(publish("2", "site", "--sign-key", "two.key")), equals: [two])
-        let again = try place.castree(
-            "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
-            "one.key", "--sign-key", "two.key")
-        expect(again.status == 1 && again.errors.contains("nothing changes"), "\(again)")
+        try place.ended(
+            1, "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
+            "one.key", "--sign-key", "two.key", saying: "nothing changes")
         let usage = try place.originUsage()
         expect(usage.trust.files, equals: 1)
         try expect(usage.trust.bytes, equals: place.contents("site/trust/2.json").utf8.count)

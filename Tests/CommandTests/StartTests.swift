@@ -179,7 +179,7 @@ import ProgramTestSupport
         served.signal(SIGSTOP)
         try expect(place.boot().token, equals: boot.token)
         served.signal(SIGCONT)
-        try expect(place.castree("confirm", "2", "--token", boot.token.text).status, equals: 0)
+        try place.done("confirm", "2", "--token", boot.token.text)
         try expect(lifecycle().knownGood, equals: ["2", "1"])
         try expect(served.get().body, equals: Release.second["index.html"])
     }
@@ -209,7 +209,7 @@ import ProgramTestSupport
         try place.castree("confirm", "2", "--token", started.boot.token.text)
         try place.add("3", ["index.html": "three"])
         try place.castree("activate", "3", "--at-next-boot")
-        try expect(place.castree("boot").status, equals: 0)
+        try place.done("boot")
         try expect(served.get().body, equals: "three")
         try expect(served.get(until: { try lifecycle().current == "2" }))
         try expect(served.get().body, equals: Release.second["index.html"])

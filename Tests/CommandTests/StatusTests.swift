@@ -55,15 +55,12 @@ import ProgramTestSupport
         expect(problems.first?.version == "2")
         // One that is made again lacks nothing that anybody could fetch, and is a problem all the same.
         try expect(place.run(.castree, copy + ["fsck", "--repair"]).status, equals: 4)
-        let repaired = try place.run(.castree, copy + ["status"])
-        expect(repaired.status, equals: 1, "\(repaired)")
+        let repaired = try place.ended(1, words: copy + ["status"])
         expect(!repaired.text.contains("waits"), "\(repaired)")
     }
 
     @Test func `no store is status 3`() throws {
-        let refused = try place.castree("status", "--json")
-        expect(refused.status, equals: 3)
-        try expect(refused.error().code, equals: "noStore")
+        try expect(place.ended(3, "status", "--json").error().code, equals: "noStore")
     }
 
     @Test func `it tells what is current, what waits, and where a failure would lead`() throws {
@@ -225,8 +222,7 @@ import ProgramTestSupport
     {
         try prepared()
         try place.write(["lifecycle.json": "{"], to: ".castree")
-        let status = try place.castree("status")
-        expect(status.status, equals: 1)
+        let status = try place.ended(1, "status")
         let lines = status.text.split(separator: "\n")
         expect(lines.contains { $0.hasPrefix("current") && $0.hasSuffix("unknown") }, "\(lines)")
         let wrong = lines.filter { $0.hasPrefix("wrong") }
@@ -283,7 +279,7 @@ import ProgramTestSupport
                 "\(checked)")
             try place.castree("gc")
         }
-        try expect(place.castree("fsck").status, equals: 0)
+        try place.done("fsck")
     }
 
     @Test func `however much is wrong, ten lines say where the rest is`() throws {

@@ -157,8 +157,7 @@ import ProgramTestSupport
             for file in [maker.file, Self.object] where place.exists(file) || !touch.isRight {
                 try expect(place.contents(file), equals: Self.right, "\(what)")
             }
-            let isSaid = answer.errors.contains(Self.address)
-            expect(isSaid, equals: !touch.isRight, "\(what)")
+            expect(answer.errors.contains(Self.address), equals: !touch.isRight, "\(what)")
         }
     }
 }

@@ -37,8 +37,8 @@ import ProgramTestSupport
         chmod(place.directory.path, 0o755)
         try place.add("1", Release.first, "--activate")
         try place.add("2", Release.second)
-        try expect(place.castree("publish", "1", "origin").status, equals: 0)
-        try expect(place.castree("add", "release-2", "--version", "3").status, equals: 0)
+        try place.done("publish", "1", "origin")
+        try place.done("add", "release-2", "--version", "3")
         try place.castree("retire", "3")
         return place
     }

@@ -115,8 +115,7 @@ import ProgramTestSupport
         let old = String(repeating: "old ", count: 100)
         try place.write(["usage.html": old], to: ".")
         // No file may be larger than a block: as on a full disk.
-        let ended = try shell("ulimit -f 8; trap '' XFSZ; $CASTREE du --html usage.html")
-        expect(ended.status != 0)
+        try expect(shell("ulimit -f 8; trap '' XFSZ; $CASTREE du --html usage.html").status != 0)
         try expect(place.contents("usage.html"), equals: old)
         try expect(
             FileManager.default.contentsOfDirectory(
@@ -149,8 +148,7 @@ import ProgramTestSupport
 
     @Test func `du --html writes one page, and replaces one that is there`() throws {
         try place.write(["usage.html": String(repeating: "old ", count: 100_000)], to: ".")
-        let answer = try place.done("du", "--html", "usage.html")
-        expect(answer.text.contains("Wrote usage.html"))
+        try expect(place.done("du", "--html", "usage.html").text.contains("Wrote usage.html"))
         let page = try place.contents("usage.html")
         expect(page.hasPrefix("<!doctype html>") && page.hasSuffix("</html>\n"))
         expect(!page.contains("old old"))

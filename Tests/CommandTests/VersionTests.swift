@@ -29,8 +29,7 @@ import ProgramTestSupport
 
     @Test func `versions of an empty store is an empty list`() throws {
         try place.castree("--store", "empty", "init")
-        let listed = try place.castree("--store", "empty", "versions", "--json")
-        expect(listed.text, equals: "[]\n")
+        try expect(place.castree("--store", "empty", "versions", "--json").text, equals: "[]\n")
         try expect(place.castree("--store", "empty", "versions").text.contains("castree add"))
     }
 
@@ -103,10 +102,8 @@ import ProgramTestSupport
     }
 
     @Test func `the current version is not retired`() throws {
-        let refused = try place.castree("retire", "1", "--json")
-        expect(refused.status, equals: 1)
-        try expect(refused.error().code, equals: "versionInUse")
-        try expect(place.castree("show", "1").status, equals: 0)
+        try expect(place.ended(1, "retire", "1", "--json").error().code, equals: "versionInUse")
+        try place.done("show", "1")
     }
 
     @Test(arguments: [
@@ -116,12 +113,9 @@ import ProgramTestSupport
         ["show", "not a name"], ["missing", "../1"],
     ])
     func `a version that is not there is status 3`(_ arguments: [String]) throws {
-        let refused = try place.run(.castree, arguments + ["--json"])
-        expect(refused.status, equals: 3)
+        let refused = try place.ended(3, words: arguments + ["--json"])
         expect(refused.output.isEmpty)
         try expect(refused.error().code, equals: "noVersion")
-        let told = try place.run(.castree, arguments)
-        expect(told.status, equals: 3)
-        expect(told.errors.hasPrefix("castree: "))
+        try expect(place.ended(3, words: arguments).errors.hasPrefix("castree: "))
     }
 }

@@ -53,6 +53,12 @@ package func require(
     throw RequirementFailed()
 }
 
+/// Ends a test that cannot go on with what it has found.
+package struct Unexpected: Error, CustomStringConvertible {
+    package let description: String
+    package init(_ found: some Any) { description = "\(found)" }
+}
+
 /// A requirement failed, and its issue is recorded.
 private struct RequirementFailed: Error, CustomStringConvertible {
     var description: String { "a requirement failed, as recorded" }

@@ -32,10 +32,23 @@ package final class Workplace {
         _ arguments: String..., words: [String] = [], fileID: String = #fileID,
         filePath: String = #filePath, line: Int = #line, column: Int = #column
     ) throws -> Finished {
-        let finished = try run(.castree, arguments + words)
-        expect(
-            finished.status == 0, "\(finished)", fileID: fileID, filePath: filePath, line: line,
+        try ended(
+            0, words: arguments + words, fileID: fileID, filePath: filePath, line: line,
             column: column)
+    }
+
+    /// Runs castree here, which must end with a status, and say what is given among its errors.
+    @discardableResult
+    package func ended(
+        _ status: Int32, _ arguments: String..., words: [String] = [], saying said: String = "",
+        environment: [String: String] = [:], fileID: String = #fileID,
+        filePath: String = #filePath, line: Int = #line, column: Int = #column
+    ) throws -> Finished {
+        let finished = try run(.castree, arguments + words, environment: environment)
+        expect(
+            finished.status == status && (said.isEmpty || finished.errors.contains(said)),
+            "\(arguments + words): \(finished), expected \(status) \(said)", fileID: fileID,
+            filePath: filePath, line: line, column: column)
         return finished
     }
 

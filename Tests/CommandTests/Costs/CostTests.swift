@@ -23,8 +23,7 @@ import ProgramTestSupport
         }
 
         private func castree(_ arguments: String...) throws {
-            let answer = try place.run(.castree, arguments, environment: counter.environment)
-            expect(answer.status, equals: 0, "\(answer)")
+            try place.ended(0, words: arguments, environment: counter.environment)
         }
 
         private func hold(
