@@ -1,6 +1,5 @@
 import StorageTestSupport
 
-@testable import CASStore
 @testable import Platform
 
 @Suite("Waiting for a lock") struct LockHolderTests {

@@ -1,7 +1,5 @@
 import StorageTestSupport
 
-@testable import VersionTree
-
 // What is banned, for how long, and by what name.
 
 @Suite struct BanTests {

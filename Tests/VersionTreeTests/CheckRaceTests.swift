@@ -1,7 +1,5 @@
 import StorageTestSupport
 
-@testable import VersionTree
-
 /// What a healthy writer, pinner or retirement looks like at one moment of a look that takes many.
 @Suite("A look") struct CheckRaceTests {
     /// A writer with a lease, for as long as a test keeps it.

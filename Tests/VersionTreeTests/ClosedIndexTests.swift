@@ -1,7 +1,5 @@
 import StorageTestSupport
 
-@testable import VersionTree
-
 /// SQLite locks the file of the index itself, so whoever may read it could keep its owner waiting.
 @Suite("The index of a store") struct ClosedIndexTests {
     /// What an older castree made: everybody could read it.

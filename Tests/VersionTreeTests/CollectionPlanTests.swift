@@ -1,7 +1,5 @@
 import StorageTestSupport
 
-@testable import VersionTree
-
 // CONTRIBUTING.md, question 9: a dry run prints exactly what would happen.
 @Suite("A plan of a collection") struct CollectionPlanTests {
     enum Damage: CaseIterable, Sendable {

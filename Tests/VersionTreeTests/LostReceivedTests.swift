@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import CASStore
-@testable import VersionTree
 
 /// What a publisher sent is kept as it came, and no version needs it: one that has lost nothing else stays whole.
 @Suite("What a publisher sent, once it is lost,") struct LostReceivedTests {

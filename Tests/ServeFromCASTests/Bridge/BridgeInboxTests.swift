@@ -1,7 +1,6 @@
 import Expectations
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/bridge-protocol.md, "Limits": what waits for the app is bounded, whoever sent it.
 @Suite("The bridge's inbox")

@@ -2,7 +2,6 @@ import Expectations
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 /// docs/bridge-protocol.md, "Who may connect".
 @Suite("The bridge's rule of origins")

@@ -2,7 +2,6 @@ import StorageTestSupport
 import StrictJSON
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // The script as a browser runs it, in Node with what it needs of a page. A real browser runs it in Tests/Browser.
 @Suite("The bridge's script", .enabled(if: NodeProgram.path != nil, "needs node"))

@@ -2,7 +2,6 @@ import StorageTestSupport
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 /// Both ends of the bridge over a network that breaks at any byte, seeded.
 ///

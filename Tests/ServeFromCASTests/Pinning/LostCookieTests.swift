@@ -2,7 +2,6 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // A logout, a web view's settings, an extension, too many cookies: the browser has none any more, and its pages are open.
 @Suite("A page whose browser has lost its cookie")

@@ -2,7 +2,6 @@ import StorageTestSupport
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // Plain http to a name other than localhost, and browsers before 2023: no request says what it is for.
 @Suite("A request without Fetch Metadata")

@@ -2,7 +2,6 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // An app in a frame of a shell's page: no page of this server is around it.
 @Suite("A page in a frame of another origin's page")

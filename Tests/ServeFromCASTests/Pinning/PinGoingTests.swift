@@ -2,7 +2,6 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "No mixed page": a page with the bridge's script says when it goes, and which frames go with it. The
 // requests here are those of browsers that say neither hints nor what they load.

@@ -2,7 +2,6 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "No mixed page": every page is entirely of one version; where that cannot be ensured, the request fails.
 // Two tabs of one browser with the bridge's script, and everything that they may do, in every order.

@@ -2,7 +2,6 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("The page that a session of the bridge begins with")
 struct PinOwnSessionTests {

@@ -2,7 +2,6 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 /// Whatever a page asks for, however little the request says, is of the page's version or is refused.
 @Suite("What an older page asks for")

@@ -2,7 +2,6 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 /// A server with two versions and a clock that tests move.
 struct PinServer {

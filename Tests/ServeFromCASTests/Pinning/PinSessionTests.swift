@@ -2,7 +2,6 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A page with a session of the bridge")
 struct PinSessionTests {

@@ -2,7 +2,6 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // A worker that asks by an address (fetch(event.request.url)) asks in its own name, whosever page wants the file, and
 // the worker that installs beside it does so, too.

@@ -5,7 +5,6 @@ import Synchronization
 import Testing
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 /// An upstream that does on each connection what a test's script says, byte by byte.
 ///

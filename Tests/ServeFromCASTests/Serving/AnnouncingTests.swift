@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/bridge-protocol.md, "Events": version-ready is told of a version that is served from the next
 // navigation on, to pages of another one. README's page loads itself again when it hears of one.

@@ -2,7 +2,6 @@ import StorageTestSupport
 import Synchronization
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "No mixed page": other processes use the store, too, and one of them may be stopped
 // while it has the lock of the lifecycle. Only what needs that lock waits.

@@ -2,7 +2,6 @@ import Dispatch
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/bridge-protocol.md, "Events": progress.
 @Suite("What pages are told of a download by another process")

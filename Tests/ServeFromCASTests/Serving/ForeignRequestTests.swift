@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // What is asked through the server, and by whom. The upstream of these tests is not there: a request
 // that would reach it is answered with 502.

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // A5: the server answers a navigation with one version, and a service worker shows another's page in its place.
 @Suite("A page that a service worker keeps")

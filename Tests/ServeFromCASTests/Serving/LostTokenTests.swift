@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A browser that has lost the token's cookie")
 struct LostTokenTests {

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "No mixed page": the hints that a request lacks name the version of its page.
 @Suite("What lacks some of its browser's hints")

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // A service worker shows the page of one version with a script that it kept of another.
 @Suite("A page with files of several versions")

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "What counts as a start, and the strikes": a page that outlives the server which started its version.
 @Suite("A page whose server ended before anything confirmed its version")

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A page is begun by a navigation that is answered with it, and confirms for itself")
 struct OwnPageTests {

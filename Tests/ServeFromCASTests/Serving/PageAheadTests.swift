@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // Speculation Rules: the visit of a page that was fetched ahead sends no navigation.
 @Suite("A page fetched ahead")

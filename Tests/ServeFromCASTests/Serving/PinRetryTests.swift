@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "No mixed page": while a page has a version, no process can retire it.
 @Suite("A version that could not be pinned")

@@ -2,7 +2,6 @@ import StorageTestSupport
 import Synchronization
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // Without WebSockets a page waits with a request, and a browser has six connections for all of its pages and frames.
 @Suite("Pages of one browser that poll")

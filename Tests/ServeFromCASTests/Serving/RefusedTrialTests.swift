@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "What counts as a start, and the strikes": a good version is never banned, so what the server itself has
 // refused its page counts for nothing.

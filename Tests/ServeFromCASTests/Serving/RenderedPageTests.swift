@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A page that another server renders")
 struct RenderedPageTests {

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "When the store is damaged": rm -rf store; castree add … under a running server.
 @Suite("A store that is deleted while it is served")

@@ -2,7 +2,6 @@ import StorageTestSupport
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 /// What the server itself answers, for every route that it declares.
 @Suite("A route of the server's own") struct ReservedRouteTests {

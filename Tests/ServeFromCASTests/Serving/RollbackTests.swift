@@ -2,7 +2,6 @@ import StorageTestSupport
 import StrictJSON
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "Starting a new version, and going back": a page whose version was left is told that it
 // is its own, so that the script loads it again.

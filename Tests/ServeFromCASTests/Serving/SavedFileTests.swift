@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "No mixed page": a navigation that leads to no document begins no page. Chromium sends a link's `download`
 // as one to `empty`, without Accept and client hints.

@@ -2,7 +2,6 @@ import StorageTestSupport
 import StrictJSON
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // The acceptance rows 1 to 26 of cordova-plugin-meteor-webapp, through sockets and a store, and what a
 // server can do better than the plugin's (its defects 8, 9, 13, 16 and 18).

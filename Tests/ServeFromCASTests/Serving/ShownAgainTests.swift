@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // A browser loads a page again in the name of whoever led to it: F5 of a page that another site has linked is `cross-site`.
 @Suite("A page that another site led to")

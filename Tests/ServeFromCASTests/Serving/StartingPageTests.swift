@@ -2,7 +2,6 @@ import StorageTestSupport
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "What counts as a start, and the strikes": who sends the browser, and which page it asks for.
 @Suite("A navigation")

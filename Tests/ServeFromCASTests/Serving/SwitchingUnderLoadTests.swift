@@ -2,7 +2,6 @@ import StorageTestSupport
 import Synchronization
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("Pages that load while versions are switched")
 struct SwitchingUnderLoadTests {

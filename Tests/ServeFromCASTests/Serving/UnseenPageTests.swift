@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md: time counts while a page of the version on trial may be seen, or none is open.
 @Suite("A version on trial whose pages nobody sees")

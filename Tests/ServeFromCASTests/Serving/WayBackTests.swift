@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 /// A browser's way back takes documents and what they load from its cache without asking.
 ///

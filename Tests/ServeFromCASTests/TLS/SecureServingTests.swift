@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A server with a certificate")
 struct SecureServingTests {

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // In a process of its own: what other tests open and take is not counted.
 @Suite("Two thousand clients that leave in the middle of a body")

@@ -1,7 +1,6 @@
 import Expectations
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("What the log has of a request") struct LogLineTests {
     @Test func `is printable, without spaces and bounded, whatever was sent`() throws {
