@@ -3,6 +3,15 @@ import StorageTestSupport
 /// Every kind of damage to objects and index: a check names it, a repair mends it or says that it
 /// cannot, and the next check finds nothing more.
 @Suite struct CheckingTests {
+    private let temporary: TemporaryStore
+
+    init() throws {
+        temporary = try TemporaryStore()
+        try temporary.add("1", ["a": "first content", "b": "second content"])
+        try temporary.add("2", ["a": "second content", "c": "third content"])
+        try expect(temporary.versions.check().findings, equals: [])
+    }
+
     struct Damaging: Sendable, CustomStringConvertible {
         var description: String
         var kind: Finding.Kind
@@ -118,19 +127,10 @@ import StorageTestSupport
 
     static var hex: String { (try? address(of: "first content").description) ?? "" }
 
-    func makeStore() throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
-        try temporary.add("1", ["a": "first content", "b": "second content"])
-        try temporary.add("2", ["a": "second content", "c": "third content"])
-        try expect(temporary.versions.check().findings, equals: [])
-        return temporary
-    }
-
     @Test(arguments: damages, [false, true])
     func `names the damage, mends it, and then finds nothing`(
         damaging: Damaging, isDeep: Bool
     ) throws {
-        let temporary = try makeStore()
         let options = CheckOptions(isDeep: isDeep)
         try damaging.damage(temporary)
         let findings = try temporary.reopened().check(options).findings
@@ -146,8 +146,7 @@ import StorageTestSupport
             expect(same.allSatisfy { !$0.isRepaired })
             try expect(temporary.reopened().check(options).findings, equals: findings)
         } else {
-            let left = try temporary.reopened().check(options).findings
-            expect(left, equals: [])
+            try expect(temporary.reopened().check(options).findings, equals: [])
         }
         let states = try temporary.reopened().versions().map(\.state)
         expect(states, equals: [.materialized, damaging.loses ? .incomplete : .materialized])
@@ -172,7 +171,6 @@ import StorageTestSupport
     func `what is lost stays lost after a repair, and every check says so of a needed version`(
         damaging: Damaging, need: Need
     ) throws {
-        let temporary = try makeStore()
         let versions = temporary.versions
         switch need {
         case .none: break
@@ -214,7 +212,6 @@ import StorageTestSupport
     }
 
     @Test func `only a deep check finds a flip to which the fingerprint was adapted`() throws {
-        let temporary = try makeStore()
         let path = try Self.path(temporary)
         try Damage.flip(path, at: 1)
         let content = try Damage.contents(path)
@@ -231,7 +228,6 @@ import StorageTestSupport
     }
 
     @Test func `a damaged object goes to quarantine, byte for byte`() throws {
-        let temporary = try makeStore()
         try Damage.flip(Self.path(temporary), at: 1)
         let damaged = try Damage.contents(Self.path(temporary))
         _ = try temporary.versions.check(repairing: true)
@@ -241,7 +237,6 @@ import StorageTestSupport
 
     @Test func `an object may go to quarantine twice, whatever it has become`() throws {
         let strangers: [Damage.Stranger] = [.emptyFile, .directory, .emptyFile, .fifo, .directory]
-        let temporary = try makeStore()
         for (round, stranger) in strangers.enumerated() {
             try Damage.replace(Self.path(temporary), by: stranger)
             let found = code { _ = try temporary.versions.check(repairing: true) }
@@ -251,7 +246,6 @@ import StorageTestSupport
     }
 
     @Test func `wrong bytes are not given out by a verified read`() throws {
-        let temporary = try makeStore()
         let address = try address(of: "first content")
         try Damage.flip(Self.path(temporary), at: 1)
         expect(code { _ = try temporary.store.read(address, limit: 100) }, equals: .damagedObject)
@@ -265,7 +259,6 @@ import StorageTestSupport
     func `what stands in place of an object is refused, not followed`(
         stranger: Damage.Stranger
     ) throws {
-        let temporary = try makeStore()
         let address = try address(of: "first content")
         let target = temporary.directory.appending("target")
         try Damage.overwriteOrCreate(target, with: bytes("first content"))
@@ -283,7 +276,6 @@ import StorageTestSupport
         Damage.Stranger.symbolicLink("/etc/hostname"), .emptyFile, .fifo, .directory,
     ])
     func `a writer replaces what stands in place of its object`(stranger: Damage.Stranger) throws {
-        let temporary = try makeStore()
         let address = try address(of: "first content")
         try Damage.replace(Self.path(temporary), by: stranger)
         if case .emptyFile = stranger {
@@ -302,7 +294,6 @@ import StorageTestSupport
     }
 
     @Test func `a check of the same damage says the same, twice`() throws {
-        let temporary = try makeStore()
         try temporary.changeUnnoticed("UPDATE version SET unique_bytes = unique_bytes + 1")
         var reports: Set<[Finding]> = []
         for _ in 0..<20 { reports.insert(try temporary.reopened().check().findings) }

@@ -48,8 +48,7 @@ import StorageTestSupport
         try temporary.versions.retire("3")
         let again = try temporary.store.planCollection().objects.first { $0.address == one }
         guard case .retired(let last)? = again?.reason else {
-            Issue.record("\(String(describing: again))")
-            return
+            throw Unexpected("\(String(describing: again))")
         }
         expect(last.name, equals: "3")
         // A new index does not know.
@@ -130,8 +129,7 @@ import StorageTestSupport
         let temporary = try TemporaryStore(adding: "1", ["a": "one"])
         Damage.remove(temporary.path + "/manifests")
         _ = code { _ = try temporary.reopened().store.collect() }
-        let held = try temporary.store.contains(address(of: "one"))
-        expect(held)
+        try expect(temporary.store.contains(address(of: "one")))
     }
 
     @Test func `a count that is too low never deletes what a version names`() throws {
@@ -145,8 +143,7 @@ import StorageTestSupport
         let rotten = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         try rotten.changeUnnoticed(damage)
         _ = code { _ = try rotten.reopened().store.collect() }
-        let held = try rotten.store.contains(address(of: "one"))
-        expect(held)
+        try expect(rotten.store.contains(address(of: "one")))
     }
 
     @Test(arguments: [1, 2, 63, 64, 65, 200])

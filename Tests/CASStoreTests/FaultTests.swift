@@ -133,8 +133,7 @@ import StorageTestSupport
         let again = code { try verb.run(versions, source) }
         expect(again == nil || again == .noVersion, comment)
         try expect(verb.isDone(versions), comment)
-        let left = try versions.check(CheckOptions(isDeep: true)).findings
-        expect(left, equals: [], comment)
+        try expect(versions.check(CheckOptions(isDeep: true)).findings, equals: [], comment)
         if verb.description != "retire" {
             try expect(
                 readTree(temporary.path + "/versions/0")["index.html"], equals: "zero", comment)
@@ -235,11 +234,9 @@ import StorageTestSupport
                 _ = try versions.store.put(bytes("more"), protectedBy: lease)
             }
             let third = code { _ = try versions.store.collect() }
-            let refusal = #expect(throws: StoreError.self) { try versions.store.checkWritable() }
-            expect(
-                refusal?.message.contains("unable to sync /"), equals: true,
-                "\(refusal?.message ?? "")")
-            expect(refusal?.message.contains("Input/output error"), equals: true)
+            expectRefusal(saying: "unable to sync /", "Input/output error") {
+                try versions.store.checkWritable()
+            }
             if second != .writesRefused || third != .writesRefused {
                 tolerated.append(disk.firedAt?.description ?? "")
             }

@@ -5,6 +5,10 @@ import StorageTestSupport
 /// A change of the index that a power cut, or a kill, has cut short: what SQLite wrote may be there in
 /// part, in any order, and the stamp says that it began.
 @Suite struct InterruptedIndexTests {
+    private let temporary: TemporaryStore
+
+    init() throws { temporary = try DerivedIndexTests.makeStore() }
+
     /// Leaves the stamp as it is while the next transaction runs.
     func announce(_ temporary: TemporaryStore) throws {
         let stamp = try require(IndexStamp(Damage.contents(temporary.stampPath)))
@@ -49,12 +53,10 @@ import StorageTestSupport
     }
 
     @Test func `an index whose change was announced and not finished is made again`() throws {
-        let temporary = try DerivedIndexTests.makeStore()
         try expectSame(temporary, "before its first page") { try announce($0) }
     }
 
     @Test func `a mixture of the pages before and after a change is not believed`() throws {
-        let temporary = try DerivedIndexTests.makeStore()
         var random = SeededRandom()
         for round in 0..<8 {
             let old = try Damage.contents(temporary.indexPath)
@@ -71,7 +73,6 @@ import StorageTestSupport
     func `who has the index open does not believe in what a killed process left of it`(
         deed: String
     ) throws {
-        let temporary = try DerivedIndexTests.makeStore()
         var random = SeededRandom()
         for round in 0..<8 {
             let old = try Damage.contents(temporary.indexPath)
@@ -90,7 +91,6 @@ import StorageTestSupport
     }
 
     @Test func `a journal that outlived its transaction is not rolled back`() throws {
-        let temporary = try DerivedIndexTests.makeStore()
         // The pages before the change, as SQLite keeps them until it is committed.
         let journal = try temporary.withIndex { connection in
             try connection.execute(
@@ -111,7 +111,6 @@ import StorageTestSupport
     }
 
     @Test func `a transaction that fails leaves no doubt`() throws {
-        let temporary = try DerivedIndexTests.makeStore()
         let failure = code {
             try temporary.store.index { (index) throws(StoreError) in
                 try index.write { (transaction) throws(StoreError) in
@@ -129,7 +128,6 @@ import StorageTestSupport
     @Test func `the change is announced before the first page and settled after the last sync`()
         throws
     {
-        let temporary = try DerivedIndexTests.makeStore()
         let disk = FaultyFileSystem()
         let store = try temporary.reopened(on: disk).store
         let before = try require(IndexStamp(Damage.contents(temporary.stampPath)))
@@ -157,7 +155,6 @@ import StorageTestSupport
     }
 
     @Test func `who opens beside a running writer waits for it and makes nothing again`() throws {
-        let temporary = try DerivedIndexTests.makeStore()
         let notices = Notices()
         let found = Held(0)
         let done = DispatchSemaphore(value: 0)
@@ -182,7 +179,6 @@ import StorageTestSupport
     func `another process may commit at each look at the file while the index is opened`(
         look: Int
     ) throws {
-        let temporary = try DerivedIndexTests.makeStore()
         let looks = Held(0)
         let disk = HookedFileSystem(afterLook: { name in
             guard name == StoreLayout.index else { return }
@@ -196,14 +192,12 @@ import StorageTestSupport
             }
         })
         let notices = Notices()
-        let store = try temporary.reopened(on: disk, notice: notices.sink)
-        try expect(store.versions().count, equals: 4)
+        try expect(temporary.reopened(on: disk, notice: notices.sink).versions().count, equals: 4)
         expect(notices.all, equals: [], "nothing is wrong with the index")
         expect(looks.value >= 2)
     }
 
     @Test func `two that find it torn make it again once, and neither calls it damage`() throws {
-        let temporary = try DerivedIndexTests.makeStore()
         let before = try Answers(temporary.reopened())
         try announce(temporary)
         let notices = Notices()
@@ -222,7 +216,6 @@ import StorageTestSupport
     }
 
     @Test func `who had to read the manifests sees what others do later`() throws {
-        let temporary = try DerivedIndexTests.makeStore()
         try announce(temporary)
         let isFull = Held(true)
         let disk = HookedFileSystem(beforeUpdating: { name in
@@ -247,7 +240,6 @@ import StorageTestSupport
     @Test func `who reads where nothing can be written is not disturbed by a change that runs`()
         throws
     {
-        let temporary = try DerivedIndexTests.makeStore()
         let disk = HookedFileSystem(beforeUpdating: { name in
             throw StoreError(.readOnly, "\(name) is on a read-only file system")
         })

@@ -2,6 +2,10 @@ import StorageTestSupport
 
 /// Leases: a running writer is waited for, a dead one is cleaned up after.
 @Suite struct LeaseTests {
+    private let temporary: TemporaryStore
+
+    init() throws { temporary = try TemporaryStore() }
+
     /// The registration of a version of one file with each of the texts.
     func registration(_ name: String, _ texts: [String]) throws -> Registration {
         let entries = try texts.map { text in
@@ -15,7 +19,6 @@ import StorageTestSupport
     }
 
     @Test func `a lease is a locked file in leases that goes with it`() throws {
-        let temporary = try TemporaryStore()
         let other = try temporary.reopened().store
         do {
             let lease = try temporary.store.makeLease()
@@ -32,7 +35,6 @@ import StorageTestSupport
     func `the locks of pulls that were killed go with a collection, those of living ones stay`()
         throws
     {
-        let temporary = try TemporaryStore()
         let leases = temporary.path + "/leases/"
         let dead = [
             StoreLayout.pullLock("1"), StoreLayout.fetchLock(try address(of: "a")),
@@ -62,7 +64,6 @@ import StorageTestSupport
     func `what stands in place of a dead writer's directory keeps nobody from writing`(
         _ kind: String
     ) throws {
-        let temporary = try TemporaryStore()
         let place = temporary.path + "/staging/foo"
         try Damage.replace(temporary.path + "/leases/foo", by: .emptyFile)
         switch kind {
@@ -79,7 +80,6 @@ import StorageTestSupport
     }
 
     @Test func `two leases have two names`() throws {
-        let temporary = try TemporaryStore()
         let first = try temporary.store.makeLease()
         let second = try temporary.store.makeLease()
         let (left, right) = (first.name, second.name)
@@ -87,21 +87,18 @@ import StorageTestSupport
     }
 
     @Test func `the claim of a running lease protects, until the lease ends`() throws {
-        let temporary = try TemporaryStore()
         let claimed = try temporary.put("claimed")
         let loose = try temporary.put("loose")
         let other = try temporary.reopened().store
         do {
             let lease = try other.makeLease()
             _ = try other.claim(registration("1", ["claimed"]), lease: lease)
-            let planned = try temporary.store.planCollection().objects.map(\.address)
-            expect(planned, equals: [loose])
+            try expect(temporary.store.planCollection().objects.map(\.address), equals: [loose])
             try expect(temporary.store.collect().objectCount, equals: 1)
             try expect(temporary.store.contains(claimed))
             // A claim is no version.
             try expect(temporary.versions.versions().count, equals: 0)
-            let findings = try temporary.versions.check().findings
-            expect(findings, equals: [])
+            try expect(temporary.versions.check().findings, equals: [])
         }
         try expect(temporary.store.collect().objectCount, equals: 1)
         try expect(temporary.store.contains(claimed), equals: false)
@@ -126,7 +123,6 @@ import StorageTestSupport
     @Test func `what a killed writer had published is recorded, its claims and staging go`()
         throws
     {
-        let temporary = try TemporaryStore()
         try killedWriter(temporary)
         try expect(temporary.store.leases().dead.count, equals: 1)
         let addresses = try [address(of: "published"), address(of: "published, too")]
@@ -142,7 +138,6 @@ import StorageTestSupport
     }
 
     @Test func `a collection cleans up behind a killed writer by itself`() throws {
-        let temporary = try TemporaryStore()
         try killedWriter(temporary)
         try expect(temporary.store.collect().objectCount, equals: 2)
         expect(Damage.names(temporary.path + "/staging"), equals: [])
@@ -151,7 +146,6 @@ import StorageTestSupport
     }
 
     @Test func `a plan beside a killed writer is what the collection then does`() throws {
-        let temporary = try TemporaryStore()
         try killedWriter(temporary)
         // One of the two is needed by a version that only its manifest tells of.
         let source = try TemporaryStore(adding: "2", ["a": "published"])
@@ -172,7 +166,6 @@ import StorageTestSupport
     @Test func `a plan beside a writer that died with one object is what the collection does`()
         throws
     {
-        let temporary = try TemporaryStore()
         // Published from `staging/` itself, and not recorded.
         let alone = try temporary.put("alone")
         expect(link(temporary.objectPath(alone), temporary.path + "/staging/\(alone)"), equals: 0)
@@ -185,7 +178,6 @@ import StorageTestSupport
     }
 
     @Test func `a check names what a killed writer left, a repair removes it`() throws {
-        let temporary = try TemporaryStore()
         try killedWriter(temporary)
         let found = try temporary.versions.check().findings
         expect(found.map(\.kind), equals: [.leftover], "\(found)")
@@ -194,7 +186,6 @@ import StorageTestSupport
     }
 
     @Test func `an empty lease file of nobody is removed by the next writer`() throws {
-        let temporary = try TemporaryStore()
         for name in ["4711-0123456789abcdef", ".new-4711-0123456789abcdef"] {
             try Damage.replace(temporary.path + "/leases/" + name, by: .emptyFile)
             _ = try temporary.put("something \(name)")
@@ -203,7 +194,6 @@ import StorageTestSupport
     }
 
     @Test func `a published object that a power cut has torn is not recorded`() throws {
-        let temporary = try TemporaryStore()
         try killedWriter(temporary)
         let torn = try address(of: "published")
         try Damage.overwrite(temporary.objectPath(torn), with: [0, 0, 0])

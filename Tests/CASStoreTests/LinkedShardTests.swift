@@ -106,10 +106,8 @@ import StorageTestSupport
         let elsewhere = temporary.directory.appending("elsewhere")
         try FileManager.default.moveItem(atPath: path, toPath: elsewhere)
         try Damage.replace(path, by: kind == "a file" ? .emptyFile : .symbolicLink(elsewhere))
-        let error = #expect(throws: StoreError.self) { _ = try temporary.reopened() }
-        expect(
-            error?.message.contains("directory \(name)"), equals: true,
-            "\(String(describing: error))")
-        expect(error?.message.contains("put the directory back"), equals: true)
+        expectRefusal(saying: "directory \(name)", "put the directory back") {
+            _ = try temporary.reopened()
+        }
     }
 }

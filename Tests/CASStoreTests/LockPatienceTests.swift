@@ -1,7 +1,5 @@
 import StorageTestSupport
 
-@testable import CASStore
-
 // docs/maintenance.md, "When another process has the store".
 @Suite("The waits of one operation")
 struct LockPatienceTests {
@@ -57,8 +55,7 @@ struct LockPatienceTests {
         let place = try system.open(
             POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
         mkdir("\(directory.path)/\(name)", 0o755)
-        let error = #expect(throws: StoreError.self) { _ = try system.openLock(place.raw, name) }
-        expect(error?.message.contains("leases/\(name) in the store is a directory"), equals: true)
-        expect(error?.message.contains("castree fsck --repair"), equals: true)
+        expectRefusal(saying: "leases/\(name) in the store is a directory", "castree fsck --repair")
+        { _ = try system.openLock(place.raw, name) }
     }
 }

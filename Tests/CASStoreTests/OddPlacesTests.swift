@@ -65,8 +65,7 @@ import StorageTestSupport
     func `what is not castree's directly in objects is named`(name: String) throws {
         let temporary = try makeStore()
         try writeTree(temporary.path + "/objects", [name: "by hand"])
-        let findings = try temporary.versions.check().findings
-        expect(findings.map(\.kind), equals: [.strayFile])
+        try expect(temporary.versions.check().findings.map(\.kind), equals: [.strayFile])
         _ = try temporary.store.collect()
         try expect(Damage.contents(temporary.path + "/objects/" + name), equals: bytes("by hand"))
     }

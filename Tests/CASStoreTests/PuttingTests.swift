@@ -108,8 +108,7 @@ import StorageTestSupport
         let address = try temporary.put("deleted by hand")
         Damage.remove(temporary.objectPath(address))
         try expect(temporary.put("deleted by hand"), equals: address)
-        let found = try temporary.store.read(address, limit: 100)
-        expect(found, equals: bytes("deleted by hand"))
+        try expect(temporary.store.read(address, limit: 100), equals: bytes("deleted by hand"))
     }
 
     @Test func `two threads may put the same bytes at once`() async throws {

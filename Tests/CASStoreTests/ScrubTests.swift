@@ -6,19 +6,20 @@ import Synchronization
 /// A store of any size is checked in parts: what was found sound lately is left out, a sample is the
 /// same for the same seed, and whatever is left out is looked at from outside.
 @Suite struct ScrubTests {
+    private let temporary: TemporaryStore
+
+    init() throws {
+        temporary = try TemporaryStore()
+        var files: [String: String] = [:]
+        for number in 0..<Self.count { files["file-\(number)"] = Self.content(number) }
+        try temporary.add("1", files)
+    }
+
     static let count = 300
 
     static func content(_ number: Int) -> String { "content \(number)" }
 
-    func makeStore() throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
-        var files: [String: String] = [:]
-        for number in 0..<Self.count { files["file-\(number)"] = Self.content(number) }
-        try temporary.add("1", files)
-        return temporary
-    }
-
-    func path(_ temporary: TemporaryStore, _ number: Int) throws -> String {
+    func path(_ number: Int) throws -> String {
         temporary.objectPath(try address(of: Self.content(number)))
     }
 
@@ -26,7 +27,6 @@ import Synchronization
     static let longAgo: Int64 = 1_000_000_000
 
     @Test func `what was found sound since then is not read again`() throws {
-        let temporary = try makeStore()
         let before = secondsNow() - 2
         try expect(temporary.reopened().check().checkedObjects, equals: Self.count)
         let again = try temporary.reopened().check(CheckOptions(since: before))
@@ -40,7 +40,6 @@ import Synchronization
     }
 
     @Test func `what came since is read, and nothing else`() throws {
-        let temporary = try makeStore()
         _ = try temporary.reopened().check()
         try temporary.add("2", ["new": "brand new", "old": Self.content(1)])
         let report = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
@@ -50,9 +49,8 @@ import Synchronization
     }
 
     @Test func `damage that was found is found again until it is repaired`() throws {
-        let temporary = try makeStore()
         _ = try temporary.reopened().check()
-        try Damage.flip(try path(temporary, 7), at: 2)
+        try Damage.flip(try path(7), at: 2)
         // The memory says that it was sound: that is what --since asks for.
         try expect(
             temporary.reopened().check(CheckOptions(since: Self.longAgo)).findings, equals: [])
@@ -83,10 +81,9 @@ import Synchronization
             (.notAFile, { try Damage.replace($0, by: .symbolicLink("/etc/hostname")) }),
             (.wrongMode, { try Damage.setMode($0, 0o644) }),
         ]
-        let temporary = try makeStore()
         _ = try temporary.reopened().check()
         for (number, (_, damage)) in damages.enumerated() {
-            try damage(try path(temporary, number))
+            try damage(try path(number))
         }
         let report = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
         for (number, (kind, _)) in damages.enumerated() {
@@ -97,7 +94,6 @@ import Synchronization
     }
 
     @Test func `fingerprints do not stand for a deep check`() throws {
-        let temporary = try makeStore()
         _ = try temporary.reopened().check()
         let deep = CheckOptions(isDeep: true, since: Self.longAgo)
         try expect(temporary.reopened().check(deep).checkedObjects, equals: Self.count)
@@ -107,7 +103,6 @@ import Synchronization
     }
 
     @Test func `an interrupted check goes on where it stopped`() throws {
-        let temporary = try makeStore()
         let asked = Atomic<Int>(0)
         let read = Atomic<Int>(0)
         let versions = try VersionStore.open(
@@ -132,7 +127,6 @@ import Synchronization
     }
 
     @Test func `a check that waits for its rate can be interrupted`() throws {
-        let temporary = try makeStore()
         let asked = Atomic<Int>(0)
         let versions = try VersionStore.open(
             temporary.path,
@@ -144,7 +138,6 @@ import Synchronization
     }
 
     @Test func `a memory that is lost, torn or forged costs only reading`() throws {
-        let temporary = try makeStore()
         let memory = temporary.path + "/verified"
         let scrub = CheckOptions(since: Self.longAgo)
         let damages: [() throws -> Void] = [
@@ -168,7 +161,6 @@ import Synchronization
     }
 
     @Test func `times to come are not believed`() throws {
-        let temporary = try makeStore()
         _ = try temporary.reopened().check()
         var times = temporary.store.verifiedTimes()
         expect(times.entries.count, equals: Self.count)
@@ -199,9 +191,8 @@ import Synchronization
     // MARK: Samples
 
     @Test func `a sample is the same for the same seed, and another one for another`() throws {
-        let temporary = try makeStore()
         var read: [Int] = []
-        for number in 0..<Self.count { try Damage.flip(try path(temporary, number), at: 1) }
+        for number in 0..<Self.count { try Damage.flip(try path(number), at: 1) }
         var found: [Set<ObjectID>] = []
         for seed: UInt64 in [1, 1, 2] {
             let options = CheckOptions(sample: .init(share: 0.3, seed: seed))
@@ -218,7 +209,6 @@ import Synchronization
     }
 
     @Test func `a sample of everything is everything, and every object is in some sample`() throws {
-        let temporary = try makeStore()
         let all = CheckOptions(sample: .init(share: 1, seed: 5))
         try expect(temporary.reopened().check(all).checkedObjects, equals: Self.count)
         let address = try address(of: "any")
@@ -229,7 +219,6 @@ import Synchronization
     }
 
     @Test func `what a sample has read is remembered`() throws {
-        let temporary = try makeStore()
         let sampled = try temporary.reopened().check(
             CheckOptions(sample: .init(share: 0.5, seed: 3)))
         let rest = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
@@ -240,8 +229,7 @@ import Synchronization
     // MARK: As it happens
 
     @Test func `every finding is told once, as soon as it is certain`() throws {
-        let temporary = try makeStore()
-        for number in 0..<5 { try Damage.flip(try path(temporary, number), at: 1) }
+        for number in 0..<5 { try Damage.flip(try path(number), at: 1) }
         try writeTree(temporary.path + "/versions", ["stray": "by hand"])
         let told = Mutex<[Finding]>([])
         let report = try temporary.reopened().check(

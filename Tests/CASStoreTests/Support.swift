@@ -33,11 +33,6 @@ extension TemporaryStore {
     var indexPath: String { path + "/index.sqlite" }
     var stampPath: String { path + "/stamp" }
 
-    func objectPath(_ address: ObjectID) -> String {
-        let digits = address.description
-        return path + "/objects/" + digits.prefix(2) + "/" + digits.dropFirst(2)
-    }
-
     /// Everything in `staging/`, but the directories of leases.
     var staged: [String] { Damage.names(path + "/staging").filter { !$0.contains("-") } }
 

@@ -15,8 +15,7 @@ import Expectations
         try output.flush()
         let expected = (0..<30_000).map { "\($0)\n" }.joined().utf8 + [0, 255, 10]
         var bytes = [UInt8](repeating: 0, count: expected.count + 1)
-        let count = pread(descriptor, &bytes, bytes.count, 0)
-        expect(count, equals: expected.count)
+        expect(pread(descriptor, &bytes, bytes.count, 0), equals: expected.count)
         expect(bytes.dropLast(), equals: expected[...])
         try output.close()
     }

@@ -94,8 +94,7 @@ import Expectations
     }
 
     @Test func `a usage error names the help of its command`() {
-        let errors = program.outcome(of: "add").errors
-        expect(errors.hasSuffix("\nSee 'castree add --help'.\n"))
+        expect(program.outcome(of: "add").errors.hasSuffix("\nSee 'castree add --help'.\n"))
     }
 
     @Test func `a combining mark does not hide an option`() {

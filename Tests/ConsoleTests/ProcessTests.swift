@@ -136,8 +136,7 @@ import Expectations
         await #expect(processExitsWith: .exitCode(1)) {
             close(1)
             run { call in
-                let descriptor = open("/dev/null", O_RDWR)
-                expect(descriptor > 2)
+                expect(open("/dev/null", O_RDWR) > 2)
                 call.output.print("a result")
                 return .done
             }

@@ -1,7 +1,6 @@
-import Expectations
-import Platform
+import BucketTestSupport
+import HotPush
 import S3
-import Storage
 
 @Suite struct LocationTests {
     @Test func `a bucket, a prefix, an endpoint, a region and a profile are read`() throws {
@@ -38,21 +37,18 @@ import Storage
         "s3://updates/app?key=x", "s3://updates/app?endpoint=%zz", "https://example.org",
     ])
     func `what is no such location is refused`(_ text: String) throws {
-        let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
-        expect(error?.code.description, equals: "badOrigin")
+        expectRefusal(.badOrigin) { try BucketLocation(parsing: text) }
     }
 
     @Test(arguments: ["S3://updates/app", "s3:/updates/app", "s3:updates", "S3:/updates"])
     func `what is meant as a location is told how one begins`(_ text: String) throws {
         expect(BucketLocation.isOne(text))
-        let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
-        expect(error?.message.contains("begins with s3://"), equals: true)
+        expectRefusal(saying: "begins with s3://") { try BucketLocation(parsing: text) }
     }
 
     @Test(arguments: ["s3://updates//app", "s3://updates/a//b", "s3://updates/app//"])
     func `a name is not taken for another one that has fewer slashes`(_ text: String) throws {
-        let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
-        expect(error?.message.contains("a prefix has neither //"), equals: true)
+        expectRefusal(saying: "a prefix has neither //") { try BucketLocation(parsing: text) }
     }
 
     @Test(arguments: [
@@ -61,8 +57,7 @@ import Storage
         "s3://updates/app?endpoint=https://user:s3cr3t@store",
     ])
     func `a password is not shown`(_ text: String) {
-        let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
-        expect(error?.code.description, equals: "badOrigin")
+        let error = expectRefusal(.badOrigin) { try BucketLocation(parsing: text) }
         expect(error?.message.contains("s3cr3t"), equals: false)
     }
 

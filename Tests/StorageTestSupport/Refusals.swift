@@ -1,15 +1,25 @@
-/// Expects a `StoreError` of a code, and gives it back.
+/// Expects a `StoreError`, of a code and with words in its message if they are given, and gives it back.
 @discardableResult
 package func expectRefusal<R>(
-    _ code: StoreError.Code, _ comment: @autoclosure () -> Comment? = nil,
-    sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> R
+    _ code: StoreError.Code? = nil, _ comment: @autoclosure () -> Comment? = nil,
+    saying words: String..., sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () throws -> R
 ) -> StoreError? {
+    let expected = code.map { "\($0)" } ?? "a refusal"
     do {
         let result = try body()
         Issue.record(
-            "\(comment() ?? "") expected \(code), got \(result)", sourceLocation: sourceLocation)
+            "\(comment() ?? "") expected \(expected), got \(result)", sourceLocation: sourceLocation
+        )
     } catch let error as StoreError {
-        #expect(error.code == code, comment() ?? "\(error)", sourceLocation: sourceLocation)
+        #expect(
+            error.code == code ?? error.code, comment() ?? "\(error)",
+            sourceLocation: sourceLocation)
+        for words in words where !error.message.contains(words) {
+            Issue.record(
+                "\(comment() ?? "") expected \(words), got \(error)", sourceLocation: sourceLocation
+            )
+        }
         return error
     } catch {
         Issue.record("\(comment() ?? "") \(error)", sourceLocation: sourceLocation)

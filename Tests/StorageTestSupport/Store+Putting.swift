@@ -24,3 +24,25 @@ extension Store {
         return address
     }
 }
+
+extension TemporaryStore {
+    /// Where an object stands.
+    package func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
+        let digits = address.description
+        return "\(path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))"
+            + (executable ? ".x" : "")
+    }
+
+    package func objectPath(of text: String) throws -> String {
+        objectPath(try address(of: text))
+    }
+
+    /// Where the object of a version's file stands.
+    package func objectPath(of file: String, in version: String) throws -> String {
+        let entries = try versions.manifest(of: version).entries
+        guard let entry = entries.first(where: { $0.path.description == file }) else {
+            throw StoreError(.notFound, "no \(file) in \(version)")
+        }
+        return objectPath(entry.address)
+    }
+}

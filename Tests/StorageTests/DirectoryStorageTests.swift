@@ -201,11 +201,7 @@ import Synchronization
             { try storage.putIf("c", body("3"), .pointer, matching: tag, .quoted) },
             { try storage.put("c", body("3"), .pointer) },
         ] {
-            let error = #expect(throws: StoreError.self) { try replace() }
-            expect(error?.code, equals: .busy)
-            expect(
-                error?.message.contains("process \(holder.processIdentifier) ("), equals: true,
-                "\(error?.message ?? "")")
+            expectRefusal(.busy, saying: "process \(holder.processIdentifier) (") { try replace() }
         }
         try expect(storage.text("c"), equals: "2")
     }

@@ -85,10 +85,9 @@ import Synchronization
         let failing = WideBucket(
             base: ModelStorage(store, schedule: { $0.number == 9 ? .dropped : .answered }),
             parallelCount: 16)
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(StoreError.Code("network")) {
             try failing.list(Self.spans, cutAt: cuts) { (_) throws(StoreError) in }
         }
-        expect(error?.code.description, equals: "network")
         var lying = LyingStorage(ModelStorage(store))
         lying.listing = { request in
             let file = ListedFile(key: "m", byteCount: 1, tag: EntityTag("t"), modifiedAt: 0)

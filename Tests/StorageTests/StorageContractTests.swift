@@ -128,8 +128,7 @@ import Synchronization
             address: try StorageBody(content).address)
         for key in ["one", "two"] {
             try expect(bucket.put(key, body, .object).isStored)
-            let read = try bucket.bytes(key, ReadRequest(byteCountMax: 1 << 20))
-            expect(read.bytes, equals: content)
+            try expect(bucket.bytes(key, ReadRequest(byteCountMax: 1 << 20)).bytes, equals: content)
         }
     }
 
@@ -139,8 +138,7 @@ import Synchronization
     ) throws {
         let bucket = try subject.bucket()
         let wrong = StorageBody(Array("abd".utf8), address: try body("abc").address)
-        let error = #expect(throws: StoreError.self) { try bucket.put("o", wrong, .object) }
-        expect(error?.code.description, equals: "damagedObject")
+        let error = expectRefusal(.damagedObject) { try bucket.put("o", wrong, .object) }
         expect(error?.object, equals: wrong.address)
         try expect(bucket.head("o") == nil)
     }
@@ -167,10 +165,7 @@ import Synchronization
         try expect(bucket.head("o")?.tag, equals: tag)
         try expect(bucket.list(ListRequest(prefix: "")).files.first?.tag, equals: tag)
         let read = try bucket.bytes("o", ReadRequest(byteCountMax: 100))
-        guard case .found(let file) = read.outcome else {
-            Issue.record("\(read.outcome)")
-            return
-        }
+        guard case .found(let file) = read.outcome else { throw Unexpected(read.outcome) }
         expect(file.tag, equals: tag)
     }
 
@@ -206,8 +201,7 @@ import Synchronization
         let storage = try ContractSubject.directory.bucket()
         try expect(storage.head(key) == nil)
         try expect(storage.bytes(key, ReadRequest(byteCountMax: 1)).outcome, equals: .missing)
-        let error = #expect(throws: StoreError.self) { try storage.put(key, body("a"), .object) }
-        expect(error?.code.description, equals: "unsupported")
+        expectRefusal(.unsupported) { try storage.put(key, body("a"), .object) }
         try expect(storage.delete([key]).deletedCount, equals: 1)
         try expect(storage.keys(), equals: [])
     }
@@ -304,8 +298,7 @@ import Synchronization
     func `a put by the right tag replaces`(_ subject: ContractSubject) throws {
         let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
         let tag = try bucket.write("c", "1")
-        let outcome = try bucket.putIf("c", body("2"), .pointer, matching: tag, spelling)
-        expect(outcome.isStored)
+        try expect(bucket.putIf("c", body("2"), .pointer, matching: tag, spelling).isStored)
         try expect(bucket.text("c"), equals: "2")
     }
 

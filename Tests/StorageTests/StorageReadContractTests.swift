@@ -76,10 +76,7 @@ import BucketTestSupport
         try bucket.write("o", "0123456789")
         let read = try read(bucket, "o", wanted.range)
         expect(read.text, equals: wanted.text)
-        guard case .found(let file) = read.outcome else {
-            Issue.record("\(read.outcome)")
-            return
-        }
+        guard case .found(let file) = read.outcome else { throw Unexpected(read.outcome) }
         expect(file.byteCount, equals: 10)
     }
 
@@ -141,8 +138,7 @@ import BucketTestSupport
                 throw StoreError(.outOfSpace, "the reader's disk is full")
             }
         }
-        let read = try bucket.bytes("o", ReadRequest(byteCountMax: Self.limit))
-        expect(read.bytes, equals: content)
+        try expect(bucket.bytes("o", ReadRequest(byteCountMax: Self.limit)).bytes, equals: content)
     }
 
     @Test(arguments: subjects)
@@ -184,8 +180,7 @@ import BucketTestSupport
         try bucket.write("o", "content")
         let head = try require(try bucket.head("o"))
         guard case .found(let file) = try read(bucket, "o").outcome else {
-            Issue.record("not found")
-            return
+            throw Unexpected("not found")
         }
         expect(file.byteCount == head.byteCount && file.tag == head.tag)
         expect(file.modifiedAt, equals: head.modifiedAt)

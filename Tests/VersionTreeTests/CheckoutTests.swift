@@ -3,15 +3,13 @@ import StorageTestSupport
 // Trees elsewhere.
 
 @Suite struct CheckoutTests {
+    private let temporary: TemporaryStore
+
+    init() throws { temporary = try TemporaryStore(adding: "1", files) }
+
     private let files = ["a": "one", "d/b": "two", "d/run": "#!x", "empty": ""]
 
-    private func make() throws -> TemporaryStore {
-        let temporary = try TemporaryStore(adding: "1", files)
-        return temporary
-    }
-
     @Test func `links files by default, read-only, in directories of the user`() throws {
-        let temporary = try make()
         let target = temporary.directory.appending("out")
         let report = try temporary.versions.checkout("1", to: target)
         expect((report.files, report.linked, report.copied, report.reflinked) == (4, 3, 1, 0))
@@ -29,7 +27,6 @@ import StorageTestSupport
 
     @Test(arguments: [LinkMode.copy, .reflink])
     func `gives writable files of their own`(_ mode: LinkMode) throws {
-        let temporary = try make()
         let target = temporary.directory.appending("out")
         let report = try temporary.versions.checkout("1", to: target, mode: mode)
         expect(report.files, equals: 4)
@@ -50,7 +47,6 @@ import StorageTestSupport
 
     @Test(arguments: ["file", "directory", "filled", "dangling", "."])
     func `refuses a target that is there already, and leaves it`(_ kind: String) throws {
-        let temporary = try make()
         let target = temporary.directory.appending("out")
         switch kind {
         case "file": try writeFile(target, "mine")
@@ -71,7 +67,6 @@ import StorageTestSupport
     }
 
     @Test func `refuses a target without a parent, and one below a file`() throws {
-        let temporary = try make()
         try writeFile(temporary.directory.appending("file"), "x")
         expectRefusal(.notFound) {
             try temporary.versions.checkout("1", to: temporary.directory.appending("none/out"))
@@ -87,7 +82,6 @@ import StorageTestSupport
 
     @Test(.enabled(if: access("/dev/shm", W_OK) == 0, "no /dev/shm here"))
     func `copies where links cannot be had`() throws {
-        let temporary = try make()
         let target = "/dev/shm/castree-test-\(UUID().uuidString)"
         defer { shell("rm -rf \(target)") }
         let report = try temporary.versions.checkout("1", to: target)
@@ -100,7 +94,6 @@ import StorageTestSupport
     }
 
     @Test func `takes a target whose name is as long as a name can be`() throws {
-        let temporary = try make()
         for unit in ["n", "\u{20ac}"] {
             let name = String(repeating: unit, count: 255 / unit.utf8.count)
             _ = try temporary.versions.checkout("1", to: temporary.directory.appending(name))
@@ -109,14 +102,12 @@ import StorageTestSupport
     }
 
     @Test func `takes a target with a slash behind it and one beside a relative path`() throws {
-        let temporary = try make()
         _ = try temporary.versions.checkout("1", to: temporary.directory.appending("out//"))
         try expect(readTree(temporary.directory.appending("out")), equals: files)
     }
 
     @Test func `leaves nothing of a checkout that fails in the middle`() throws {
-        let temporary = try make()
-        try unlinkObject(temporary)
+        unlink(try temporary.objectPath(address(of: "two")))
         #expect(throws: StoreError.self) {
             try temporary.versions.checkout("1", to: temporary.directory.appending("out"))
         }
@@ -124,13 +115,8 @@ import StorageTestSupport
         expect(left.sorted(), equals: ["source-1", "store"])
     }
 
-    private func unlinkObject(_ temporary: TemporaryStore) throws {
-        unlink(try temporary.objectPath(address(of: "two")))
-    }
-
     // A damaged object is never copied into a tree that its owner takes for sound.
     @Test func `refuses to copy a damaged object`() throws {
-        let temporary = try make()
         try flipByte(temporary.objectPath(address(of: "two")))
         expectRefusal(.damagedObject) {
             try temporary.versions.checkout(
@@ -172,7 +158,6 @@ import StorageTestSupport
     // A checkout that was killed leaves the tree that it was building beside its target.
     @Test(arguments: [LinkMode.link, .copy])
     func `removes what a killed checkout has left beside the target`(_ mode: LinkMode) throws {
-        let temporary = try make()
         let parent = temporary.directory.appending("www")
         try writeFile(parent + "/\(leftover)/d/f", "half")
         try writeFile(parent + "/\(leftover)/g", "half", mode: 0o444)
@@ -183,7 +168,6 @@ import StorageTestSupport
     }
 
     @Test func `leaves alone what no checkout has left`() throws {
-        let temporary = try make()
         let parent = temporary.directory.appending("www")
         let others = [
             ".castree/f", ".castree-notes/f", ".castree-0123456789ABCDEF/f", "castree-0/f",
@@ -203,7 +187,6 @@ import StorageTestSupport
 
     // The one that builds has its directory locked; in its midst another one comes and goes.
     @Test func `leaves alone what another checkout is building`() throws {
-        let temporary = try make()
         let parent = temporary.directory.appending("www")
         mkdir(parent, 0o755)
         let other = try temporary.reopened()

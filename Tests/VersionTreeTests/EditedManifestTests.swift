@@ -204,8 +204,7 @@ import StorageTestSupport
         let text = String(decoding: try Damage.contents(manifest(temporary)), as: UTF8.self)
         try Damage.overwrite(
             manifest(temporary), with: Array(text.replacing("\"a\"", with: "\"aa\"").utf8))
-        let report = try temporary.add("2", ["b": "one"])
-        expect(report.healed, equals: [])
+        try expect(temporary.add("2", ["b": "one"]).healed, equals: [])
         try expect(
             temporary.versions.versions().first { $0.version == "1" }?.state, equals: .incomplete)
         try expect(readTree(temporary.tree("2")), equals: ["b": "one"])
@@ -229,8 +228,7 @@ import StorageTestSupport
         expect(hasActed.with { $0 })
         expect(report.healed, equals: [])
         try expect(readTree(temporary.tree("2")), equals: ["b": "one"])
-        let found = try temporary.reopened().check().findings
-        expect(found.map(\.kind), equals: [.editedManifest])
+        try expect(temporary.reopened().check().findings.map(\.kind), equals: [.editedManifest])
     }
 
     @Test func `does not keep a repair from fetching what the version lacks`() throws {

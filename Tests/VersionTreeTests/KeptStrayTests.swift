@@ -1,7 +1,5 @@
 import StorageTestSupport
 
-@testable import VersionTree
-
 // docs/maintenance.md, "Repairs": nothing that somebody has put into a tree is lost.
 @Suite("What somebody has put into a tree") struct KeptStrayTests {
     enum Removal: CaseIterable, Sendable {
@@ -75,7 +73,6 @@ import StorageTestSupport
         let temporary = try make("2")
         try writeFile("\(temporary.path)/versions/2/copy", "one")
         _ = try temporary.versions.repair { _ in true }
-        let aside = try contents(temporary.path + "/quarantine").values
-        expect(!aside.contains(Array("one".utf8)))
+        try expect(!contents(temporary.path + "/quarantine").values.contains(Array("one".utf8)))
     }
 }

@@ -3,16 +3,15 @@ import StorageTestSupport
 // lifecycle.json and the link `current` on a disk that others write to.
 
 @Suite struct LifecycleFileTests {
-    private func make() throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
+    private let temporary: TemporaryStore
+
+    init() throws {
+        temporary = try TemporaryStore()
         for name in ["1", "2"] { try temporary.add(name, ["f": name]) }
         try temporary.versions.activate("1")
-        return temporary
     }
 
-    private func kinds(_ temporary: TemporaryStore, repairing: Bool = false) throws -> [Finding
-        .Kind]
-    {
+    private func kinds(repairing: Bool = false) throws -> [Finding.Kind] {
         try temporary.reopened().check(repairing: repairing).findings.map(\.kind)
     }
 
@@ -23,15 +22,14 @@ import StorageTestSupport
     func `refuses to go on with a damaged file, and repair keeps what is shown`(_ text: String)
         throws
     {
-        let temporary = try make()
         try writeFile(temporary.path + "/lifecycle.json", text)
         expectRefusal(.badLifecycle) { try temporary.versions.lifecycle() }
         expectRefusal(.badLifecycle) { try temporary.versions.activate("2") }
         expectRefusal(.badLifecycle) { try temporary.versions.boot() }
         expectRefusal(.badLifecycle) { try temporary.versions.retire("1") }
         try expect(readBytes(temporary.path + "/lifecycle.json"), equals: Array(text.utf8))
-        try expect(kinds(temporary), equals: [.damagedLifecycle])
-        try expect(kinds(temporary, repairing: true), equals: [.damagedLifecycle])
+        try expect(kinds(), equals: [.damagedLifecycle])
+        try expect(kinds(repairing: true), equals: [.damagedLifecycle])
         try expect(temporary.versions.lifecycle().current, equals: "1")
         try expect(temporary.shown(), equals: ["f": "1"])
         // Set aside, not deleted.
@@ -46,7 +44,6 @@ import StorageTestSupport
         "whatever stands in place of the link current is named and set aside; whoever would write there is refused first",
         arguments: ["empty", "full", "file", "fifo"], ["1", nil])
     func strangerInPlaceOfLink(_ kind: String, _ current: String?) throws {
-        let temporary = try make()
         if current == nil {
             unlink(temporary.path + "/lifecycle.json")
         }
@@ -64,11 +61,12 @@ import StorageTestSupport
         expect(findings.first?.message.contains("\(noun) stands in place") == true, "\(findings)")
         if kind == "full" {
             let before = try temporary.versions.lifecycle()
-            let error = expectRefusal(.currentIsDirectory) { try temporary.versions.activate("2") }
-            expect(error?.message.contains("fsck --repair") == true)
+            expectRefusal(.currentIsDirectory, saying: "fsck --repair") {
+                try temporary.versions.activate("2")
+            }
             try expect(temporary.versions.lifecycle(), equals: before)
         }
-        try expect(kinds(temporary, repairing: true), equals: [.wrongCurrentLink])
+        try expect(kinds(repairing: true), equals: [.wrongCurrentLink])
         let aside = try FileManager.default.contentsOfDirectory(
             atPath: temporary.path + "/quarantine")
         expect(aside.count, equals: kind == "empty" ? 0 : 1, "\(aside)")
@@ -78,17 +76,15 @@ import StorageTestSupport
     }
 
     @Test func `one repair is enough where the lifecycle is damaged, too`() throws {
-        let temporary = try make()
         unlink(temporary.path + "/current")
         try writeFile(temporary.path + "/current/mine", "mine")
         try writeFile(temporary.path + "/lifecycle.json", "{")
-        try expect(kinds(temporary, repairing: true), equals: [.damagedLifecycle])
+        try expect(kinds(repairing: true), equals: [.damagedLifecycle])
         try temporary.expectClean()
     }
 
     @Test(arguments: ["directory", "link", "fifo", "large"])
     func `names something else in place of the file, and repairs it`(_ kind: String) throws {
-        let temporary = try make()
         let path = temporary.path + "/lifecycle.json"
         unlink(path)
         switch kind {
@@ -99,14 +95,13 @@ import StorageTestSupport
             try writeFile(path, "{")
             truncate(path, 1 << 30)
         }
-        try expect(kinds(temporary), equals: [.damagedLifecycle])
-        try expect(kinds(temporary, repairing: true), equals: [.damagedLifecycle])
+        try expect(kinds(), equals: [.damagedLifecycle])
+        try expect(kinds(repairing: true), equals: [.damagedLifecycle])
         try expect(temporary.versions.lifecycle().current, equals: "1")
         try temporary.expectClean()
     }
 
     @Test func `refuses a newer format and leaves the file`() throws {
-        let temporary = try make()
         let text = #"{"format":2,"current":"1","somethingNew":true}"#
         try writeFile(temporary.path + "/lifecycle.json", text)
         expectRefusal(.unsupportedFormat) { try temporary.versions.activate("2") }
@@ -116,10 +111,9 @@ import StorageTestSupport
 
     @Test func `takes a file that is gone for a damaged one while current shows something`() throws
     {
-        let temporary = try make()
         unlink(temporary.path + "/lifecycle.json")
         expectRefusal(.badLifecycle) { try temporary.versions.activate("2") }
-        try expect(kinds(temporary), equals: [.damagedLifecycle])
+        try expect(kinds(), equals: [.damagedLifecycle])
         _ = try temporary.reopened().check(repairing: true)
         try expect(temporary.versions.lifecycle().current, equals: "1")
         try temporary.versions.activate("2")
@@ -130,7 +124,6 @@ import StorageTestSupport
         "dangling", "outside", "absolute", "absent", "file", "directory", "filled directory",
     ])
     func `names a wrong link, and repairs it`(_ kind: String) throws {
-        let temporary = try make()
         let path = temporary.path + "/current"
         unlink(path)
         switch kind {
@@ -142,7 +135,7 @@ import StorageTestSupport
         case "directory": mkdir(path, 0o755)
         default: try writeFile(path + "/mine", "mine")
         }
-        try expect(kinds(temporary), equals: [.wrongCurrentLink])
+        try expect(kinds(), equals: [.wrongCurrentLink])
         if kind == "filled directory" {
             // Somebody's files are not deleted without a question; nor does the check fail.
             try expect(
@@ -150,13 +143,12 @@ import StorageTestSupport
                 equals: [.wrongCurrentLink])
             return
         }
-        try expect(kinds(temporary, repairing: true), equals: [.wrongCurrentLink])
+        try expect(kinds(repairing: true), equals: [.wrongCurrentLink])
         try expect(temporary.shown(), equals: ["f": "1"])
         try temporary.expectClean()
     }
 
     @Test func `mends a link that a crash has left behind with the next change`() throws {
-        let temporary = try make()
         unlink(temporary.path + "/current")
         symlink("versions/2", temporary.path + "/current")
         try writeFile(temporary.path + "/.current.new", "left")
@@ -166,7 +158,6 @@ import StorageTestSupport
     }
 
     @Test func `forgets versions that are not registered`() throws {
-        let temporary = try make()
         try temporary.versions.confirm("1", token: temporary.versions.boot().token)
         let bytes = try readBytes(temporary.path + "/lifecycle.json")
         let text = String(decoding: bytes, as: UTF8.self)
@@ -193,7 +184,6 @@ import StorageTestSupport
     @Test func `goes back to what was shown before where the current version never came along`()
         throws
     {
-        let temporary = try make()
         try temporary.versions.activate("2")
         try expect(temporary.versions.lifecycle().before, equals: "1")
         try temporary.versions.fileSystem.removeTree(
@@ -210,7 +200,6 @@ import StorageTestSupport
     }
 
     @Test func `changes nothing on disk when nothing changes`() throws {
-        let temporary = try make()
         let before = try status(temporary.path + "/lifecycle.json")
         try temporary.versions.activate("1")
         expectRefusal(.wrongToken) { try temporary.versions.confirm("1", token: "x") }
@@ -219,7 +208,6 @@ import StorageTestSupport
 
     // Two writers and a reader: whoever follows the link finds a whole version, always.
     @Test func `always leads to an existing tree`() throws {
-        let temporary = try make()
         let stores = try (0..<2).map { _ in try temporary.reopened() }
         let reader = try temporary.reopened()
         let isDone = Shared(0)

@@ -73,12 +73,10 @@ import StorageTestSupport
         let perBan = try lifecycle.serialized().count / 1000
         try append(Lifecycle.byteCountMax / (perBan + 2) - 1000)
         try temporary.versions.write(lifecycle)
-        let read = try temporary.reopened().lifecycle()
-        expect(read, equals: lifecycle)
+        try expect(temporary.reopened().lifecycle(), equals: lifecycle)
         let file = try readBytes(temporary.path + "/lifecycle.json")
         try append(200)
-        let error = expectRefusal(.tooLarge) { try temporary.versions.write(lifecycle) }
-        expect(error?.message.contains("forgive"), equals: true)
+        expectRefusal(.tooLarge, saying: "forgive") { try temporary.versions.write(lifecycle) }
         try expect(readBytes(temporary.path + "/lifecycle.json"), equals: file)
     }
 }

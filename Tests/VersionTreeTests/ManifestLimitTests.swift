@@ -35,8 +35,9 @@ import StrictJSON
 
     @Test func `reads no longer one`() throws {
         let temporary = try lengthened(to: Manifest.byteCountMax + 1)
-        let error = expectRefusal(.tooLarge) { try temporary.reopened().manifest(of: "1") }
-        expect(error?.message.contains("\(Manifest.byteCountMax)"), equals: true)
+        expectRefusal(.tooLarge, saying: "\(Manifest.byteCountMax)") {
+            try temporary.reopened().manifest(of: "1")
+        }
     }
 
     @Test func `adds what can just be read, and nothing of what cannot`() throws {
@@ -52,9 +53,9 @@ import StrictJSON
         try expect(temporary.reopened().manifest(of: "2").count, equals: 300)
 
         try writeFile(source + "/new", "not yet here")
-        let error = expectRefusal(.tooLarge) { try tight.add(directory: source, version: "3") }
-        expect(error?.message.contains("version 3"), equals: true)
-        expect(error?.message.contains("\(byteCount) bytes"), equals: true)
+        expectRefusal(.tooLarge, saying: "version 3", "\(byteCount) bytes") {
+            try tight.add(directory: source, version: "3")
+        }
         try expect(temporary.versions.versions().map(\.version).sorted(), equals: ["1", "2"])
         try expect(snapshot(temporary.path + "/manifests").count, equals: 2)
         try expect(snapshot(temporary.path + "/staging").isEmpty)
@@ -81,9 +82,9 @@ import StrictJSON
         let four = try makeManifest("1", ["a": "1", "b": "2", "c": "3", "d": "4"]).serialized()
         let limits = Manifest.Limits(count: 3)
         try expect(Manifest(parsing: three, limits: limits).count, equals: 3)
-        let error = expectRefusal(.badManifest) { try Manifest(parsing: four, limits: limits) }
-        expect(
-            error?.message.contains("more than 3 entries"), equals: true, "\(error?.message ?? "")")
+        expectRefusal(.badManifest, saying: "more than 3 entries") {
+            try Manifest(parsing: four, limits: limits)
+        }
 
         let temporary = try TemporaryStore()
         let tight = temporary.versions.limited(to: limits)
@@ -94,10 +95,9 @@ import StrictJSON
         for follows in [false, true] {
             var options = AddOptions()
             options.followsLinks = follows
-            let error = expectRefusal(.unsupportedFile) {
+            expectRefusal(.unsupportedFile, saying: "more than 3 files") {
                 try tight.add(directory: source, version: "2", options: options)
             }
-            expect(error?.message.contains("more than 3 files"), equals: true)
         }
         try temporary.expectClean()
     }
@@ -124,13 +124,11 @@ import StrictJSON
             ofEntry: [.init(key: "z", value: nested(61))])
         try expect(Manifest(parsing: deepest.serialized()).foreign.count, equals: 1)
         for (top, entry) in [(64, 1), (1, 62)] {
-            let error = expectRefusal(.badManifest) {
+            expectRefusal(.badManifest, saying: "nests too deep") {
                 try manifest(
                     foreign: [.init(key: "z", value: nested(top))],
                     ofEntry: [.init(key: "y", value: nested(entry))])
             }
-            expect(
-                error?.message.contains("nests too deep"), equals: true, "\(error?.message ?? "")")
         }
     }
 
@@ -139,10 +137,9 @@ import StrictJSON
         .object([.init(key: "\0", value: .null)]),
     ])
     func `takes no foreign field with a NUL, which nobody reads`(_ value: JSONValue) throws {
-        let error = expectRefusal(.badManifest) {
+        expectRefusal(.badManifest, saying: "NUL") {
             try manifest(foreign: [.init(key: "z", value: value)])
         }
-        expect(error?.message.contains("NUL"), equals: true)
         let temporary = try TemporaryStore()
         var options = AddOptions()
         options.foreign = [.init(key: "z", value: value)]

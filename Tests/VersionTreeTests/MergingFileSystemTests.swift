@@ -43,8 +43,9 @@ private let merged: [[String]] = [
             at: directory.appending("store"),
             options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
             fileSystem: FoldingFileSystem(sourcePath: source))
-        let error = expectRefusal(.pathCollision) { try store.add(directory: source, version: "1") }
-        expect(error?.message.contains("rename one of them"), equals: true)
+        expectRefusal(.pathCollision, saying: "rename one of them") {
+            try store.add(directory: source, version: "1")
+        }
         try expect(store.versions().isEmpty)
         try expect(store.check().findings, equals: [])
         try expect(snapshot(directory.appending("store/staging")).isEmpty)

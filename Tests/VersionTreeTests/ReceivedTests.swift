@@ -77,8 +77,7 @@ import StorageTestSupport
         }
         let createdAt = try temporary.versions.manifest(of: "1").createdAt
         try temporary.add("1", files)
-        let row = try temporary.versions.versions()[0]
-        expect(row.state != .incomplete)
+        try expect(temporary.versions.versions()[0].state != .incomplete)
         let manifest = try temporary.versions.manifest(of: "1")
         expect(manifest.received == nil && manifest.createdAt == createdAt)
         try temporary.versions.activate("1")

@@ -1,23 +1,17 @@
 import StorageTestSupport
 
-@testable import VersionTree
-
 /// A repair says what it will do before it does it, and content that can be had from elsewhere takes
 /// the place of what is lost without a version being incomplete for a moment longer than before.
 @Suite struct RepairTests {
-    static let files = ["a": "first content", "b": "second content", "run": "#! /bin/sh"]
+    private let temporary: TemporaryStore
 
-    func makeStore() throws -> TemporaryStore {
-        let temporary = try TemporaryStore(adding: "1", Self.files)
+    init() throws {
+        temporary = try TemporaryStore(adding: "1", Self.files)
         try temporary.add("2", ["a": "second content", "c": "third content"])
         try temporary.versions.activate("1")
-        return temporary
     }
 
-    static func path(_ temporary: TemporaryStore, _ text: String) throws -> String {
-        let digits = try address(of: text).description
-        return temporary.path + "/objects/" + digits.prefix(2) + "/" + digits.dropFirst(2)
-    }
+    static let files = ["a": "first content", "b": "second content", "run": "#! /bin/sh"]
 
     /// Brings what it has, and notes what it was asked for.
     final class Elsewhere {
@@ -80,9 +74,8 @@ import StorageTestSupport
     func `content that is fetched makes every version whole again`(
         loss: Loss, text: String
     ) throws {
-        let temporary = try makeStore()
         let elsewhere = Elsewhere(Array(Self.files.values))
-        try loss.happen(try Self.path(temporary, text))
+        try loss.happen(try temporary.objectPath(of: text))
         // Its executable copy gives it back: nobody need be asked.
         let isHere = text.hasPrefix("#!")
         let versions = try temporary.reopened()
@@ -103,9 +96,8 @@ import StorageTestSupport
 
     @Test(arguments: losses)
     func `a plan that is not followed changes nothing`(loss: Loss) throws {
-        let temporary = try makeStore()
         let elsewhere = Elsewhere(Array(Self.files.values))
-        try loss.happen(try Self.path(temporary, "first content"))
+        try loss.happen(try temporary.objectPath(of: "first content"))
         _ = try temporary.reopened().check()
         let names = Damage.names(temporary.path)
         let findings = try temporary.reopened().check().findings
@@ -118,9 +110,8 @@ import StorageTestSupport
     }
 
     @Test func `what an earlier repair took away is fetched, too`() throws {
-        let temporary = try makeStore()
         for text in ["first content", "third content"] {
-            try Damage.flip(try Self.path(temporary, text), at: 3)
+            try Damage.flip(try temporary.objectPath(of: text), at: 3)
         }
         _ = try temporary.reopened().check(repairing: true)
         try expect(
@@ -138,9 +129,8 @@ import StorageTestSupport
     }
 
     @Test func `what no version names is not asked for`() throws {
-        let temporary = try makeStore()
         try temporary.versions.retire("2")
-        try Damage.flip(try Self.path(temporary, "third content"), at: 3)
+        try Damage.flip(try temporary.objectPath(of: "third content"), at: 3)
         let elsewhere = Elsewhere(["third content"])
         let versions = try temporary.reopened()
         let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in true }
@@ -150,8 +140,7 @@ import StorageTestSupport
     }
 
     @Test func `a fetch that fails leaves everything as it was`() throws {
-        let temporary = try makeStore()
-        try Damage.flip(try Self.path(temporary, "first content"), at: 3)
+        try Damage.flip(try temporary.objectPath(of: "first content"), at: 3)
         let versions = try temporary.reopened()
         expectRefusal(.io) {
             try versions.repair(
@@ -168,8 +157,7 @@ import StorageTestSupport
         `a tree that was kept without what is lost is whole again with the add that brings it back`()
         throws
     {
-        let temporary = try makeStore()
-        try Damage.flip(try Self.path(temporary, "second content"), at: 3)
+        try Damage.flip(try temporary.objectPath(of: "second content"), at: 3)
         _ = try temporary.reopened().repair { _ in true }
         let lost = try readTree(temporary.path + "/versions/1")
         expect(!lost.values.contains("second content"))
@@ -181,9 +169,8 @@ import StorageTestSupport
     }
 
     @Test func `each deed is in the plan once, with what it is done to`() throws {
-        let temporary = try makeStore()
-        try Damage.flip(try Self.path(temporary, "second content"), at: 3)
-        try Damage.setMode(try Self.path(temporary, "first content"), 0o600)
+        try Damage.flip(try temporary.objectPath(of: "second content"), at: 3)
+        try Damage.setMode(try temporary.objectPath(of: "first content"), 0o600)
         Damage.remove(temporary.path + "/current")
         var plan: RepairPlan?
         let report = try temporary.reopened().repair {
@@ -209,7 +196,6 @@ import StorageTestSupport
         "calls nothing lost that a check does not: what is staged for a version that is coming arrives"
     )
     func arriving() throws {
-        let temporary = try makeStore()
         let (versions, text) = (temporary.versions, "what is coming")
         let path = try TreePath("coming")
         let entry = Manifest.Entry(

@@ -1,7 +1,5 @@
 import StorageTestSupport
 
-@testable import VersionTree
-
 // Policies obeyed: what goes, what stays, and that the plan told the truth.
 
 @Suite("Retiring by policy") struct RetentionTests {
@@ -38,8 +36,7 @@ import StorageTestSupport
             let names = plan.retired.reversed().map(\.version)
             let planned = try versions.store.planCollection(retiring: names)
             expect(plan.kept.count, equals: left, "\(bytes)")
-            let retired = try versions.retire(plan)
-            expect(retired, equals: names)
+            try expect(versions.retire(plan), equals: names)
             let collected = try versions.collect()
             expect(collected.byteCount, equals: planned.byteCount)
             expect(collected.objectCount, equals: planned.objectCount)

@@ -1,8 +1,6 @@
 import Dispatch
 import StorageTestSupport
 
-@testable import VersionTree
-
 // A publisher that does not tell addresses: the manifest is revised as its content arrives.
 
 @Suite struct RevisingTests {
@@ -66,8 +64,7 @@ import StorageTestSupport
             var arrival = try arrivals.begin(
                 address(of: "stand-in \(path)"), byteCount: nil, isProvisional: true)
             try arrival.append(Array(text.utf8).span.bytes)
-            let arrived = try arrival.finish()
-            try expect(arrived.object.address, equals: address(of: text))
+            try expect(arrival.finish().object.address, equals: address(of: text))
             try arrivals.settle()
             _ = try temporary.reopened().store.collect()
             known.insert(path)

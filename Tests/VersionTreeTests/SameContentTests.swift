@@ -6,8 +6,13 @@ import StorageTestSupport
 
 @Suite("Content that has two names")
 struct SameContentTests {
+    private let temporary: TemporaryStore
+    private var versions: VersionStore { temporary.versions }
+
+    init() throws { temporary = try Self.make() }
+
     /// A, its other name A2, B, and its other name B2; A is current and known good.
-    private func make(isKnownGood: Bool = true) throws -> TemporaryStore {
+    private static func make(isKnownGood: Bool = true) throws -> TemporaryStore {
         let temporary = try TemporaryStore()
         for name in ["A", "A2", "B", "B2"] {
             try temporary.add(name, ["index.html": String(name.prefix(1))])
@@ -47,7 +52,7 @@ struct SameContentTests {
     }
 
     @Test func `has no strikes left once a start under either name is confirmed`() throws {
-        let temporary = try make(isKnownGood: false)
+        let temporary = try Self.make(isKnownGood: false)
         let versions = temporary.versions
         try versions.activate("B")
         try versions.activateAtNextBoot("B2")
@@ -63,8 +68,6 @@ struct SameContentTests {
 
     @Test(arguments: Way.allCases)
     func `is not on trial under the second while it is known good`(_ way: Way) throws {
-        let temporary = try make()
-        let versions = temporary.versions
         try bring("A2", way, versions)
         for _ in 1...6 {
             try expect(temporary.reopened().boot(strikes: 1).version, equals: "A2")
@@ -80,8 +83,6 @@ struct SameContentTests {
 
     @Test(arguments: [false, true])
     func `stays known good under the second when the first is retired`(isKnown: Bool) throws {
-        let temporary = try make()
-        let versions = temporary.versions
         if isKnown {
             try versions.activate("A2")
             try temporary.makeGood("A2")
@@ -105,8 +106,6 @@ struct SameContentTests {
 
     @Test(arguments: [false, true])
     func `is left for other content only, by request, too`(isBooted: Bool) throws {
-        let temporary = try make()
-        let versions = temporary.versions
         try versions.activate("A2")
         if isBooted { _ = try versions.boot() }
         expectRefusal(.nothingToRollBackTo) { try versions.rollback() }
@@ -124,7 +123,7 @@ struct SameContentTests {
 
     @Test(arguments: [false, true])
     func `is no way back from itself on the first day`(isEmbedded: Bool) throws {
-        let temporary = try make(isKnownGood: false)
+        let temporary = try Self.make(isKnownGood: false)
         let versions = temporary.versions
         if isEmbedded { try versions.embed("A", knownGood: []) }
         try versions.activate("A2")
@@ -139,8 +138,6 @@ struct SameContentTests {
 
     @Test(arguments: [1, 2])
     func `is left under the one as under the other where it is on trial`(strikes: Int) throws {
-        let temporary = try make()
-        let versions = temporary.versions
         for name in ["B", "B2", "B"].prefix(strikes) {
             try versions.activateAtNextBoot(name)
             try expect(versions.boot(strikes: strikes).version, equals: name)
@@ -151,8 +148,6 @@ struct SameContentTests {
     }
 
     @Test func `stays one way back however many names of other content come and go`() throws {
-        let temporary = try make()
-        let versions = temporary.versions
         try versions.activate("B")
         try temporary.makeGood("B")
         for number in 0..<20 {
@@ -167,8 +162,6 @@ struct SameContentTests {
     // As castree 0.1.0 may have left a store: the way back was the same content, and was banned with it.
     @Test
     func `starts though it is banned where there is nothing else, until it is confirmed`() throws {
-        let temporary = try make()
-        let versions = temporary.versions
         try versions.activate("A2")
         let content = try require(try versions.content(of: "A"))
         try versions.changeLifecycle {

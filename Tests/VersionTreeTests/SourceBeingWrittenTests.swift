@@ -53,12 +53,12 @@ import StorageTestSupport
             isDurable: false, reservedByteCount: 1 << 20, waitLimit: .milliseconds(100))
         let impatient = try VersionStore.open(temporary.path, options: options)
         try writer.hold(source + "/d/page.html") {
-            let error = expectRefusal(.changedWhileRead) {
+            expectRefusal(
+                .changedWhileRead, saying: "\"d/page.html\"", "open for writing",
+                "repeat the command"
+            ) {
                 _ = try impatient.add(directory: source, version: "1")
             }
-            expect(error?.message.contains("\"d/page.html\""), equals: true)
-            expect(error?.message.contains("open for writing"), equals: true)
-            expect(error?.message.contains("repeat the command"), equals: true)
         }
         try expect(temporary.versions.versions().isEmpty)
         try expect(snapshot(temporary.path + "/staging").isEmpty)

@@ -1,8 +1,6 @@
 import StorageTestSupport
 import Synchronization
 
-@testable import VersionTree
-
 /// Each thing that a dead writer may leave, and each kind of garbage, on a disk that does not let it go or be opened.
 @Suite("What cannot be removed or opened") struct StuckLeftoverTests {
     private static let lease = "4194000-abababababababab"
@@ -42,7 +40,7 @@ import Synchronization
         let versions = temporary.versions
         try versions.activate("1")
         for name in ["3", "4"] { try versions.retire(name) }
-        let garbage = try RepairTests.path(temporary, "x 3").dropFirst(temporary.path.count + 1)
+        let garbage = try temporary.objectPath(of: "x 3").dropFirst(temporary.path.count + 1)
         let path = place.path == "{garbage}" ? String(garbage) : place.path
         for path in [path] + place.besides {
             let full = "\(temporary.path)/\(path)"
@@ -90,7 +88,7 @@ import Synchronization
             try collecting.collect()
             expectToldOnce()
             for content in ["y 3", "z 3", "x 4", "y 4", "z 4"] {
-                let object = try RepairTests.path(temporary, content)
+                let object = try temporary.objectPath(of: content)
                 expect(try status(object) == nil, "\(what): \(content)")
             }
             // Of a directory its parent may be what is left.

@@ -106,13 +106,6 @@ func flipByte(_ path: String, at offset: Int64 = 0) throws {
 }
 
 extension TemporaryStore {
-    /// Where an object stands.
-    func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
-        let digits = address.description
-        return "\(path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))"
-            + (executable ? ".x" : "")
-    }
-
     func tree(_ version: String) -> String { "\(path)/versions/\(version)" }
 
     /// What stands behind the link `current`: path to text.

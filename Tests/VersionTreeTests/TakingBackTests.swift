@@ -54,8 +54,7 @@ import StorageTestSupport
                 try second.add(directory: source, version: "1")
             }
         }
-        let versions = try temporary.reopened()
-        try expect(versions.versions().map(\.version), equals: ["1"])
+        try expect(temporary.reopened().versions().map(\.version), equals: ["1"])
         expect(Damage.names(temporary.path + "/manifests"), equals: ["1.json"])
         if !registers { try expect(readTree(temporary.tree("1")), equals: Self.files) }
         // A writer whose sync has failed cleans nothing up; the next one does.

@@ -1,7 +1,5 @@
 import StorageTestSupport
 
-@testable import VersionTree
-
 /// An object that another program has changed, through whatever name of its file, is linked into no tree.
 @Suite struct TouchedObjectTests {
     struct Touch: Sendable, CustomStringConvertible {
@@ -33,7 +31,7 @@ import StorageTestSupport
 
     private func makeStore() throws -> (TemporaryStore, path: String) {
         let temporary = try TemporaryStore(adding: "1", RepairTests.files)
-        return (temporary, try RepairTests.path(temporary, "first content"))
+        return (temporary, try temporary.objectPath(of: "first content"))
     }
 
     @Test(arguments: touches)
@@ -73,7 +71,7 @@ import StorageTestSupport
         let sound = try versions.checkout(
             "1", to: temporary.directory.appending("sound"), mode: .reflink)
         expect(sound.reflinked, equals: RepairTests.files.count)
-        try touch.happen(RepairTests.path(temporary, "first content"))
+        try touch.happen(temporary.objectPath(of: "first content"))
         let code = #expect(throws: StoreError.self) {
             try versions.checkout(
                 "1", to: temporary.directory.appending("checkout"), mode: .reflink)
@@ -83,12 +81,12 @@ import StorageTestSupport
         let source = temporary.directory.appending("tool")
         try writeTree(source, ["tool": "second content"])
         try Damage.setMode(source + "/tool", 0o755)
-        try Damage.flip(RepairTests.path(temporary, "second content"), at: 1)
+        try Damage.flip(temporary.objectPath(of: "second content"), at: 1)
         try versions.add(directory: source, version: "2")
         try expect(
             String(contentsOfFile: temporary.path + "/versions/2/tool", encoding: .utf8),
             equals: "second content")
-        let path = try RepairTests.path(temporary, "second content")
+        let path = try temporary.objectPath(of: "second content")
         Damage.remove(path + ".x")
         try Damage.flip(path, at: 1)
         let rebuilt = #expect(throws: StoreError.self) {

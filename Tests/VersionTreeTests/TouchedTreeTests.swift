@@ -1,7 +1,5 @@
 import StorageTestSupport
 
-@testable import VersionTree
-
 /// A tree shares its files with the objects: whoever writes into one changes every version, and an object that is written
 /// anew leaves the trees with the old file.
 @Suite("A tree that somebody wrote into") struct TouchedTreeTests {
@@ -76,7 +74,7 @@ import StorageTestSupport
         for (how, version) in Self.switches {
             let temporary = try makeStore()
             try touch.happen(temporary.path + "/versions/2/js/a")
-            let object = try RepairTests.path(temporary, Self.right)
+            let object = try temporary.objectPath(of: Self.right)
             Damage.remove(object)
             try writeFile(object, Self.right, mode: 0o444)
             try expect(

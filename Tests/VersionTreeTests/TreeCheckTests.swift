@@ -105,8 +105,7 @@ import StorageTestSupport
         for path in ["a", "d/run"] {
             let temporary = try TemporaryStore(adding: "1", files)
             chmod(temporary.tree("1") + "/" + path, 0o644)
-            let found = try temporary.reopened().check().findings
-            expect(found.map(\.kind), equals: [.wrongMode])
+            try expect(temporary.reopened().check().findings.map(\.kind), equals: [.wrongMode])
             try expect(
                 temporary.reopened().check(repairing: true).findings.allSatisfy { $0.isRepaired })
             try temporary.expectClean()

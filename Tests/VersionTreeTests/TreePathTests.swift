@@ -17,8 +17,7 @@ let hostilePaths: [(path: String, reason: String)] = [
     func `refuses a path that is not canonical or could escape`(
         _ hostile: (path: String, reason: String)
     ) {
-        let error = expectRefusal(.badPath) { try TreePath(hostile.path) }
-        expect(error?.message.contains(hostile.reason), equals: true, "\(error?.message ?? "")")
+        expectRefusal(.badPath, saying: hostile.reason) { try TreePath(hostile.path) }
     }
 
     @Test(arguments: ["a", "\u{20ac}", "é", "\u{1f600}"])
@@ -29,8 +28,7 @@ let hostilePaths: [(path: String, reason: String)] = [
             + String(repeating: "x", count: 255 % width)
         expect(longest.utf8.count, equals: 255)
         try expect(TreePath("d/" + longest).name, equals: longest)
-        let error = expectRefusal(.badPath) { try TreePath("d/" + longest + "x") }
-        expect(error?.message.contains("256"), equals: true)
+        expectRefusal(.badPath, saying: "256") { try TreePath("d/" + longest + "x") }
     }
 
     @Test func `takes a path of 1024 bytes and refuses one more`() throws {
@@ -41,15 +39,13 @@ let hostilePaths: [(path: String, reason: String)] = [
         expect(longest.utf8.count, equals: 1024)
         try expect(TreePath(longest).description, equals: longest)
         let longer = String(path.dropLast(2)) + "/ff"
-        let error = expectRefusal(.badPath) { try TreePath(longer) }
-        expect(error?.message.contains("1025"), equals: true)
+        expectRefusal(.badPath, saying: "1025") { try TreePath(longer) }
     }
 
     @Test func `takes 128 components and refuses one more`() throws {
         let deepest = Array(repeating: "d", count: 128).joined(separator: "/")
         try expect(TreePath(deepest).description, equals: deepest)
-        let error = expectRefusal(.badPath) { try TreePath(deepest + "/d") }
-        expect(error?.message.contains("129"), equals: true)
+        expectRefusal(.badPath, saying: "129") { try TreePath(deepest + "/d") }
     }
 
     @Test func `shows control characters of a refused path escaped`() {

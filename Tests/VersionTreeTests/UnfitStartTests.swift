@@ -1,7 +1,5 @@
 import StorageTestSupport
 
-@testable import VersionTree
-
 /// A start leads to no wrong bytes, and ends with no error, while something else can be shown; and what the store has lost
 /// is nothing against a version.
 @Suite("A start of what is damaged") struct UnfitStartTests {
@@ -52,7 +50,7 @@ import StorageTestSupport
     }
 
     private func object(_ name: String, _ temporary: TemporaryStore) throws -> String {
-        try RepairTests.path(temporary, "script \(name)")
+        try temporary.objectPath(of: "script \(name)")
     }
 
     private func start(_ temporary: TemporaryStore) throws -> BootReport {
@@ -82,8 +80,7 @@ import StorageTestSupport
         try temporary.versions.activateAtNextBoot("2")
         try loss.happen(temporary.path, "2", object("2", temporary))
         for _ in 1...4 {
-            let boot = try start(temporary)
-            expect(boot.version, equals: "1", "\(loss)")
+            try expect(start(temporary).version, equals: "1", "\(loss)")
             try expectRight("1", temporary, loss.description)
         }
         let lifecycle = try temporary.reopened().lifecycle()

@@ -105,8 +105,7 @@ import StorageTestSupport
         }
         expect(isOneByte)
         members.append(try Self.member("one more"))
-        let error = expectRefusal(.unsupported) { try ZipArchive(members) }
-        expect(error?.message.contains("65536 files"), equals: true)
+        expectRefusal(.unsupported, saying: "65536 files") { try ZipArchive(members) }
     }
 
     @Test func `four gibibytes less one byte are the most, in a file and in all`() throws {
@@ -136,8 +135,7 @@ import StorageTestSupport
             isRefused([Self.member("a", byteCount: half), Self.member("b", byteCount: half)]))
         let largest = try ZipArchive([Self.member("a", byteCount: most - 100)])
         expect(largest.byteCount, equals: most)
-        let end = largest.pieces(in: most - 22..<most)
-        expect(end.count, equals: 1)
+        expect(largest.pieces(in: most - 22..<most).count, equals: 1)
         expect(
             largest.pieces(in: most - 72..<most - 68),
             equals: [
@@ -155,8 +153,7 @@ import StorageTestSupport
         ]
         for paths in lists {
             let members = try paths.map { try Self.member($0) }
-            let error = expectRefusal(.unsupported, "\(paths)") { try ZipArchive(members) }
-            expect(error?.message.contains("\""), equals: true)
+            expectRefusal(.unsupported, "\(paths)", saying: "\"") { try ZipArchive(members) }
         }
         // Two spellings of one name are two names, and a directory is no file.
         let fine = [

@@ -222,12 +222,10 @@ import StrictJSON
                 }
             }
             if isWithdrawnFirst {
-                let commit = try world.publisher().withdraw(VersionName("2"))
-                expect(commit.pointerProblem == nil)
+                try expect(world.publisher().withdraw(VersionName("2")).pointerProblem == nil)
                 try expect(offered(), equals: ["1"])
             }
-            let commit = try world.publish("3", by: world.publisher())
-            expect(commit.pointerProblem == nil)
+            try expect(world.publish("3", by: world.publisher()).pointerProblem == nil)
             try expect(offered().first, equals: "3")
             let offers = try world.history(.codePush).offers
             expect(offers.map(\.label), equals: ["v1", "v2", "v3"])

@@ -323,10 +323,9 @@ import StrictJSON
         let first = try origin.add("1.0.0", page)
         let second = try origin.add("1.0.0", ["index.html": "y"])
         try origin.publish(.version(first), now: 1, for: Capgo.self, Self.configuration)
-        let error = #expect(throws: StoreError.self) {
+        expectRefusal(saying: "under another name") {
             try origin.publish(.version(second), now: 2, for: Capgo.self, Self.configuration)
         }
-        expect(error?.message.contains("under another name"), equals: true)
     }
 
     @Test func `get only archives of what is offered`() throws {

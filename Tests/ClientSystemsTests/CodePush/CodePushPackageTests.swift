@@ -89,8 +89,7 @@ import VersionTree
 
     private func device(with files: [String: [UInt8]]) throws -> Device {
         var device: Device = [:]
-        let isPlaced = put(files, on: &device)
-        expect(isPlaced)
+        expect(put(files, on: &device))
         return device
     }
 

@@ -126,10 +126,7 @@ import VersionTree
         try expect(model.bytes(at: told["manifestUrl"]?.asString), equals: Array(manifest.utf8))
         expect(told["manifestFileHash"]?.asString, equals: SHA.hex(manifest))
         guard case .archive(let archive) = try model.answer(at: told["fileUrl"]?.asString)?.body
-        else {
-            Issue.record("no archive")
-            return
-        }
+        else { throw Unexpected("no archive") }
         let files = try model.origin.files(in: archive)
         expect(
             files.mapValues { String(decoding: $0, as: UTF8.self) },

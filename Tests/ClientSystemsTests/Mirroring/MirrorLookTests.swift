@@ -212,13 +212,11 @@ import Synchronization
         // A warm cache serves; a cold one has nothing to serve.
         let (_, again) = try place.mirror(bucket)
         try expect(again.text(Self.check), equals: Self.answer("1", of: 1))
-        let error = #expect(throws: StoreError.self) { try place.mirror(bucket, at: "cold") }
-        expect(error?.code, equals: .network)
+        expectRefusal(.network) { try place.mirror(bucket, at: "cold") }
         // An empty bucket has no origin, however warm the cache is.
         isDown.store(false, ordering: .relaxed)
         place.store.set("origin.json", nil)
-        let none = #expect(throws: StoreError.self) { try place.mirror(bucket, at: "none") }
-        expect(none?.code, equals: .noOrigin)
+        expectRefusal(.noOrigin) { try place.mirror(bucket, at: "none") }
     }
 }
 

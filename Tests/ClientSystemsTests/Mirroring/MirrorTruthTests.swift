@@ -48,8 +48,7 @@ import Synchronization
             let (mirror, answers) = try place.mirror(bucket, at: name, notices: notices)
             // A device that asks for the pointer lets no others see it without what their answers depend on.
             mirror.watch(.stable)
-            let error = #expect(throws: StoreError.self, "\(name)") { try answers.text(Self.check) }
-            expect(error?.code, equals: .unseenChannel)
+            expectRefusal(.unseenChannel, "\(name)") { try answers.text(Self.check) }
             expect(!notices.all.isEmpty, "\(key)")
             // Who knew that there was none goes on saying so.
             none.look()

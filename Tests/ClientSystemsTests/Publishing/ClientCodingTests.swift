@@ -71,9 +71,9 @@ import StorageTestSupport
             refused.append(text.replacing(part, with: other, maxReplacements: 1))
         }
         for text in refused {
-            let error = expectRefusal(.badClients, "\(text)") { try configuration(text) }
-            expect(error?.message.contains("for/codepush/config.json"), equals: true)
-            expect(error?.message.contains("castree origin enable"), equals: true)
+            expectRefusal(
+                .badClients, "\(text)", saying: "for/codepush/config.json", "castree origin enable"
+            ) { try configuration(text) }
         }
         let newer = text.replacing("castreeClients\":1", with: "castreeClients\":2")
         expect(code { try configuration(newer) }, equals: .unsupportedFormat)
@@ -98,8 +98,9 @@ import StorageTestSupport
             refused.append(text.replacing(part, with: other, maxReplacements: 1))
         }
         for text in refused {
-            let error = expectRefusal(.badClients, "\(text)") { try history(text) }
-            expect(error?.message.contains("for/codepush/stable.json"), equals: true)
+            expectRefusal(.badClients, "\(text)", saying: "for/codepush/stable.json") {
+                try history(text)
+            }
         }
         let newer = text.replacing("castreeHistory\":1", with: "castreeHistory\":2")
         expect(code { try history(newer) }, equals: .unsupportedFormat)

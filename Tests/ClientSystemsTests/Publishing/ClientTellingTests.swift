@@ -55,8 +55,7 @@ import HotPush
     func story() throws {
         try place.publish("1")
         try place.enable(.codePush, .expo)
-        let plan = try place.publish("2")
-        expect(plan.facts?.twins.count, equals: 1)
+        try expect(place.publish("2").facts?.twins.count, equals: 1)
         try expect(place.publish("2").writesPointer, equals: false)
         try place.publish("3")
         let labels = { () throws -> [String?] in
@@ -148,8 +147,7 @@ import HotPush
             let path = place.origin + "/for/codepush/stable.json"
             if let damage {
                 try Damage.overwrite(path, with: damage)
-                let error = #expect(throws: StoreError.self) { try place.publish("3") }
-                expect(error?.message.contains("for/codepush/stable.json") == true)
+                expectRefusal(saying: "for/codepush/stable.json") { try place.publish("3") }
                 try expect(place.offered(), equals: ["2", "1"])
             } else {
                 Damage.remove(path)
@@ -332,8 +330,7 @@ extension TellingPlace {
                 try Damage.overwriteOrCreate(
                     place.origin + "/" + path, with: Array("{\"half\":".utf8))
                 if number == 3 { Damage.remove(place.origin + "/" + path) }
-                let stale = try place.clients().staleFiles()
-                expect(stale.map(\.path), equals: [path])
+                try expect(place.clients().staleFiles().map(\.path), equals: [path])
                 try verb()
                 let mended = try Damage.contents(place.origin + "/" + path)
                 expect(number < 2 || mended == sound, "\(number): \(path)")

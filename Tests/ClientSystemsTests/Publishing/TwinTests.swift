@@ -52,8 +52,7 @@ import Synchronization
                 expect(notices.contains { $0.contains(link) && $0.contains("move it away") })
                 continue
             }
-            let refused = #expect(throws: StoreError.self) { try place.publisher().collect() }
-            expect(refused?.message.contains("the origin's directory for"), equals: true)
+            expectRefusal(saying: "the origin's directory for") { try place.publisher().collect() }
         }
         for file in ["/documents/letter", "/expo/documents/letter"] {
             expect(FileManager.default.fileExists(atPath: outside + file))

@@ -35,17 +35,15 @@ import HotPush
         let old = ReleaseOffer(channel: try ChannelName("c7"))
         _ = try publisher(store, takesOver: true).publish("1", of: place.versions, as: old)
         let new = ReleaseOffer(channel: try ChannelName("one-more"))
-        let refused = code { try publisher(store).publish("1", of: place.versions, as: new) }
-        expect(refused, equals: .tooLarge)
+        expectRefusal(.tooLarge) { try publisher(store).publish("1", of: place.versions, as: new) }
         try expect(publisher(store).pointers().count, equals: 1_000)
     }
 
     @Test func `more channels than an origin can have are not taken over`() throws {
         let (place, store) = try bucket(1_001)
-        let refused = code {
+        expectRefusal(.tooLarge) {
             try publisher(store, takesOver: true).publish("1", of: place.versions)
         }
-        expect(refused, equals: .tooLarge)
         expect(store.files.keys.filter { $0.hasPrefix("log/") }, equals: [])
     }
 
@@ -57,11 +55,10 @@ import HotPush
         }
         let beta = ReleaseOffer(channel: try ChannelName("beta"))
         for takesOver in [false, true] {
-            let refused = code {
+            expectRefusal(.damagedOrigin) {
                 try publisher(store, takesOver: takesOver).publish(
                     "2", of: world.versions, as: beta)
             }
-            expect(refused, equals: .damagedOrigin)
             expect(store.files["log/0000000001.json"] == nil)
         }
     }

@@ -88,8 +88,7 @@ import Synchronization
         let again = try world.publisher().pack("2", of: world.versions)
         expect(again.isUnchanged && again.packing == nil)
         expect(world.store.files, equals: files)
-        let code = code { _ = try world.publisher().pack("4", of: world.versions) }
-        expect(code, equals: .notOffered)
+        expectRefusal(.notOffered) { _ = try world.publisher().pack("4", of: world.versions) }
         world.expectEnd()
     }
 
@@ -176,8 +175,7 @@ import Synchronization
         let whole = try require(world.store.files[pack])
         world.store.set(object, nil)
         world.store.set(pack, Array(whole.bytes.dropLast()))
-        let blind = try world.publisher(packs: .before).publish("1", of: world.versions)
-        expect(blind.isUnchanged)
+        try expect(world.publisher(packs: .before).publish("1", of: world.versions).isUnchanged)
         let verifying = world.publisher(packs: .before, options: { $0.verifiesObjects = true })
         let commit = try verifying.publish("1", of: world.versions)
         expect(commit.objects.count, equals: 1)

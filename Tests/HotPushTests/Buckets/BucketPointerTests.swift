@@ -68,8 +68,7 @@ import HotPush
         try world.publish("1", by: world.publisher())
         dialect.tagSpellings = after
         world.store.dialect = dialect
-        let commit = try world.publish("2", by: world.publisher())
-        expect(commit.pointerProblem == nil)
+        try expect(world.publish("2", by: world.publisher()).pointerProblem == nil)
         world.expectEnd()
     }
 
@@ -77,8 +76,7 @@ import HotPush
         let world = try BucketWorld(Self.shelf.get())
         try world.publish("1", by: world.publisher())
         world.store.set("channels/stable.json", Array(repeating: 32, count: 300 << 10))
-        let commit = try world.publish("2", by: world.publisher())
-        expect(commit.pointerProblem == nil)
+        try expect(world.publish("2", by: world.publisher()).pointerProblem == nil)
         world.expectEnd()
     }
 

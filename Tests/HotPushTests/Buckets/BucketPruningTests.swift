@@ -92,8 +92,7 @@ import Synchronization
             return .answered
         }
         _ = try OriginPruner(pruner).prune(keeping: 1, grace: 3_600)
-        let count = overtaken.load(ordering: .relaxed)
-        expect(count, equals: 4)
+        expect(overtaken.load(ordering: .relaxed), equals: 4)
         // Before the log, and behind it.
         expect(asked.withLock { $0.filter { $0.value > ($0.key == "list " ? 2 : 1) } }, equals: [:])
         expect(world.broken, equals: [])
@@ -149,9 +148,9 @@ import Synchronization
         let bucket = world.bucket(rights: [.get, .put, .list])
         let pruner = OriginPruner(
             OriginPublisher(bucket, now: { clock.now }, pause: { _ in clock.advance(1) }))
-        let error = #expect(throws: StoreError.self) { try pruner.prune(keeping: 1, grace: 0) }
-        expect(error?.code.description, equals: "accessDenied")
-        expect(error?.message.contains("s3:DeleteObject"), equals: true)
+        expectRefusal(.accessDenied, saying: "s3:DeleteObject") {
+            try pruner.prune(keeping: 1, grace: 0)
+        }
         // The next one goes on.
         try expect(OriginPruner(world.publisher()).prune(keeping: 1, grace: 0).garbage.count > 0)
     }
@@ -232,8 +231,7 @@ import Synchronization
             store.set(key, [1])
             let before = store.files.keys.filter { !$0.hasPrefix("log/") }
             let pruner = OriginPruner(OriginPublisher(ModelStorage(store), pause: { _ in }))
-            let error = #expect(throws: StoreError.self) { try pruner.prune(keeping: 1, grace: 0) }
-            expect(error?.code.description == "badOrigin" && error?.message.contains(key) == true)
+            expectRefusal(.badOrigin, saying: key) { try pruner.prune(keeping: 1, grace: 0) }
             expect(store.files.keys.filter { !$0.hasPrefix("log/") }, equals: before)
         }
     }

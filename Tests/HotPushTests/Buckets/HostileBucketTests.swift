@@ -79,8 +79,9 @@ import Synchronization
             let findings = try verb.run(ModelStorage(audited.store), audited.world.versions)
             expect(findings.first?.kind, equals: .missingEntry)
         } else {
-            let thrown = code { try verb.run(ModelStorage(audited.store), audited.world.versions) }
-            expect(thrown, equals: .damagedOrigin)
+            expectRefusal(.damagedOrigin) {
+                try verb.run(ModelStorage(audited.store), audited.world.versions)
+            }
         }
         // Nothing was deleted, and no entry was added.
         expect(audited.files[OriginLayout.logEntry(state.number + 1)] == nil)
@@ -180,8 +181,7 @@ import Synchronization
                 store.set(OriginLayout.logEntry(number + next), entry.serialized())
                 return .answered
             })
-        let thrown = code { _ = try verb.run(bucket, audited.world.versions) }
-        expect(thrown, equals: .network)
+        expectRefusal(.network) { _ = try verb.run(bucket, audited.world.versions) }
         expect(count.withLock { $0 } <= 1_001)
     }
 

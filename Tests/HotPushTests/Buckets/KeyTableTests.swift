@@ -48,8 +48,7 @@ import StorageTestSupport
         table.seal()
         for (index, file) in files.enumerated() where index % 2 == 1 {
             guard table.position(of: file.0) == nil else {
-                Issue.record("\(file.0.path) is found")
-                return
+                throw Unexpected("\(file.0.path) is found")
             }
         }
     }

@@ -116,12 +116,10 @@ import Synchronization
         let found = try OriginAudit(OriginCopy.directory(target.origin)).run().findings
         expect(found.map(\.kind), equals: [.missingEntry])
         expect(found[0].message.contains("publish --all-of"))
-        let refused = #expect(throws: StoreError.self) { try target.publish("1") }
-        expect(refused?.message.contains("publish --all-of"), equals: true)
+        expectRefusal(saying: "publish --all-of") { try target.publish("1") }
         let other = try PublishingPlace()
         for version in ["1", "2", "1", "2"] { try other.publish(version) }
-        let occupied = #expect(throws: StoreError.self) { try copy(other) }
-        expect(occupied?.message.contains("repeat that one"), equals: true)
+        let occupied = expectRefusal(saying: "repeat that one") { try copy(other) }
         expect(occupied?.message.contains("publish to it"), equals: false)
         try copy(fixture.place)
         try target.publish("1")
@@ -162,8 +160,9 @@ import Synchronization
         let told = text.replacing("\"manifest\":", with: facts, maxReplacements: 1)
         try Damage.overwriteOrCreate(path, with: Array(told.utf8))
         let world = try BucketWorld()
-        let error = expectRefusal(.damagedOrigin) { try copy(fixture, to: world) }
-        expect(error?.message.contains(String(repeating: "ab", count: 32)), equals: true)
+        expectRefusal(.damagedOrigin, saying: String(repeating: "ab", count: 32)) {
+            try copy(fixture, to: world)
+        }
         expect(world.store.files.keys.filter { !$0.hasPrefix("probe/") }, equals: [])
     }
 

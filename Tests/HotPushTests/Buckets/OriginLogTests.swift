@@ -110,8 +110,7 @@ import Synchronization
         }
         let reader = OriginLog(ModelStorage(log.store), heldByteCountMax: 64 << 10)
         let state = try require(try reader.state(from: 0))
-        let live = try reader.liveReleases(keptFrom: 1, upTo: state)
-        expect(live.count, equals: 100)
+        try expect(reader.liveReleases(keptFrom: 1, upTo: state).count, equals: 100)
         expect(reader.heldByteCount <= 64 << 10)
         expect(reader.heldReleaseCount <= 100)
         // What has come since costs what has come since.

@@ -85,8 +85,7 @@ import StorageTestSupport
             try netrc("machine example.org login kiosk password s3cret\n"),
             .netrc(directory.appending("none")),
         ] {
-            let result = try fetch(origin.url + "/f", options(kind, origin.url))
-            expect(result.status, equals: 200)
+            try expect(fetch(origin.url + "/f", options(kind, origin.url)).status, equals: 200)
             expect(origin.requests.last?["authorization"] == nil)
         }
     }

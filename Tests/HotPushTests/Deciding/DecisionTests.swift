@@ -182,8 +182,7 @@ import StrictJSON
         var standing = try Self.standing()
         standing.embeddedOrder = 4
         guard case .refuse(let reasons) = try UpdateDecision.decide(on: offer, standing) else {
-            Issue.record("not refused")
-            return
+            throw Unexpected("not refused")
         }
         expect(reasons.count, equals: 4)
         expect(reasons.contains { $0.contains("white page") })
@@ -200,8 +199,7 @@ import StrictJSON
         try expect(UpdateDecision.decide(on: offer, standing), equals: .download)
         standing.embeddedOrder = 2
         guard case .refuse = try UpdateDecision.decide(on: offer, standing) else {
-            Issue.record("not refused")
-            return
+            throw Unexpected("not refused")
         }
         // A format without an order: the origin's word counts.
         offer.order = nil

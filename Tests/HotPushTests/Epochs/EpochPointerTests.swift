@@ -63,8 +63,7 @@ import StrictJSON
 
     @Test func `hides an older release without epochs, as it would have without its own`() throws {
         let epoch = try parse(Self.text(",\"epoch\":3,\"requirements\":{\"epochs\":\"1\"}"))
-        let plain = try parse(Self.text(""))
-        expect(plain.releases[0].isHidden(by: epoch.releases[0]))
+        try expect(parse(Self.text("")).releases[0].isHidden(by: epoch.releases[0]))
     }
 
     static let hostile = [

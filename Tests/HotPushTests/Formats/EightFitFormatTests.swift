@@ -72,8 +72,7 @@ import StrictJSON
         "{\"commit\":\"c\",\"deployed_at\":\"2015-05-25T10:00:00+2:00\",\"files\":[]}",
     ])
     func `is refused with the place`(_ text: String) {
-        let error = expectRefusal(.badRelease) { try read(text) }
-        expect(error?.message.contains(" at byte "), equals: true, "\(error?.message ?? "")")
+        expectRefusal(.badRelease, saying: " at byte ") { try read(text) }
     }
 
     @Test(arguments: [

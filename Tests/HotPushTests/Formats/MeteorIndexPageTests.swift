@@ -117,8 +117,7 @@ import StorageTestSupport
     }
 
     @Test func `of an app that nobody knows yet needs only an identity`() throws {
-        let known = try inspect(Self.configuration(), ReleaseContext())
-        expect(known?.id, equals: MeteorFixture.appID)
+        try expect(inspect(Self.configuration(), ReleaseContext())?.id, equals: MeteorFixture.appID)
     }
 
     @Test(

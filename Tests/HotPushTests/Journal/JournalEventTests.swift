@@ -195,10 +195,7 @@ import StrictJSON
             event: .failed(deed: text, failure: JournalFailure(code: text), message: text))
         expect(entry.line.count < 16 << 10)
         let read = try require(JournalEntry(line: entry.line.dropLast()))
-        guard case .failed(_, _, let message) = read.event else {
-            Issue.record("\(read)")
-            return
-        }
+        guard case .failed(_, _, let message) = read.event else { throw Unexpected(read) }
         expect(message.hasPrefix("é\né") && message.hasSuffix("…"))
     }
 }

@@ -131,8 +131,7 @@ import StorageTestSupport
         let place = try place(ServedMeteor(2))
         let map = try MeteorScenario.map(2)
         place.origin.always(.status(status), on: "/__cordova/" + map)
-        let report = try place.pull()
-        expect(report.skipped, equals: ["app/template.mobileapp.js.map"])
+        try expect(place.pull().skipped, equals: ["app/template.mobileapp.js.map"])
         expect(place.asked[map], equals: 1)
         var tree = ServedMeteor(2).tree
         tree["app/template.mobileapp.js.map"] = nil

@@ -111,8 +111,7 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         try expect(names(), equals: ["version1", "version2", "version3"])
         try await manager.confirm(boot.version, token: boot.token)
         try expect(names(), equals: ["version1", "version3"])
-        let unreferenced = try place.device.reopened().store.usage().unreferencedBytes
-        expect(unreferenced, equals: 0)
+        try expect(place.device.reopened().store.usage().unreferencedBytes, equals: 0)
     }
 
     @Test func `row 39: to the shipped version brings nothing and adds nothing`() throws {
@@ -135,8 +134,7 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         try place.start()
         place.origin.forgetRequests()
         try place.serve(ServedMeteor(2))
-        let report = try place.pull()
-        expect(report.isUnchanged)
+        try expect(place.pull().isUnchanged)
         expect(place.asked, equals: once("manifest.json"))
         try expect(place.start(), equals: "version2")
     }

@@ -43,8 +43,7 @@ struct NginxTests {
             byteCount: Int64(first.bytes.count), wholeByteCount: 100_000,
             validator: Validator(head), isProvable: false)
         guard case .rest(let offset, let ifRange) = part.question else {
-            Issue.record("nginx sends strong tags: \(head.fields)")
-            return
+            throw Unexpected("nginx sends strong tags: \(head.fields)")
         }
         let second = try fetch(nginx.url + "/f", .local) {
             $0.offset = offset

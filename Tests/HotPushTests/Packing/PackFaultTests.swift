@@ -16,10 +16,9 @@ import Synchronization
     func space() throws {
         try fixture.publisher(.never).publish("r2", of: fixture.place.versions)
         let disk = FullFileSystem()
-        let failure = code {
+        expectRefusal(.outOfSpace) {
             try fixture.publisher(.before, on: disk).pack("r2", of: fixture.place.versions)
         }
-        expect(failure, equals: .outOfSpace)
         let notices = Notices()
         let offer = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "x"))
         let publisher = fixture.publisher(.before, on: disk) { options in

@@ -138,8 +138,9 @@ import Zstandard
     @Test func `leads from a version of the store that was never published`() throws {
         try fixture.publish("r2") { $0.packs.baseVersions = ["r1"] }
         expect(Set(try fixture.readAll(["r1"]).keys), equals: ["", "r1"])
-        let refusal = code { try fixture.publish("r3") { $0.packs.baseVersions = ["nowhere"] } }
-        expect(refusal, equals: .noVersion)
+        expectRefusal(.noVersion) {
+            try fixture.publish("r3") { $0.packs.baseVersions = ["nowhere"] }
+        }
     }
 
     @Test func `leads from no more contents than it is told to, and from each once`() throws {
@@ -197,8 +198,7 @@ import Zstandard
         let old = try fixture.manifest("r1")
         try fixture.place.versions.retire("r1")
         _ = try fixture.place.versions.collect()
-        let report = try fixture.publish("r2").packing
-        expect(report?.packs.map(\.version), equals: [nil, "r1"])
+        try expect(fixture.publish("r2").packing?.packs.map(\.version), equals: [nil, "r1"])
         let update = try require(try fixture.reader.delivery()?.packs.last)
         _ = try fixture.reader.read(update, from: old)
     }
@@ -226,7 +226,7 @@ import Zstandard
 
     @Test func `stops soon when it is interrupted, and goes on with what it has`() throws {
         let count = Mutex(0)
-        let failure = code {
+        expectRefusal(.interrupted) {
             try fixture.publish("r1") { options in
                 options.isInterrupted = {
                     count.withLock { count in
@@ -236,7 +236,6 @@ import Zstandard
                 }
             }
         }
-        expect(failure, equals: .interrupted)
         expect(!Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
         try fixture.publish("r1")
         try fixture.readAll([])

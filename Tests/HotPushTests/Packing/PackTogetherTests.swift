@@ -61,8 +61,9 @@ import Synchronization
         let pointer = try fixture.pointer()
         expect(pointer.releases.map { $0.version?.name.description }, equals: ["r1"])
         try expect(pointer.sequence, equals: require(plan.plan).pointer.sequence + 1)
-        let refusal = code { try fixture.publisher().pack("r2", of: fixture.place.versions) }
-        expect(refusal, equals: .notOffered)
+        expectRefusal(.notOffered) {
+            try fixture.publisher().pack("r2", of: fixture.place.versions)
+        }
     }
 
     @Test func `packs that come later find their release behind a newer one`() throws {

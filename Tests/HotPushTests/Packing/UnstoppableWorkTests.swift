@@ -7,27 +7,24 @@ import Zstandard
 @Suite("Work that cannot be stopped") struct UnstoppableWorkTests {
     @Test func `is waited for, and what it gives or throws is handed on`() throws {
         try expect(UnstoppableWork.run(unless: { false }) { 7 }, equals: 7)
-        let failure = code {
+        expectRefusal(.outOfMemory) {
             try UnstoppableWork.run(unless: { false }) { () throws(StoreError) -> Int in
                 throw StoreError(.outOfMemory, "no room")
             }
         }
-        expect(failure, equals: .outOfMemory)
     }
 
     @Test func `is not waited for when somebody interrupts it`() {
         let (begins, ends) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let isDone = Atomic<Bool>(false)
-        let failure = code {
+        expectRefusal(.interrupted) {
             try UnstoppableWork.run(unless: { begins.wait(timeout: .now()) == .success }) {
                 begins.signal()
                 ends.wait()
                 isDone.store(true, ordering: .releasing)
             }
         }
-        expect(failure, equals: .interrupted)
-        let wasDone = isDone.load(ordering: .acquiring)
-        expect(!wasDone)
+        expect(!isDone.load(ordering: .acquiring))
         ends.signal()
     }
 

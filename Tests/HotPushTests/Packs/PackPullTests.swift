@@ -180,8 +180,7 @@ import Synchronization
         try fixture.serve([fixture.whole("1")])
         try fixture.run()
         fixture.origin.forgetRequests()
-        let report = try fixture.run()
-        expect(report.isUnchanged)
+        try expect(fixture.run().isUnchanged)
         expect(fixture.asked, equals: ["/channels/stable.json"])
         expect(fixture.origin.requests[0]["if-none-match"] != nil)
         // Whatever became of what was kept, the answer is the whole pointer.

@@ -57,10 +57,9 @@ import Synchronization
 
     @Test func `is what a withdrawal advises that finds no room`() throws {
         let disk = stuffed(frees: { _ in false })
-        let error = expectRefusal(.outOfSpace) {
+        let error = expectRefusal(.outOfSpace, saying: "castree prune") {
             try place.publisher(on: disk).withdraw(try VersionName("13"))
         }
-        expect(error?.message.contains("castree prune"), equals: true)
         expect(error?.message.contains("castree gc"), equals: false)
         try release("13")
     }
@@ -74,8 +73,7 @@ import Synchronization
         ]
         for verb in verbs {
             let disk = stuffed(frees: { _ in false })
-            let error = #expect(throws: StoreError.self) { try verb(place.publisher(on: disk)) }
-            expect(error?.code, equals: .outOfSpace)
+            let error = expectRefusal(.outOfSpace) { try verb(place.publisher(on: disk)) }
             expect(error?.message.contains("castree gc"), equals: false, "\(error?.message ?? "")")
             expect(error?.message.contains(place.origin), equals: true, "\(error?.message ?? "")")
         }

@@ -154,8 +154,9 @@ import BucketTestSupport
                     Requirement(kind: "a", value: "1"), Requirement(kind: "a", value: "2"),
                 ]),
         ] {
-            let refusal = code { try place.publisher().publish("1", of: place.versions, as: offer) }
-            expect(refusal, equals: .badPointer, "\(offer)")
+            expectRefusal(.badPointer, "\(offer)") {
+                try place.publisher().publish("1", of: place.versions, as: offer)
+            }
         }
         try expect(place.published().isEmpty)
     }

@@ -40,8 +40,7 @@ import StrictJSON
 
     @Test func `is refused, with what there is, if the channel does not offer it`() throws {
         let fixture = try fixture()
-        let error = expectRefusal(.notOffered) { try fixture.run(choosing("3")) }
-        expect(error?.message.contains("it offers 2, 1"), equals: true)
+        expectRefusal(.notOffered, saying: "it offers 2, 1") { try fixture.run(choosing("3")) }
         expect(fixture.origin.requests.count, equals: 1)
     }
 

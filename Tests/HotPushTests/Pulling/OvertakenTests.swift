@@ -51,8 +51,7 @@ import Synchronization
         let pull = try fixture.pull()
         var reply = try pull.inquire(fixture.origin.url)
         let report = try require(try pull.carryOut(&reply, of: fixture.origin.url))
-        let wasOvertaken = !isFirst.load(ordering: .relaxed)
-        expect(wasOvertaken)
+        expect(!isFirst.load(ordering: .relaxed))
         expect(report.version, equals: "1")
         try expect(fixture.tree("1"), equals: PublishingPlace.first)
         expect(fixture.origin.requests(for: "/" + OriginLayout.pointer(.stable)).count, equals: 2)
@@ -66,11 +65,10 @@ import Synchronization
         let fixture = try PullingFixture(offering: "2")
         fixture.origin.always(.status(status), on: try path(gone, fixture))
         let pull = try fixture.pull()
-        let failure = code {
+        expectRefusal(.notFound) {
             var reply = try pull.inquire(fixture.origin.url)
             _ = try pull.carryOut(&reply, of: fixture.origin.url)
         }
-        expect(failure, equals: .notFound)
         expect(fixture.origin.requests(for: "/" + OriginLayout.pointer(.stable)).count, equals: 2)
     }
 

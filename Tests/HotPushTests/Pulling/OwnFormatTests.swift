@@ -38,8 +38,7 @@ private struct ListFormat: ReleaseFormat {
         expect(report.version == "7" && report.figures.files == 2)
         try expect(
             fixture.tree("7"), equals: ["index.html": "<h1>seven</h1>", "js/app.js": "run(7)"])
-        let received = try fixture.device.reopened().manifest(of: "7").received
-        expect(received?.format, equals: "list/1")
+        try expect(fixture.device.reopened().manifest(of: "7").received?.format, equals: "list/1")
         try fixture.expectClean()
     }
 }

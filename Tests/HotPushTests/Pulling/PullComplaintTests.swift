@@ -4,20 +4,12 @@ import HotPush
 /// What users of other systems that push releases complain about.
 @Suite("A complaint about hot-pushed releases", .timeLimit(.minutes(60)))
 struct PullComplaintTests {
-    private func objectPath(_ text: String, in fixture: PullingFixture) throws -> String {
-        let name = try address(of: text).description
-        let objects = fixture.device.path + "/objects"
-        return try require(
-            Damage.names(objects).first { $0.replacing("/", with: "").hasSuffix(name) }
-                .map { objects + "/" + $0 })
-    }
-
     @Test(
         "a truncated or missing file is never noticed: it is found, and only it is fetched again",
         arguments: [true, false])
     func damaged(_ isMissing: Bool) throws {
         let fixture = try PullingFixture(pulled: "2")
-        let path = try objectPath(PullFaultTests.large, in: fixture)
+        let path = try fixture.device.objectPath(of: PullFaultTests.large)
         // Through its links as well: a tree that still had the bytes would give them back.
         try Damage.setMode(path, 0o644)
         let file = try require(FileHandle(forWritingAtPath: path))
@@ -29,8 +21,7 @@ struct PullComplaintTests {
         try expect(versions.missing(of: "2").map(\.paths), equals: [["large"]])
         try expect(versions.versions().map(\.state), equals: [.incomplete])
         fixture.origin.forgetRequests()
-        let report = try fixture.run()
-        expect(report.figures.files, equals: 1)
+        try expect(fixture.run().figures.files, equals: 1)
         let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
         expect(objects, equals: [try fixture.path(of: PullFaultTests.large)])
         try fixture.expectSecond()

@@ -126,8 +126,7 @@ import StorageTestSupport
         options.retries.delayMax = .milliseconds(50)
         origin.play([.hangUp()], on: path)
         let pull = try fixture.pull(options)
-        let report = try pull.run(origin.url)
-        expect(report?.version, equals: "2")
+        try expect(pull.run(origin.url)?.version, equals: "2")
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 

@@ -79,8 +79,7 @@ import Synchronization
         let told = Told()
         var options = MeteorPlace.options
         options.progress = { told.add($0) }
-        let report = try place.pull(options)
-        expect(report.skipped.count, equals: 4)
+        try expect(place.pull(options).skipped.count, equals: 4)
         told.expectSound()
     }
 }

@@ -22,8 +22,7 @@ import StorageTestSupport
     @Test func `asks once when nothing is new`() throws {
         let fixture = try PullingFixture(pulled: "1")
         fixture.origin.forgetRequests()
-        let report = try fixture.run()
-        expect(report.isUnchanged)
+        try expect(fixture.run().isUnchanged)
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
@@ -114,8 +113,7 @@ import StorageTestSupport
         var options = PullingFixture.options
         options.destination = .current
         try fixture.run(options)
-        let boot = try versions.boot()
-        expect(boot.version, equals: "2")
+        try expect(versions.boot().version, equals: "2")
         _ = try versions.rollback(reason: "white page")
         _ = try versions.retire("2")
         fixture.origin.forgetRequests()

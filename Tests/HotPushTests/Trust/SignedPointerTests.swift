@@ -150,8 +150,7 @@ import BucketTestSupport
         try origin.offer("1") { $0.expiresAt = origin.now + 10 }
         let pull = try origin.client()
         guard case .release(let found) = try pull.inquire(origin.url).answer else {
-            Issue.record("nothing was offered")
-            return
+            throw Unexpected("nothing was offered")
         }
         origin.now += 11
         expect(code { try origin.client().fetch(found) }, equals: .untrusted)

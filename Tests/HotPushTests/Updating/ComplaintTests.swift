@@ -198,8 +198,7 @@ import StorageTestSupport
         expect(boot.version, equals: "1")
         let entries = try Journal(fixture.store.versions).entries()
         guard case .checked(let origin, .failed, nil, let reason, _) = entries[0].event else {
-            Issue.record("\(entries)")
-            return
+            throw Unexpected(entries)
         }
         expect(origin == "https://example.org/app?token=*" && reason == "connection refused")
     }

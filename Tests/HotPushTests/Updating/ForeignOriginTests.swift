@@ -39,8 +39,7 @@ struct ForeignOriginTests {
             let manager = try process(nil, platform: platform)
             try await expect(manager.check().decision, equals: .download)
             guard case .ready(let version, _) = try await manager.update() else {
-                Issue.record("not ready")
-                return
+                throw Unexpected("not ready")
             }
             expect(version, equals: "version\(number)")
             try await live(try process(nil, platform: platform), version)
@@ -69,10 +68,7 @@ struct ForeignOriginTests {
         guard
             case .refused("version2", let reasons) =
                 try await process(nil, platform: platform).update()
-        else {
-            Issue.record("not refused")
-            return
-        }
+        else { throw Unexpected("not refused") }
         expect(reasons.count == 1 && reasons[0].contains("compatibility"))
         expect(place.asked, equals: once("/channels/stable.json", "manifest.json"))
         // For the other platform, and for an app that says that it has it, it is an update.

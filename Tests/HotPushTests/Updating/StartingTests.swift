@@ -213,8 +213,7 @@ import StorageTestSupport
         let fixture = try UpdatingFixture()
         for number in 1...4 { try await fixture.live("\(number)") }
         expect(Set(try fixture.store.versions.versions().map(\.version)), equals: ["4", "3"])
-        let usage = try fixture.store.versions.store.usage()
-        expect(usage.unreferencedBytes, equals: 0)
+        try expect(fixture.store.versions.store.usage().unreferencedBytes, equals: 0)
         let logged = try Journal(fixture.store.versions).entries().map(\.event)
         expect(logged.contains { if case .retired("2", _) = $0 { true } else { false } })
         expect(logged.contains { if case .collected = $0 { true } else { false } })

@@ -82,8 +82,7 @@ extension TamperingTests {
             _ = try victim.place.open().collect()
             let found = try victim.place.open().check(CheckOptions(isDeep: true)).findings
             expect(found, equals: [], "\(found.map(\.message))")
-            let versions = try victim.place.open()
-            try expect(versions.lifecycle().current, equals: "1")
+            try expect(victim.place.open().lifecycle().current, equals: "1")
             for version in ["0", "1", "2"] {
                 try expect(files(of: version, victim), equals: Place.contents[version])
             }

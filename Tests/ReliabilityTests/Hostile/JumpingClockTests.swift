@@ -106,8 +106,7 @@ private struct JumpingDisk: FileSystemWrapper {
     }
 
     private func expectSound(_ versions: VersionStore, _ options: CheckOptions) throws {
-        let findings = try versions.check(options).findings
-        expect(findings, equals: [])
+        try expect(versions.check(options).findings, equals: [])
     }
 
     @Test(arguments: [

@@ -3,7 +3,6 @@ import VersionTree
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A page's mark")
 struct PageMarkTests {
@@ -169,8 +168,7 @@ struct PageMarkTests {
         browser.current = try VersionName("C")
         for number in 0..<restarts {
             browser.table = PinTable(run: "run\(number)")
-            let third = browser.go("/third")
-            expect(third == nil)
+            expect(browser.go("/third") == nil)
             expect(browser.get(second), equals: "doubt")
             expect(["doubt", "A"].contains(browser.get(first)))
             browser.now += .seconds(10)
@@ -208,8 +206,7 @@ struct PageMarkTests {
         for hints: UInt8 in [0, 1, 6] {
             let request = PinRequest(load: .page, path: [47], hints: hints)
             guard case .serve(_, _, let mark) = browser.ask(request) else {
-                Issue.record("no page")
-                return
+                throw Unexpected("no page")
             }
             expect(mark == nil)
         }

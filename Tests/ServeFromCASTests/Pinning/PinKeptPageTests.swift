@@ -2,7 +2,6 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // A page that a service worker shows sends no navigation: of its coming the bridge's session alone tells.
 @Suite("A page without a navigation")
@@ -67,8 +66,7 @@ struct PinKeptPageTests {
 
         let table = server.table
         expect(table.browser(ofSession: "new"), equals: browser.cookie?.browser)
-        let isGiven = table.wasGiven(server.b, session: "new", browser: nil)
-        expect(isGiven, equals: way.source != .none)
+        expect(table.wasGiven(server.b, session: "new", browser: nil), equals: way.source != .none)
         server.table.noteKeeping(session: "new", browser: nil)
         var script = PinRequest(load: .subresource, path: Array("/worker.js".utf8))
         script.cookie = browser.cookie

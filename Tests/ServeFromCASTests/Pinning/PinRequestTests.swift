@@ -3,7 +3,6 @@ import VersionTree
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("What pins read of a request")
 struct PinRequestTests {
@@ -24,8 +23,7 @@ struct PinRequestTests {
 
     @Test("is the path of a Referer of the same origin", arguments: referrers)
     func referrer(_ row: (value: String, path: String?)) throws {
-        let request = try read([("Referer", row.value)])
-        expect(request.referrer, equals: row.path.map { Array($0.utf8) })
+        try expect(read([("Referer", row.value)]).referrer, equals: row.path.map { Array($0.utf8) })
     }
 
     @Test(

@@ -2,31 +2,32 @@ import Expectations
 import VersionTree
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "No mixed page": after a restart of the server the cookie alone says what was open.
 @Suite("Pins after a restart of the server")
-struct PinRestartTests {
+final class PinRestartTests {
+    private var server: PinServer
+    private var browser = PinBrowser(connection: 1)
+
+    /// Restarted before it sends its first page.
+    init() throws {
+        server = try PinServer()
+        restart()
+        _ = server.go("/", in: &browser)
+    }
+
     /// The server once more; every run has a name of its own.
-    private func restart(_ server: inout PinServer) {
+    private func restart() {
         server.restarts += 1
         server.table = PinTable(run: "run\(server.restarts)")
     }
 
-    private func started() throws -> (PinServer, PinBrowser) {
-        var server = try PinServer()
-        restart(&server)
-        return (server, PinBrowser(connection: 1))
-    }
-
     @Test("never guess between the pages of two versions that were open, whichever asks first")
     func twoTabs() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
         for _ in 0..<3 {
-            restart(&server)
+            restart()
             expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
             expect(server.pinned, equals: ["A", "B"])
             server.wait(60)
@@ -39,24 +40,20 @@ struct PinRestartTests {
 
     @Test("never take an older page's request for that of a page that begins after the restart")
     func navigation() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
-        restart(&server)
+        restart()
         server.current = server.b
         expect(server.go("/", in: &browser, connection: 2), equals: "B")
         server.wait(10)
         expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
         // And through a second restart.
-        restart(&server)
+        restart()
         expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
     }
 
     @Test func `are in doubt for the grace only, if none of them has the bridge`() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
         server.current = server.b
         _ = server.go("/", in: &browser)
-        restart(&server)
+        restart()
         expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
         server.wait(61)
         for _ in 0..<3 {
@@ -70,11 +67,9 @@ struct PinRestartTests {
 
     @Test
     func `are in doubt as long as one of them keeps asking, for ten minutes at most`() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
-        restart(&server)
+        restart()
         for _ in 0..<10 {
             expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
             // Connections come and go between its requests.
@@ -93,8 +88,6 @@ struct PinRestartTests {
     }
 
     @Test func `hold a page that asks in the run that saw it begin, whatever it asks for`() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
         server.current = server.b
         _ = server.go("/next", in: &browser, connection: 2)
         server.wait(10)
@@ -109,8 +102,6 @@ struct PinRestartTests {
 
     @Test("do not make a page that was left before it count as open, in the run that saw it go")
     func leftBefore() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
         server.current = server.b
         _ = server.go("/next", in: &browser)
         server.wait(20)
@@ -123,8 +114,6 @@ struct PinRestartTests {
 
     @Test
     func `are those that are open still, not the one that a tab has left long before`() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
         server.current = server.b
         _ = server.go("/next", in: &browser)
         expect(browser.cookie?.others, equals: [server.a])
@@ -144,17 +133,15 @@ struct PinRestartTests {
         browser.cookie = corrected
         expect(browser.cookie?.others, equals: [])
         expect(cookie(server.ask(late())) == nil)
-        restart(&server)
+        restart()
         expect(server.get("/late.js", by: browser, from: "/next"), equals: "B")
     }
 
     @Test("stay open while a page with the bridge may be theirs, however long the other is gone")
     func bridges() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser, connection: 1)
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
-        restart(&server)
+        restart()
         for (session, connection) in [("old", UInt64(8)), ("new", 9)] {
             expect(
                 server.get("/_castree/bridge", by: browser, from: nil, connection: connection),
@@ -181,11 +168,9 @@ struct PinRestartTests {
     }
 
     @Test func `are of the only version there was, be it of one page or of several`() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
         _ = server.go("/other", in: &browser, connection: 2)
         server.current = server.b
-        restart(&server)
+        restart()
         expect(server.get("/late.js", by: browser, from: "/"), equals: "A")
         expect(server.get("/late.js", by: browser, from: "/other", connection: 2), equals: "A")
         // One of them is loaded again; the other may be open yet.
@@ -195,9 +180,7 @@ struct PinRestartTests {
     }
 
     @Test func `take a reload of the only page for its end, as without a restart`() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
-        restart(&server)
+        restart()
         server.current = server.b
         expect(server.go("/", in: &browser, isReload: true), equals: "B")
         server.wait(10)
@@ -206,19 +189,15 @@ struct PinRestartTests {
 
     @Test("are those of the last navigation only: pages that had gone before are not remembered")
     func gone() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
         server.table.close(connection: 1, now: server.now)
         server.current = server.b
         server.wait(61)
         _ = server.go("/", in: &browser)
-        restart(&server)
+        restart()
         expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
 
     @Test func `do not take a page that was only silent for one of an earlier run`() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
         server.table.close(connection: 1, now: server.now)
         server.wait(61)
         server.table.expire(now: server.now)
@@ -229,35 +208,28 @@ struct PinRestartTests {
     }
 
     @Test func `do not doubt in browsers whose requests are marked`() throws {
-        var (server, browser) = try started()
-        _ = server.go("/", in: &browser)
         server.current = server.b
         let request = PinRequest(
             load: .page, path: [47], cookie: browser.cookie, connection: 2, hints: 7)
         guard case .serve(_, let cookie?, let mark?) = server.ask(request) else {
-            Issue.record("no mark")
-            return
+            throw Unexpected("no mark")
         }
-        restart(&server)
+        restart()
         let late = PinRequest(
             load: .subresource, path: Array("/late.js".utf8), cookie: cookie, connection: 2,
             hints: mark.hints)
-        guard case .serve(let version, _, _) = server.ask(late) else {
-            Issue.record("doubt")
-            return
-        }
+        guard case .serve(let version, _, _) = server.ask(late) else { throw Unexpected("doubt") }
         expect(version, equals: server.b)
     }
 
     @Test func `remember eight versions, those of the newest pages`() throws {
-        var (server, browser) = try started()
         for number in 0..<20 {
             server.current = try VersionName("v\(number)")
             _ = server.go("/", in: &browser)
         }
         let cookie = try require(browser.cookie)
         expect(cookie.others.map(\.description), equals: (11...18).reversed().map { "v\($0)" })
-        restart(&server)
+        restart()
         expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
         expect(server.pinned.count, equals: 9)
     }

@@ -3,12 +3,15 @@ import VersionTree
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("Pins")
-struct PinTableTests {
+final class PinTableTests {
+    private var server: PinServer
+    private var browser: PinBrowser
+
+    init() throws { (server, browser) = try PinServer.withBrowser() }
+
     @Test func `keep a page's version when another becomes current, until it navigates`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         expect(server.go("/", in: &browser), equals: "A")
         server.current = server.b
         expect(server.get("/app.js", by: browser, from: "/"), equals: "A")
@@ -24,7 +27,6 @@ struct PinTableTests {
 
     @Test(arguments: [true, false])
     func `hold through 200 switches while one tab loads over and over`(_ isReload: Bool) throws {
-        var (server, browser) = try PinServer.withBrowser()
         for round in 0..<200 {
             server.current = round % 2 == 0 ? server.a : server.b
             let page = server.go("/", in: &browser, isReload: isReload && round > 0)
@@ -55,7 +57,6 @@ struct PinTableTests {
     }
 
     @Test func `never guess between two tabs of one browser once the newer has loaded`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         expect(server.go("/", in: &browser, connection: 1), equals: "A")
         server.wait(10)
         server.current = server.b
@@ -71,7 +72,6 @@ struct PinTableTests {
     }
 
     @Test func `do not take the end of a connection for a page that is loading`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
@@ -81,7 +81,6 @@ struct PinTableTests {
     }
 
     @Test func `do not take a page that asks again and again for one that is loading`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
@@ -94,7 +93,6 @@ struct PinTableTests {
     }
 
     @Test func `take a reload for the end of the page it replaces`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         expect(server.go("/", in: &browser), equals: "A")
         server.wait(5)
         server.current = server.b
@@ -106,7 +104,6 @@ struct PinTableTests {
     }
 
     @Test func `do not take a reload for the end of one of two pages at the same path`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         _ = server.go("/", in: &browser)
         server.current = server.b
@@ -116,7 +113,6 @@ struct PinTableTests {
     }
 
     @Test func `know that a page is gone when its session of the bridge ends`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9), equals: "A")
         server.table.hold(session: "s", connection: 9, now: server.now)
@@ -130,7 +126,6 @@ struct PinTableTests {
     }
 
     @Test func `give a frame the version of the page around it`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         expect(server.go("/", in: &browser), equals: "A")
         server.current = server.b
         expect(server.go("/frame.html", in: &browser, load: .frame, from: "/"), equals: "A")
@@ -159,7 +154,6 @@ struct PinTableTests {
     }
 
     @Test func `outlive a restart of the server by the cookie`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         server.current = server.b
         server.table = PinTable()
@@ -168,7 +162,6 @@ struct PinTableTests {
     }
 
     @Test func `end after the last request or connection and the grace`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         server.wait(3600)
         expect(server.pinned, equals: ["A"], "the connection holds it")
@@ -182,7 +175,6 @@ struct PinTableTests {
     }
 
     @Test func `are held by a connection for the page it served last only`() throws {
-        var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser)
         server.current = server.b
         _ = server.go("/next", in: &browser)

@@ -3,7 +3,6 @@ import VersionTree
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // E3: whoever was given a cookie can plant it in another browser, from any port of the same host.
 @Suite("A cookie that another browser was given")
@@ -177,8 +176,7 @@ struct StrayCookieTests {
             var request = PinRequest(load: .page, isReload: true, path: [47], cookie: cookie)
             request.isCookieOld = isOld
             guard case .serve(_, let new, _) = world.ask(request) else {
-                Issue.record("no page")
-                return
+                throw Unexpected("no page")
             }
             expect(new != nil, equals: isOld)
         }
@@ -194,8 +192,7 @@ struct StrayCookieTests {
             sender: .page)
         request.isCookieOld = true
         guard case .serve(let version, _, _) = world.ask(request) else {
-            Issue.record("in doubt")
-            return
+            throw Unexpected("in doubt")
         }
         expect(version.description, equals: "A")
     }

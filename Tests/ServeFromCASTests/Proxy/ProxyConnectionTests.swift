@@ -1,7 +1,6 @@
 import Expectations
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A connection to an upstream")
 struct ProxyConnectionTests {
@@ -13,8 +12,7 @@ struct ProxyConnectionTests {
         for _ in 0..<3 {
             let client = try server.client()
             for _ in 0..<3 {
-                client.send(get("/api"))
-                expect(client.response()?.status, equals: 200)
+                expect(client.status(get("/api")), equals: 200)
             }
             client.send("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nX-Last: 1\r\n\r\n")
             expect(client.response()?.status, equals: 200)
@@ -57,8 +55,7 @@ struct ProxyConnectionTests {
         let client = try upstream.proxy().client()
         for method in ["GET", "PUT", "DELETE", "OPTIONS", "HEAD"] {
             client.send("\(method) /api HTTP/1.1\r\nHost: x\r\n\r\n")
-            let response = client.response(toHead: method == "HEAD")
-            expect(response?.status, equals: 200, "\(method)")
+            expect(client.response(toHead: method == "HEAD")?.status, equals: 200, "\(method)")
         }
         expect(upstream.connectionCount, equals: 5)
     }
@@ -76,10 +73,8 @@ struct ProxyConnectionTests {
             peer.head()
         }
         let client = try upstream.proxy().client()
-        client.send(get("/api"))
-        expect(client.response()?.status, equals: 200)
-        client.send(request)
-        expect(client.response()?.status, equals: 502)
+        expect(client.status(get("/api")), equals: 200)
+        expect(client.status(request), equals: 502)
         expect(upstream.heads.all.count, equals: 2)
     }
 
@@ -108,10 +103,8 @@ struct ProxyConnectionTests {
             peer.head()
         }
         let client = try upstream.proxy().client()
-        client.send(get("/api"))
-        expect(client.response()?.status, equals: 200)
-        client.send(get("/api"))
-        expect(client.response()?.status, equals: 502)
+        expect(client.status(get("/api")), equals: 200)
+        expect(client.status(get("/api")), equals: 502)
         expect(upstream.connectionCount, equals: 2)
     }
 
@@ -126,8 +119,7 @@ struct ProxyConnectionTests {
         options.poolIdle = 1
         let server = try upstream.proxy(options)
         let client = try server.client()
-        client.send(get("/api"))
-        expect(client.response()?.status, equals: 200)
+        expect(client.status(get("/api")), equals: 200)
         closed.wait()
     }
 
@@ -143,8 +135,9 @@ struct ProxyConnectionTests {
         expect(response.status, equals: 502)
         expect(String(decoding: response.body, as: UTF8.self).contains("127.0.0.1:\(port)"))
         expect(client.response()?.status, equals: 200)
-        client.send("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
-        expect(client.response()?.status, equals: 502)
+        expect(
+            client.status("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"), equals: 502
+        )
         withExtendedLifetime(taken) {}
     }
 
@@ -154,14 +147,12 @@ struct ProxyConnectionTests {
             let table = try ProxyTable([ProxyRoute("/api=http://\(name):\(upstream.port)")])
             let server = try TestServer.answering { _, head, _ in table.answer(head) }
             let client = try server.client()
-            client.send(get("/api"))
-            expect(client.response()?.status, equals: 200, "\(name)")
+            expect(client.status(get("/api")), equals: 200, "\(name)")
         }
         let table = try ProxyTable([ProxyRoute("/api=http://nothing.invalid:1")])
         let server = try TestServer.answering { _, head, _ in table.answer(head) }
         let client = try server.client()
-        client.send(get("/api"))
-        expect(client.response()?.status, equals: 502)
+        expect(client.status(get("/api")), equals: 502)
     }
 
     @Test func `to a silent upstream ends in a 504, and in a cut when the body stalls`() throws {
@@ -174,8 +165,7 @@ struct ProxyConnectionTests {
             _ = peer.isAtEnd()
         }
         let client = try silent.proxy(short).client()
-        client.send(get("/api"))
-        expect(client.response()?.status, equals: 504)
+        expect(client.status(get("/api")), equals: 504)
         let stalling = try ScriptedUpstream { peer in
             peer.head()
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc")
@@ -237,8 +227,7 @@ struct ProxyConnectionTests {
         let waiting = try server.client()
         waiting.send(get("/api/wait"))
         asked.wait()
-        idle.send(get("/api"))
-        expect(idle.response()?.status, equals: 200)
+        expect(idle.status(get("/api")), equals: 200)
         server.server.stop(within: 600_000)
         expect(idle.isAtEnd())
         go.open()

@@ -1,7 +1,6 @@
 import Expectations
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "Options": a line of the access log has the bytes with the head, and the time until the
 // answer's last byte.
@@ -13,8 +12,7 @@ struct ProxyLogTests {
         let end = ContinuousClock.now + .seconds(120)
         while server.logSink.all.filter({ $0.target != "/text" }).count < count {
             try require(ContinuousClock.now < end, "never came: \(count) lines")
-            other.send(get("/text"))
-            expect(other.response()?.status, equals: 200)
+            expect(other.status(get("/text")), equals: 200)
         }
         return server.logSink.all.filter { $0.target != "/text" }
     }
@@ -94,8 +92,7 @@ struct ProxyLogTests {
         let server = try upstream.proxy()
         let client = try server.client()
         for number in 0..<3 {
-            client.send(get("/api/\(number)"))
-            expect(client.response()?.status, equals: 200)
+            expect(client.status(get("/api/\(number)")), equals: 200)
         }
         try expect(records(3, server).map(\.target), equals: ["/api/0", "/api/1", "/api/2"])
     }

@@ -1,7 +1,6 @@
 import Expectations
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A request that is passed on")
 struct ProxyRequestTests {
@@ -13,8 +12,7 @@ struct ProxyRequestTests {
     ) throws -> (lines: [String], port: UInt16) {
         let upstream = try ScriptedUpstream(answering: Self.empty)
         let client = try upstream.proxy(options).client()
-        client.send(request)
-        expect(client.response()?.status, equals: 204)
+        expect(client.status(request), equals: 204)
         let head = try require(upstream.heads.all.first)
         return (head.split(separator: "\r\n").map(String.init), upstream.port)
     }
@@ -93,8 +91,9 @@ struct ProxyRequestTests {
             peer.send(Self.empty)
         }
         let client = try upstream.proxy().client()
-        client.send("\(method) /api HTTP/1.1\r\nHost: x\r\n\(fields)\r\n\(body)")
-        expect(client.response()?.status, equals: 204)
+        expect(
+            client.status("\(method) /api HTTP/1.1\r\nHost: x\r\n\(fields)\r\n\(body)"), equals: 204
+        )
         let lines = try require(upstream.heads.all.first).split(separator: "\r\n")
         let framings = lines.filter {
             $0.lowercased().hasPrefix("content-length") || $0.lowercased().hasPrefix("transfer")
@@ -190,15 +189,12 @@ struct ProxyRequestTests {
         let client = try silent.proxy(options).client()
         let request =
             "POST /api HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
-        client.send(request)
-        expect(client.response()?.status, equals: 100)
-        client.send("abc")
-        expect(client.response()?.status, equals: 204)
+        expect(client.status(request), equals: 100)
+        expect(client.status("abc"), equals: 204)
         let refusing = try ScriptedUpstream(
             answering: "HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n")
         let other = try refusing.proxy().client()
-        other.send(request)
-        expect(other.response()?.status, equals: 413)
+        expect(other.status(request), equals: 413)
         expect(other.isAtEnd())
     }
 }

@@ -1,7 +1,6 @@
 import Expectations
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A tunnel through the proxy")
 struct ProxyTunnelTests {
@@ -43,14 +42,12 @@ struct ProxyTunnelTests {
             } else {
                 peer.send("bye")
                 peer.finishSending()
-                let question = peer.read(1 << 20)
-                expect(question, equals: Array("after".utf8))
+                expect(peer.read(1 << 20), equals: Array("after".utf8))
             }
             done.open()
         }
         let client = try upstream.proxy().client()
-        client.send(get("/api", Self.asking))
-        expect(client.response()?.status, equals: 101)
+        expect(client.status(get("/api", Self.asking)), equals: 101)
         if clientEndsFirst {
             client.send("question")
             client.finishSending()
@@ -72,8 +69,7 @@ struct ProxyTunnelTests {
             for _ in 0..<size / block.count { peer.send(block) }
         }
         let client = try upstream.proxy().client()
-        client.send(get("/api", Self.asking))
-        expect(client.response()?.status, equals: 101)
+        expect(client.status(get("/api", Self.asking)), equals: 101)
         expect(client.readAll().count, equals: size)
     }
 
@@ -82,8 +78,7 @@ struct ProxyTunnelTests {
             answering: "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno")
         let client = try upstream.proxy().client()
         for _ in 0..<2 {
-            client.send(get("/api", Self.asking))
-            expect(client.response()?.status, equals: 403)
+            expect(client.status(get("/api", Self.asking)), equals: 403)
         }
     }
 
@@ -98,8 +93,7 @@ struct ProxyTunnelTests {
     func refused(_ fields: String, _ isPassedOn: Bool) throws {
         let upstream = try ScriptedUpstream(answering: Self.switching)
         let client = try upstream.proxy().client()
-        client.send(get("/api", fields))
-        expect(client.response()?.status, equals: 502)
+        expect(client.status(get("/api", fields)), equals: 502)
         let seen = try require(upstream.heads.all.first).lowercased()
         expect(seen.contains("upgrade"), equals: isPassedOn)
         expect(!seen.contains("http2-settings"))
@@ -123,14 +117,12 @@ struct ProxyTunnelTests {
         var options = ProxyOptions()
         options.tunnelIdle = 20
         let impatient = try upstream.proxy(options).client()
-        impatient.send(get("/api", Self.asking))
-        expect(impatient.response()?.status, equals: 101)
+        expect(impatient.status(get("/api", Self.asking)), equals: 101)
         expect(impatient.isAtEnd())
         closed.wait()
 
         let other = try server.client()
-        other.send(get("/api", Self.asking))
-        expect(other.response()?.status, equals: 101)
+        expect(other.status(get("/api", Self.asking)), equals: 101)
         server.server.stop(within: 600_000)
         expect(other.isAtEnd())
         closed.wait()

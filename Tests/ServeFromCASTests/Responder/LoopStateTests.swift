@@ -2,7 +2,6 @@ import StorageTestSupport
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A thread that answers requests")
 struct LoopStateTests {
@@ -20,8 +19,7 @@ struct LoopStateTests {
                 for (site, name) in zip(sites, ["one", "two"]) {
                     let answer = state.respond(to: request, from: site)
                     guard case .piece(.object(let address, _, _)) = answer.body else {
-                        Issue.record("no file")
-                        return
+                        throw Unexpected("no file")
                     }
                     try expect(address, equals: SampleSite.address("run('\(name)')"))
                 }

@@ -158,8 +158,7 @@ struct VariantTests {
         expect(same.status, equals: 304)
         expect(same["Vary"], equals: "Accept-Encoding, Cookie")
         expect(same["ETag"], equals: brotli)
-        let other = try sample.send("GET", "/a.js", [("If-None-Match", brotli)])
-        expect(other.status, equals: 200)
+        try expect(sample.send("GET", "/a.js", [("If-None-Match", brotli)]).status, equals: 200)
     }
 
     @Test func `is sent in ranges of the file itself`() throws {

@@ -2,13 +2,15 @@ import StorageTestSupport
 import Synchronization
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A new version")
 struct ConfirmingTests {
+    private let store: TemporaryStore
+
+    init() throws { store = try TemporaryStore.app(good: "1") }
+
     @Test("that is pending starts at the next navigation, and the start is on disk by then")
     func starting() throws {
-        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(watching: store)
         let old = try app.browser()
         try expect(old.navigate().text.contains("one"))
@@ -24,7 +26,6 @@ struct ConfirmingTests {
     }
 
     @Test func `is known good once its page confirms, and is never left then`() throws {
-        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
         let browser = try app.visitor()
@@ -66,7 +67,6 @@ struct ConfirmingTests {
     @Test(
         "is vouched for by its page's session where the request alone does not say which page asks")
     func session() throws {
-        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(watching: store)
         let old = try app.browser()
         try expect(old.navigate().text.contains("one"))
@@ -101,7 +101,6 @@ struct ConfirmingTests {
     // docs/bridge-protocol.md, "Confirming".
     @Test("is not vouched for by who names no session of the bridge, or one that has ended")
     func secret() throws {
-        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
         let browser = try app.browser()
@@ -121,7 +120,6 @@ struct ConfirmingTests {
     }
 
     @Test func `that no page confirms in time is left, banned, and its pages are told`() throws {
-        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
         let browser = try app.visitor()
@@ -146,7 +144,6 @@ struct ConfirmingTests {
 
     @Test
     func `that another process activates at once is watched as one that was pending`() throws {
-        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(watching: store)
         try app.browser().navigate()
         try store.reopened().activate("2")
@@ -170,7 +167,6 @@ struct ConfirmingTests {
     }
 
     @Test func `is not watched if it is known good`() throws {
-        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(watching: store)
         let browser = try app.visitor()
         defer { withExtendedLifetime(browser) {} }
@@ -184,7 +180,6 @@ struct ConfirmingTests {
         "goes on after a server that was stopped in order, and the third stop in a row is a failure"
     )
     func restart() async throws {
-        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         for takenBack in 1...2 {
             let app = try TestApp(watching: store)
@@ -205,7 +200,6 @@ struct ConfirmingTests {
 
     @Test("is tried again by the next process's first page, and banned when that fails, too")
     func strikes() async throws {
-        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let first = try TestApp(watching: store)
         try expect(first.browser().navigate().text.contains("two"))
@@ -225,7 +219,6 @@ struct ConfirmingTests {
     }
 
     @Test func `is tried again after six hours in the foreground`() throws {
-        let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let app = try TestApp(watching: store)
         try expect(app.browser().navigate().text.contains("two"))
@@ -255,7 +248,6 @@ struct ConfirmingTests {
     }
 
     @Test func `is served without a watch where none was asked for`() throws {
-        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(store)
         try store.versions.activate("2")
         let browser = try app.browser()
@@ -267,7 +259,6 @@ struct ConfirmingTests {
     }
 
     @Test func `is announced to pages that listen, at once and to those that come later`() throws {
-        let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(watching: store)
         let browser = try app.visitor()
         let page = try SocketPage(browser)
@@ -291,8 +282,7 @@ struct StartupWatchTests {
         let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
         let watch = TestWatch(store.versions, allowed: .seconds(20))
-        let report = try watch.pageBegins(store.versions.lifecycle(), now: now)
-        expect(report?.version, equals: "2")
+        try expect(watch.pageBegins(store.versions.lifecycle(), now: now)?.version, equals: "2")
         return (store, watch)
     }
 

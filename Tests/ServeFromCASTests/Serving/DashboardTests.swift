@@ -2,7 +2,6 @@ import StorageTestSupport
 import Synchronization
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // Who may see the dashboard, and how it is sent. What it shows is the program's.
 
@@ -165,8 +164,7 @@ struct DashboardTests {
             expect(response.value("Cross-Origin-Resource-Policy"), equals: "same-origin")
             expect(response.body.isEmpty, equals: (method == "HEAD"))
         }
-        let page = try browser.ask("GET", "/_castree/dashboard/else")
-        expect(page.status, equals: 404)
+        try expect(browser.ask("GET", "/_castree/dashboard/else").status, equals: 404)
     }
 
     @Test("is answered with 304 while it says the same, and made anew for all who ask at once")

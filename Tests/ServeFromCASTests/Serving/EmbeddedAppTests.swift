@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("An app in a frame")
 struct EmbeddedAppTests {
@@ -39,8 +38,7 @@ struct EmbeddedAppTests {
         try store.versions.activateAtNextBoot("2")
         let text = try browser.ask("GET", "/", fields).text
         expect(text.contains(way.mayStart ? "two" : "one"), "\(way)")
-        let lifecycle = try store.reopened().lifecycle()
-        expect(lifecycle.current, equals: way.mayStart ? "2" : "1", "\(way)")
+        try expect(store.reopened().lifecycle().current, equals: way.mayStart ? "2" : "1", "\(way)")
         let isTold = app.notices.all.contains { $0.contains("a frame of another site's page") }
         expect(isTold, equals: way.site == "cross-site", "\(way)")
         if way.mayStart { try expect(browser.confirm(), equals: 204) }

@@ -48,19 +48,15 @@ import StorageTestSupport
 
     private func read(_ address: ObjectID, _ store: Store) throws {
         guard let reader = try store.open(address) else {
-            Issue.record("the object is not there")
-            return
+            throw Unexpected("the object is not there")
         }
         let size = reader.byteCount
         expect(size, equals: Self.size)
         for offset in Self.marks {
-            let bytes = try reader.read(at: offset, count: 4)
-            expect(bytes, equals: mark(offset))
+            try expect(reader.read(at: offset, count: 4), equals: mark(offset))
         }
-        let last = try reader.read(at: Self.size - 1, count: 100)
-        expect(last.count, equals: 1)
-        let beyond = try reader.read(at: Self.size, count: 100)
-        expect(beyond.isEmpty)
+        try expect(reader.read(at: Self.size - 1, count: 100).count, equals: 1)
+        try expect(reader.read(at: Self.size, count: 100).isEmpty)
     }
 
     private func serve(_ app: TestApp) throws {

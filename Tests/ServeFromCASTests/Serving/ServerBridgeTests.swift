@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("The bridge of a server")
 struct ServerBridgeTests {
@@ -155,8 +154,7 @@ struct ServerBridgeTests {
         expect(changes.all, equals: [.opened(id)])
         for number in 1...3 { try app.server.bridge.send("\(number)", to: id) }
         let place = "/_castree/bridge?session=\(session)"
-        let polled = try browser.ask("GET", place + "&ack=0", own).text
-        expect(polled.contains("M 3 0\n3"))
+        try expect(browser.ask("GET", place + "&ack=0", own).text.contains("M 3 0\n3"))
         // It has taken the first, and goes.
         try expect(browser.post(place, "3\nA 11\nC").status, equals: 200)
         expect(changes.all, equals: [.opened(id), .closed(id, undelivered: 2)])

@@ -2,7 +2,6 @@ import StorageTestSupport
 import Synchronization
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "Service workers".
 @Suite("A service worker")
@@ -346,8 +345,7 @@ struct ServiceWorkerTests {
             expect(answer.value("Clear-Site-Data"), equals: "\"cache\"", "\(path)")
         }
         try expect(browser.load("/worker.js").text, equals: "worker(1)")
-        let script = try browser.load("/_castree/bridge.js").text
-        expect(script.contains("const refuses=true;"))
+        try expect(browser.load("/_castree/bridge.js").text.contains("const refuses=true;"))
         expect(!String(decoding: BridgeScript.bytes, as: UTF8.self).contains("refuses=true"))
     }
 }

@@ -2,7 +2,6 @@ import StorageTestSupport
 import Synchronization
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A page of an app that is pushed to")
 struct SwitchingTests {
@@ -305,16 +304,13 @@ struct SwitchingTests {
 
     @Test func `gets no damaged byte: 500, and the operator is told which object`() throws {
         let app = try TestApp(TemporaryStore.app())
-        let manifest = try app.store.versions.manifest(of: "1")
-        let entry = try require(manifest.entries.first { $0.path.description == "app.js" })
-        let digits = entry.address.description
-        try Damage.flip(
-            "\(app.store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))", at: 2)
+        let address = try address(of: "run('one')")
+        try Damage.flip(app.store.objectPath(address), at: 2)
         let browser = try app.visitor()
         let answer = try browser.load("/app.js")
         expect(answer.status, equals: 500)
         expect(!answer.text.contains("run"))
-        expect(app.notices.all.contains { $0.contains(digits) })
+        expect(app.notices.all.contains { $0.contains(address.description) })
         // The transport closes after an error of its own; all else is served.
         let second = try app.browser()
         second.cookies = browser.cookies

@@ -3,7 +3,6 @@ import StrictJSON
 import WebTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 /// The assembled server on a port of its own, over a store.
 final class TestApp: Sendable {
@@ -68,10 +67,7 @@ final class TestApp: Sendable {
     func wait(for what: String, _ isSo: () throws -> Bool) throws {
         let end = ContinuousClock.now + .seconds(120)
         while try !isSo() {
-            guard ContinuousClock.now < end else {
-                Issue.record("never came: \(what)")
-                return
-            }
+            guard ContinuousClock.now < end else { throw Unexpected("never came: \(what)") }
             // Each question is a turn of the server's loop.
             _ = try browser().status()
         }

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "When the store is damaged".
 @Suite("Where an object cannot be opened")
@@ -21,10 +20,7 @@ struct TreeServingTests {
     }
 
     private func object(_ path: String, in version: String = "1") throws -> String {
-        let manifest = try store.versions.manifest(of: version)
-        let entry = try require(manifest.entries.first { $0.path.description == path })
-        let digits = entry.address.description
-        return "\(store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))"
+        try store.objectPath(of: path, in: version)
     }
 
     private func tree(_ path: String, in version: String = "1") -> String {

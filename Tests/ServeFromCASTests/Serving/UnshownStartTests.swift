@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "What counts as a start, and the strikes": a start is answered 200 with the page.
 @Suite("A version that no page can be shown of")
@@ -30,16 +29,11 @@ struct UnshownStartTests {
             // One inode with the object.
             try Damage.flip(page, at: 0)
         case .missing:
-            let entry = try require(
-                store.versions.manifest(of: "2").entries.first {
-                    $0.path.description == "index.html"
-                })
-            let digits = entry.address.description
             let tree = store.path + "/" + StoreLayout.treePath("2")
             chmod(tree, 0o755)
             unlink(page)
             chmod(tree, 0o555)
-            unlink("\(store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))")
+            unlink(try store.objectPath(of: "index.html", in: "2"))
         case .index: break
         }
     }

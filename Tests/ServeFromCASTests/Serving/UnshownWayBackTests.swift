@@ -174,11 +174,7 @@ extension TemporaryStore {
 
     /// Takes the object of a version's start page away.
     fileprivate func losePage(of version: String) throws {
-        let entry = try versions.manifest(of: version).entries.first {
-            $0.path.description == "index.html"
-        }
-        let digits = try require(entry).address.description
-        unlink("\(path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))")
+        unlink(try objectPath(of: "index.html", in: version))
     }
 
     /// Takes the start page out of a version's tree.

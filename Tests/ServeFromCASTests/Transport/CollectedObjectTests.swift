@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 // docs/serving.md, "Limits": what is retired and collected gives its space back while the server runs.
 @Suite("An object that is collected")
@@ -13,18 +12,13 @@ struct CollectedObjectTests {
         return try store.versions.store.put(bytes, protectedBy: lease)
     }
 
-    private func file(_ store: TemporaryStore, _ object: ObjectID) -> String {
-        let digits = object.description
-        return "\(store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))"
-    }
-
     @Test func `is closed when it is asked for and not there any more`() throws {
         let store = try TemporaryStore()
         let object = try stored(store, Self.bytes)
         let cache = ContentCache(store.versions.store)
         _ = try cache.content(of: object, size: 100_000)
         expect(cache.openCount, equals: 1)
-        Damage.remove(file(store, object))
+        Damage.remove(store.objectPath(object))
         #expect(throws: StoreError.self) { try cache.content(of: object, size: 100_000) }
         expect(cache.openCount, equals: 0)
     }
@@ -35,12 +29,11 @@ struct CollectedObjectTests {
         let cache = ContentCache(store.versions.store)
         _ = try cache.content(of: gone, size: 100_000)
         _ = try cache.content(of: kept, size: 100_001)
-        Damage.remove(file(store, gone))
+        Damage.remove(store.objectPath(gone))
         cache.close()
         expect(cache.openCount, equals: 1)
         guard case .file = try cache.content(of: kept, size: 100_001) else {
-            Issue.record("it is not served from its file")
-            return
+            throw Unexpected("it is not served from its file")
         }
     }
 
@@ -52,8 +45,7 @@ struct CollectedObjectTests {
         let object = try stored(store, Self.bytes)
         let cache = ContentCache(store.versions.store, limits: limits)
         guard case .unverified(let verify) = try cache.content(of: object, size: 100_000) else {
-            Issue.record("it was verified in passing")
-            return
+            throw Unexpected("it was verified in passing")
         }
         let calls = Sink<Int>()
         verify { calls.add(1) }
@@ -61,8 +53,7 @@ struct CollectedObjectTests {
         cache.close { _ in false }
         expect(cache.openCount, equals: 0)
         guard case .file = try cache.content(of: object, size: 100_000) else {
-            Issue.record("it is not known as verified")
-            return
+            throw Unexpected("it is not known as verified")
         }
         expect(cache.openCount, equals: 1)
     }

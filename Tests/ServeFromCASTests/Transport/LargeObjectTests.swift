@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A large object")
 struct LargeObjectTests {
@@ -35,8 +34,7 @@ struct LargeObjectTests {
         let server = try TestServer()
         let client = try server.client()
         if wasServedBefore {
-            client.send(get("/large"))
-            expect(client.response()?.status, equals: 200)
+            expect(client.status(get("/large")), equals: 200)
         }
         try Damage.overwrite(server.file("/large"), with: [1, 2, 3])
         client.send(get("/large"))
@@ -53,13 +51,11 @@ struct LargeObjectTests {
     func flipped() throws {
         let server = try TestServer()
         let client = try server.client()
-        client.send(get("/large"))
-        expect(client.response()?.status, equals: 200)
+        expect(client.status(get("/large")), equals: 200)
         try Damage.keepingTimes(of: server.file("/large")) {
             try Damage.flip(server.file("/large"), at: 500_000)
         }
-        client.send(get("/large"))
-        expect(client.response()?.status, equals: 500)
+        expect(client.status(get("/large")), equals: 500)
     }
 
     @Test(
@@ -71,8 +67,7 @@ struct LargeObjectTests {
             try Damage.flip(server.file(path), at: 500_000)
         }
         let client = try server.client()
-        client.send(get(path))
-        expect(client.response()?.status, equals: 500)
+        expect(client.status(get(path)), equals: 500)
         expect(server.damageSink.all.map(\.code), equals: [.damagedObject])
         // Told each time, and other content is served.
         let other = try server.client()
@@ -90,15 +85,13 @@ struct LargeObjectTests {
         let id = try store.versions.store.put(bytes, protectedBy: lease)
         let cache = ContentCache(store.versions.store)
         guard case .unverified(let verify) = try cache.content(of: id, size: 3 << 20) else {
-            Issue.record("it was verified in passing")
-            return
+            throw Unexpected("it was verified in passing")
         }
         let calls = Sink<Int>()
         for number in 0..<10 { verify { calls.add(number) } }
         while calls.all.count < 10 { sched_yield() }
         guard case .file = try cache.content(of: id, size: 3 << 20) else {
-            Issue.record("it is not known as verified")
-            return
+            throw Unexpected("it is not known as verified")
         }
     }
 
@@ -107,8 +100,7 @@ struct LargeObjectTests {
         let sound = try require(server.objects["/large"])
         try Damage.flip(server.file("/large"), at: 500_000)
         let client = try server.client()
-        client.send(get("/large"))
-        expect(client.response()?.status, equals: 500)
+        expect(client.status(get("/large")), equals: 500)
         Damage.remove(server.file("/large"))
         let lease = try server.store.versions.store.makeLease()
         _ = try server.store.versions.store.put(sound, protectedBy: lease)
@@ -120,8 +112,7 @@ struct LargeObjectTests {
     @Test func `is served on when only its links change`() throws {
         let server = try TestServer()
         let client = try server.client()
-        client.send(get("/large"))
-        expect(client.response()?.status, equals: 200)
+        expect(client.status(get("/large")), equals: 200)
         try Damage.setMode(server.file("/large"), 0o400)
         client.send(get("/large"))
         expect(client.response()?.has(server.objects["/large"]), equals: true)
@@ -131,14 +122,12 @@ struct LargeObjectTests {
     @Test func `that gets shorter while it is sent is cut, never made up`() throws {
         let server = try TestServer()
         let before = try server.client()
-        before.send(get("/huge"))
-        expect(before.response()?.status, equals: 200)
+        expect(before.status(get("/huge")), equals: 200)
         let client = try server.client()
         client.send(get("/huge"))
         // The client reads nothing, so most of the object is still in the file.
         let other = try server.client()
-        other.send(get("/text"))
-        expect(other.response()?.status, equals: 200)
+        expect(other.status(get("/text")), equals: 200)
         try Damage.overwrite(server.file("/huge"), with: [UInt8](repeating: 1, count: 10))
         let all = client.readAll()
         expect(all.count < server.objects["/huge"]?.count ?? 0)
@@ -150,8 +139,7 @@ struct LargeObjectTests {
         let server = try TestServer()
         Damage.remove(server.file(path))
         let client = try server.client()
-        client.send(get(path))
-        expect(client.response()?.status, equals: 500)
+        expect(client.status(get(path)), equals: 500)
         expect(server.damageSink.all.map(\.code), equals: [.missingObject])
     }
 
@@ -159,8 +147,7 @@ struct LargeObjectTests {
         let server = try TestServer()
         try Damage.flip(server.file("/small"), at: 7)
         let client = try server.client()
-        client.send(get("/small"))
-        expect(client.response()?.status, equals: 500)
+        expect(client.status(get("/small")), equals: 500)
         expect(server.damageSink.all.map(\.code), equals: [.damagedObject])
     }
 }

@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("An answer that comes later")
 struct LateAnswerTests {
@@ -44,8 +43,7 @@ struct LateAnswerTests {
         let exchanges = Sink<Exchange>()
         let server = try server(within: 50, exchanges)
         let client = try server.client()
-        client.send(get("/later") + get("/text"))
-        expect(client.response()?.status, equals: 204)
+        expect(client.status(get("/later") + get("/text")), equals: 204)
         expect(client.response()?.body, equals: Array("text".utf8))
     }
 
@@ -136,8 +134,7 @@ struct StoppingTests {
             return .later(within: 600_000, otherwise: { TestHandler.text(204, []) }, gone: nil)
         }
         let idle = try server.client()
-        idle.send(get("/text"))
-        expect(idle.response()?.status, equals: 200)
+        expect(idle.status(get("/text")), equals: 200)
         let large = try server.client()
         large.send(get("/huge"))
         let waiting = try server.client()

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 @Suite("A server among slow clients")
 struct SlowClientTests {
@@ -22,8 +21,7 @@ struct SlowClientTests {
     @Test func `closes a connection that is idle between requests, without a word`() throws {
         let server = try TestServer { $0.connection.idle = 100 }
         let client = try server.client()
-        client.send(get("/text"))
-        expect(client.response()?.status, equals: 200)
+        expect(client.status(get("/text")), equals: 200)
         expect(client.isAtEnd())
     }
 
@@ -67,8 +65,7 @@ struct SlowClientTests {
             // There is no place for a fifth until one of the others is cut. The server sees that the object
             // is gone, and keeps it for nobody who comes later.
             let other = try server.client()
-            other.send(get("/huge"))
-            expect(other.response()?.status, equals: 500)
+            expect(other.status(get("/huge")), equals: 500)
             for client in stuck { expect(client.readAll().count < 3 * (8 << 20)) }
             let end = ContinuousClock.now + .seconds(60)
             while try openCount(of: file) > 0, ContinuousClock.now < end { sched_yield() }
@@ -111,14 +108,12 @@ struct SlowClientTests {
         let first = try server.client()
         var second: TestClient? = try server.client()
         for client in [first, second].compactMap({ $0 }) {
-            client.send(get("/text"))
-            expect(client.response()?.status, equals: 200)
+            expect(client.status(get("/text")), equals: 200)
         }
         let third = try server.client()
         third.send(get("/small"))
         second = nil
         expect(third.response()?.has(server.objects["/small"]), equals: true)
-        first.send(get("/text"))
-        expect(first.response()?.status, equals: 200)
+        expect(first.status(get("/text")), equals: 200)
     }
 }

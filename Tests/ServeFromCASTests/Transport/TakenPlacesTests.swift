@@ -18,8 +18,7 @@ import Expectations
             case .nothing: break
             case .halfHead: client.send("GET /text HTTP/1.1\r\nHo")
             case .answered, .secondHalfHead:
-                client.send(get("/text"))
-                expect(client.response()?.status, equals: 200)
+                expect(client.status(get("/text")), equals: 200)
                 if self == .secondHalfHead { client.send("GET /text HTTP/1.1\r\nHo") }
             case .halfBody:
                 client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
@@ -124,8 +123,7 @@ import Expectations
         for half in halves {
             let next = try server.client()
             others.append(next)
-            next.send(get("/small"))
-            expect(next.response()?.status, equals: 200)
+            expect(next.status(get("/small")), equals: 200)
             next.send("GET /text HTTP/1.1\r\nHo")
             expect(half.isAtEnd())
             // The one that was answered now is silent for a shorter time than the page, but the page goes on asking.

@@ -24,6 +24,12 @@ extension TestPeer {
         self.init(try TestSocket.connected(to: port), isClient: true)
     }
 
+    /// The status that a request is answered with; `nil` if the connection ends before the response is whole.
+    func status(_ request: String) -> Int? {
+        send(request)
+        return response()?.status
+    }
+
     /// A response, by its Content-Length; `nil` if the connection ends before it is whole.
     func response(toHead: Bool = false) -> TestResponse? {
         while true {
@@ -150,10 +156,7 @@ final class TestServer: Sendable {
     deinit { server.stop(within: 0) }
 
     /// Where an object's file stands.
-    func file(_ name: String) -> String {
-        let digits = ids[name].map(\.description) ?? ""
-        return store.path + "/objects/" + digits.prefix(2) + "/" + digits.dropFirst(2)
-    }
+    func file(_ name: String) -> String { ids[name].map { store.objectPath($0) } ?? "" }
 
     func client() throws -> TestClient { try TestClient(port: port) }
 

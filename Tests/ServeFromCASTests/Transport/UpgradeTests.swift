@@ -2,7 +2,6 @@ import CASStore
 import Expectations
 
 @testable import ServeFromCAS
-@testable import WebServer
 
 /// Sends everything back, upper case; `.` ends it.
 private final class Shouter: StreamHandler {
@@ -155,8 +154,7 @@ struct UpgradeTests {
             return .streaming { exchange in Pump(exchange, port: port) }
         }
         let client = try server.client()
-        client.send(get("/pump") + get("/text"))
-        expect(client.response()?.status, equals: 502)
+        expect(client.status(get("/pump") + get("/text")), equals: 502)
         expect(client.response()?.status, equals: 200)
         withExtendedLifetime(taken) {}
     }
