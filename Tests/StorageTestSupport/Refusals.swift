@@ -15,7 +15,7 @@ package func expectRefusal<R>(
         #expect(
             error.code == code ?? error.code, comment() ?? "\(error)",
             sourceLocation: sourceLocation)
-        for words in words where !error.message.contains(words) {
+        for words in words where !(words.isEmpty || error.message.contains(words)) {
             Issue.record(
                 "\(comment() ?? "") expected \(words), got \(error)", sourceLocation: sourceLocation
             )
