@@ -164,7 +164,7 @@ extension OriginPublisher {
         // That may have been all that a rotation had left.
         var step = try self.step(
             rotation, upon: state, signing: [], mayBeDone: state.number > opened.number)
-        if !step.isThere { try write(step.file) }
+        if !step.isThere { try write(step.file, insteadOf: { !step.mayBeFollowed($0) }) }
         var commits: [OriginCommit] = []
         for channel in step.channels {
             let newest = try self.state(of: log, from: state.number)
@@ -191,10 +191,11 @@ extension OriginPublisher {
         ) { (version) throws(StoreError) in try storage.trust(version) }
     }
 
-    /// Writes a version of the trust, before any pointer names it; one that is there stays, unless it is none: no device
-    /// follows that.
+    /// Writes a version of the trust, before any pointer names it; one that is there stays, unless no device follows it.
     /// - Throws: `.untrusted` if another one is there; `.network` if nobody knows.
-    func write(_ file: TrustFile) throws(StoreError) {
+    func write(
+        _ file: TrustFile, insteadOf isNone: (TrustFile) -> Bool = { _ in false }
+    ) throws(StoreError) {
         let key = OriginLayout.trust(file.version)
         var reason = "others write it"
         for tryNumber in 1...8 {
@@ -206,7 +207,7 @@ extension OriginPublisher {
                 let sound = try TrustFile.ifSound { () throws(StoreError) in
                     try storage.trust(file.version)
                 }
-                guard let there = sound else {
+                guard let there = sound, !isNone(there) else {
                     if try replaceTrust(file, key) { return }
                     break
                 }

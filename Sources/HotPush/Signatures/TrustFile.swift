@@ -61,6 +61,12 @@ package struct TrustFile: Sendable, Hashable {
         }
     }
 
+    /// Whether ``check(follows:_:of:)`` has no objection.
+    func isFollowing(_ previous: TrustedKeys, _ version: Int64, of origin: String) -> Bool {
+        // What is asked is only whether, and the check fails of nothing else.
+        (try? check(follows: previous, version, of: origin)) != nil
+    }
+
     /// A version that is read; `nil` for a file that is no version of a trust: no device follows that, so it is in nobody's way.
     static func ifSound(
         _ read: () throws(StoreError) -> TrustFile?

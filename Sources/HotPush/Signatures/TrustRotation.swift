@@ -25,12 +25,21 @@ package struct TrustRotation: Sendable {
         package let file: TrustFile
         /// Whether it is there already: an earlier call was cut short.
         package let isThere: Bool
+        /// The keys that the version before says count; `nil` where nobody has written them down.
+        var previous: TrustedKeys?
         /// Whether nobody has said how many must sign, nor written it down before: as many as sign now.
         package var assumesThreshold = false
         /// The channels whose pointers are to be signed by it, sorted.
         let channels: [ChannelName]
         /// Their pointers, signed.
         package var pointers: [ChannelPointer]
+
+        /// Whether a device might follow what stands in the file's place.
+        ///
+        /// What the keys of the version before have not signed is a stranger's, whose key may once have counted.
+        func mayBeFollowed(_ there: TrustFile) -> Bool {
+            previous.map { there.isFollowing($0, file.version - 1, of: file.origin) } ?? true
+        }
     }
 
     /// Decides what to write.
@@ -68,7 +77,10 @@ package struct TrustRotation: Sendable {
         let previous = try rotation.previous(read)
         let next = version + 1
         let trusted = try changed(previous)
-        if let file = try TrustFile.ifSound({ () throws(StoreError) in try read(next) }) {
+        let known = version > TrustFile.firstVersion ? previous : nil
+        if let file = try TrustFile.ifSound({ () throws(StoreError) in try read(next) }),
+            known.map({ file.isFollowing($0, version, of: rotation.origin) }) ?? true
+        {
             guard file.trusted == trusted else { throw rotation.unfinished(file, after: previous) }
             try rotation.checkOwn(file)
             return try rotation.step(file, isThere: true, rotation.pointers, now: now)
@@ -80,7 +92,8 @@ package struct TrustRotation: Sendable {
         file.signatures = try sealing.signers.sign(file.signedBytes)
         try file.check(follows: previous, version, of: rotation.origin)
         var step = try rotation.step(file, isThere: false, rotation.pointers, now: now)
-        step.assumesThreshold = threshold == nil && version == TrustFile.firstVersion
+        step.previous = known
+        step.assumesThreshold = threshold == nil && known == nil
         return step
     }
 
@@ -230,7 +243,8 @@ private struct Rotation {
             "\(OriginLayout.trust(file.version)) is in \(place) already, and says that \(keys.threshold) of "
                 + "\(keys.keys.map(\.id).joined(separator: ", ")) must sign: \(whose): repeat it as it was, which "
                 + "finishes it, and rotate again if other keys are wanted; the file must stay, since whoever has a copy "
-                + "can show it to devices")
+                + "can show it to devices. If you do not know its keys, somebody who has a key of yours made it: look at what "
+                + "is offered (castree channels), remove the file and rotate at once")
     }
 
     /// - Throws: `.untrusted` unless all who sign now have made a version of the trust.

@@ -141,7 +141,7 @@ import StorageTestSupport
         let error = refusal { try place.publisher(place.sealing(place.alice)).rotate(other) }
         let message = try require(error?.message)
         expect(message.contains("repeat it") && message.contains("must stay"))
-        expect(!message.contains("delete"))
+        expect(!message.contains("delete") && message.contains("If you do not know its keys"))
         try place.publisher(both).rotate(rotation(place))
         try place.expectSigned(by: place.bob)
     }
@@ -224,7 +224,7 @@ import StorageTestSupport
         let both = try place.sealing(place.alice, place.bob)
         let origin = try require(try place.pointer().origin)
         let mallory = try place.key(place.mallory)
-        func put(_ keys: [VerificationKey], _ version: Int64, by files: String...) throws {
+        func put(_ keys: [VerificationKey], _ version: Int64, by files: [String]) throws {
             var file = TrustFile(
                 origin: origin, version: version, trusted: try TrustedKeys(keys), createdAt: 1)
             let signers = try files.map { try KeyFileSigner(file: $0) } as [any PointerSigner]
@@ -232,18 +232,30 @@ import StorageTestSupport
             try place.place.set("trust/\(version).json", file.serialized())
         }
         // In the place of the next one.
-        try put([mallory, place.key(place.bob)], 2, by: place.mallory)
+        try put([mallory, place.key(place.bob)], 2, by: [place.mallory])
         expect(
             refusal { try place.publisher(both).rotate(rotation(place)) }?.code, equals: .untrusted)
         try place.place.set("trust/2.json", nil)
         try place.publisher(both).rotate(rotation(place))
+        let counts = try require(place.place.bytes("trust/2.json"))
         // In the place of one that counts: with his own key beside Bob's.
-        try put([mallory, place.key(place.bob)], 2, by: place.mallory)
+        try put([mallory, place.key(place.bob)], 2, by: [place.mallory])
         let next = TrustRotation(adding: [try place.key(place.alice)])
         let bob = try place.sealing(place.bob)
         expect(refusal { try place.publisher(bob).rotate(next) }?.code, equals: .untrusted)
         try place.place.set("trust/2.json", nil)
         expect(refusal { try place.publisher(bob).rotate(next) }?.code, equals: .untrusted)
+        // After one that counts, by keys that do not, or do not any more: no device follows that.
+        try place.place.set("trust/2.json", counts)
+        let third = try place.place.files()
+        for files in [[place.mallory], [place.alice], [place.mallory, place.alice]] {
+            try place.place.restore(third)
+            try place.forget(place.alice, place.bob)
+            try put([mallory], 3, by: files)
+            let step = try place.publisher(both).rotate(next)
+            try step.file.check(follows: TrustedKeys([place.key(place.bob)]), 2, of: origin)
+            try expect(trust(place, 3), equals: step.file)
+        }
     }
 }
 
