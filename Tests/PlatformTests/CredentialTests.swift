@@ -39,4 +39,20 @@ import Expectations
     func `shows no user and no password`(_ text: String, _ shown: String) {
         expect(withoutCredentials(text, mark: "…"), equals: shown)
     }
+
+    @Test(arguments: [
+        ("to ftp://x/tok/en+Abcdefg=", "to ftp://x/…"),
+        ("(to ftp://x/tok%2Fen%2BAbcdefg%3D)", "(to ftp://x/…)"),
+        ("a tok%2fen%2bAbcdefg%3d b", "a … b"), ("tok%252Fen%252BAbcdefg%253D", "…"),
+        ("%74%6F%6B%2F%65%6E%2B%41bcdefg%3D", "…"), ("TOK%2FEN%2BABCDEFG%3D", "…"),
+        ("x=ok%2Fen%2BAbcdefg, cut", "x=…, cut"), ("a=tok%2Fen%2BAbcdef%20", "a=…%20"),
+        ("tok/en+Abcdefg=tok/en+Abcdefg=", "…"), ("pw and %70w", "… and …"),
+        // What is none, or no escape.
+        ("tok/en and 100%", "tok/en and 100%"), ("%zz %4", "%zz %4"),
+        ("größe %C3%A4", "größe %C3%A4"),
+        ("", ""),
+    ])
+    func `repeats no secret, however it is spelled`(_ text: String, _ shown: String) {
+        expect(hiding(["tok/en+Abcdefg=", "pw", ""], in: text), equals: shown)
+    }
 }

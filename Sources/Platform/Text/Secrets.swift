@@ -29,33 +29,64 @@ private func plainlySpelled(_ text: String) -> String {
     return plain.replacing("%40", with: "@")
 }
 
-/// A text of somebody else's without secrets that it may repeat, nor parts of them, however they are spelled.
+/// A text of somebody else's without secrets that it may repeat, nor parts of them, however they are spelled: also in
+/// other case, and with percent signs (RFC 3986, section 2.1), even several times over.
 package func hiding(_ secrets: [String], in text: String) -> String {
-    var text = text
-    for secret in secrets where !secret.isEmpty { text = text.replacing(secret, with: "…") }
-    for secret in secrets { text = masked(text, partsOf: secret) }
-    return text
-}
-
-/// A text without what a part of a secret is: whoever repeats it may cut it.
-private func masked(_ text: String, partsOf secret: String) -> String {
-    let (length, lower) = (12, Array(secret.lowercased()))
-    guard lower.count > length else { return text }
-    let parts = Set((0...lower.count - length).map { String(lower[$0..<$0 + length]) })
-    let (shown, compared) = (Array(text), Array(text.lowercased()))
-    guard shown.count == compared.count, shown.count >= length else { return text }
-    var isSecret = Array(repeating: false, count: shown.count)
-    for start in 0...shown.count - length
-    where parts.contains(String(compared[start..<start + length])) {
-        for place in start..<start + length { isSecret[place] = true }
+    let spelled = SpelledBytes(text)
+    var isSecret = Array(repeating: false, count: spelled.plain.count)
+    for secret in secrets {
+        let (plain, length) = (Array(secret.utf8), 12)
+        spelled.find([plain[...]], among: spelled.plain, &isSecret)
+        guard plain.count > length else { continue }
+        // Whoever repeats it may cut it.
+        let lower = plain.map(SpelledBytes.lowercased)
+        let parts = Set((0...lower.count - length).map { lower[$0..<$0 + length] })
+        spelled.find(parts, among: spelled.plain.map(SpelledBytes.lowercased), &isSecret)
     }
-    var masked = ""
-    for place in shown.indices {
-        if !isSecret[place] {
-            masked.append(shown[place])
-        } else if masked.last != "…" {
-            masked.append("…")
+    guard isSecret.contains(true) else { return text }
+    var shown: [UInt8] = []
+    for (place, isHidden) in isSecret.enumerated() {
+        if !isHidden {
+            shown += spelled.text[spelled.starts[place]..<spelled.starts[place + 1]]
+        } else if place == 0 || !isSecret[place - 1] {
+            shown += Array("…".utf8)
         }
     }
-    return masked
+    return String(decoding: shown, as: UTF8.self)
+}
+
+/// A text's bytes, and what they stand for where they are percent-encoded.
+private struct SpelledBytes {
+    let text: [UInt8]
+    /// What stands there.
+    private(set) var plain: [UInt8] = []
+    /// Where each of ``plain`` begins in the text; last, the text's end.
+    private(set) var starts: [Int] = [0]
+
+    init(_ string: String) {
+        text = Array(string.utf8)
+        while let start = starts.last, start < text.count {
+            var (byte, end) = (text[start], start + 1)
+            while byte == 37, let value = hexadecimal(at: end) { (byte, end) = (value, end + 2) }
+            plain.append(byte)
+            starts.append(end)
+        }
+    }
+
+    private func hexadecimal(at place: Int) -> UInt8? {
+        guard place + 2 <= text.count, let high = Hex.value(ofEitherCase: text[place]),
+            let low = Hex.value(ofEitherCase: text[place + 1])
+        else { return nil }
+        return high << 4 | low
+    }
+
+    /// Marks where any of some words of one length stands.
+    func find(_ words: Set<ArraySlice<UInt8>>, among bytes: [UInt8], _ isFound: inout [Bool]) {
+        guard let length = words.first?.count, length > 0, bytes.count >= length else { return }
+        for start in 0...bytes.count - length where words.contains(bytes[start..<start + length]) {
+            for place in start..<start + length { isFound[place] = true }
+        }
+    }
+
+    static func lowercased(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte + 32 : byte }
 }
