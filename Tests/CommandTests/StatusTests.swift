@@ -36,6 +36,17 @@ import ProgramTestSupport
         expect(problem.message.text.contains("showed version 1 in place of version 2"))
         try expect(served.confirm(), equals: 204)
         try expect(status().well.isTrue)
+        // Also where it was known good before, so that its confirmation changes nothing.
+        try place.castree("activate", "1")
+        try expect(served.get().status, equals: 200)
+        try expect(served.confirm(), equals: 204)
+        try place.castree("activate", "2")
+        try expect(served.get().status, equals: 200)
+        let again = "/_castree/stale-page?session=\(try served.beginSession())&version=1"
+        try expect(served.post(again).status, equals: 204)
+        while try status().well.isTrue { try require(ContinuousClock.now < end, "never said") }
+        try expect(served.confirm(), equals: 204)
+        try expect(status().well.isTrue)
     }
 
     @Test

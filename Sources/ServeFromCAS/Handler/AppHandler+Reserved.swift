@@ -216,6 +216,7 @@ extension AppHandler {
                     409, "Version \(version) is not the one that was started." + watcher,
                     method: method)
             }
+            endStalePages(insteadOf: version)
             follow()
             return Self.empty(204)
         } catch {

@@ -47,6 +47,18 @@ extension AppHandler {
         store.versions.noteStalePage(insteadOf: version, shown: shown)
     }
 
+    /// A page of a version has confirmed it: no worker keeps another in its place any more.
+    ///
+    /// Of a version that is known good already a confirmation alone is no news, and `castree status` waits for it.
+    func endStalePages(insteadOf version: String) {
+        let wasKept = stalePages.withLock { told in
+            let count = told.count
+            told = told.filter { !$0.key.hasSuffix(" " + version) }
+            return told.count < count
+        }
+        if wasKept { store.versions.noteShown(version) }
+    }
+
     /// The answer to a request for a worker's script where there shall be none.
     ///
     /// A browser does not register the worker, and leaves one that it has as it is: that is the bridge's to remove. What

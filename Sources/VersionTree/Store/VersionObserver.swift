@@ -59,4 +59,7 @@ extension VersionStore {
     package func noteStalePage(insteadOf version: String, shown: String?) {
         note(.stalePage(version: version, shown: shown))
     }
+
+    /// Tells the store's observer that a page of a version has confirmed it again, after a worker kept another.
+    package func noteShown(_ version: String) { note(.confirmed(version: version)) }
 }
