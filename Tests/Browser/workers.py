@@ -4,6 +4,7 @@ import json
 import subprocess
 import time
 
+from devtools import Refused
 from place import demand
 
 PAGE = """<!doctype html><title>%s</title>
@@ -196,12 +197,16 @@ const fresh = async request => {
 const kept = async () => (await pages()).match('/');
 addEventListener('fetch', event => {
   if (event.request.mode === 'navigate') event.respondWith(answer(event));
+  else if (new URL(event.request.url).pathname === '/kept.js') {
+    event.respondWith(pages().then(cache => cache.match('/kept.js')).then(own => own || fetch(event.request)));
+  }
 });
 addEventListener('install', event => { skipWaiting(); event.waitUntil(prepare()); });
 """
 STRATEGIES = {
     "precache": """
-const prepare = async () => (await pages()).add(new Request('/', { cache: 'reload' }));
+const prepare = async () => (await pages()).addAll(
+  ['/', '/kept.js'].map(path => new Request(path, { cache: 'reload' })));
 const answer = async event => await kept() || fetch(event.request);
 """,
     "cache-first": """
@@ -231,6 +236,15 @@ castree.bridge.addEventListener('open', () => { window.isOpen = true; });
 addEventListener('load', () => castree.confirm().then(good => { window.isGood = good; }));
 castree.bridge.addEventListener('version-ready', () => location.reload());
 </script>"""
+# What a page has besides, which its worker may keep and may not: all of one version, or refused.
+WHOLE = """(async () => {
+  if (document.readyState !== 'complete') await new Promise(done => addEventListener('load', done));
+  const data = async options => {
+    const answer = await fetch('/data.txt?' + Math.random(), options);
+    return answer.ok ? answer.text() : answer.status;
+  };
+  return [window.version, window.app, window.kept, await data(), await data({ credentials: 'omit' })];
+})()"""
 SILENT = EAGER.replace(
     "addEventListener('load', () => castree.confirm().then(good => { window.isGood = good; }));", "")
 
@@ -245,7 +259,11 @@ setInterval(again, 50);
 
 def strategic(version, strategy, page=EAGER):
     worker = HEAD % version + STRATEGIES[strategy]
-    return {"index.html": page % (version, version), "worker.js": worker}
+    page = page.replace(
+        "</title>", "</title><script src=\"/app.js\"></script><script src=\"/kept.js\"></script>", 1)
+    return {
+        "index.html": page % (version, version), "worker.js": worker, "data.txt": version,
+        "app.js": f"window.app = '{version}'", "kept.js": f"window.kept = '{version}'"}
 
 
 def strategy_checks(suite):
@@ -285,6 +303,21 @@ def strategy(suite, name):
                 f"the page is {tab.run('window.version')}, not {version}: {lifecycle(store)}")
             time.sleep(0.5)
 
+    def whole(tab, when):
+        """Demands that the page is of one version, again and again, also after it was loaded again."""
+        for turn in range(6):
+            time.sleep(1)
+            if turn == 3:
+                tab.reload()
+                tab.wait("window.isOpen")
+                time.sleep(1)
+            try:
+                seen = tab.run(WHOLE)
+            except Refused:
+                # It is loading another page.
+                continue
+            demand(len(set(seen)) == 1, f"{when}, the page has {seen}")
+
     with suite.browser(profile=profile) as browser:
         tab = browser.tab()
         with store.serve(*options) as server:
@@ -298,6 +331,13 @@ def strategy(suite, name):
             seen = lifecycle(store)
             demand(seen["knownGood"] == ["v2", "v1"] and not seen["bad"], f"after the update: {seen}")
             suite.say(f"updated after {tab.run('+sessionStorage.loads')} loads")
+            whole(tab, "after the update")
+            # The way back, and forth.
+            for version in ("v1", "v2"):
+                store("activate", version, "--at-next-boot")
+                show(tab, version)
+                tab.wait("window.isGood")
+                whole(tab, f"on the way to {version}")
             # Rollback: nobody confirms v3, and the page is v2 again.
             store("activate", "v3", "--at-next-boot")
             show(tab, "v3")
@@ -309,16 +349,18 @@ def strategy(suite, name):
             time.sleep(3)
             suite.say(f"gone back after {loads} loads in all")
             demand(tab.run("+sessionStorage.loads") <= loads + 1, "the page loads itself for ever")
+            whole(tab, "after the rollback")
             demand(server.stop() == 0, "the server did not end as it should")
         with store.serve(*options):
-            tab.go(url)
             tab.wait("window.isOpen")
+            whole(tab, "after the server's restart")
     with store.serve(*options), suite.browser(profile=profile) as browser:
         tab = browser.tab()
         tab.go(url)
         tab.wait("window.isOpen")
         time.sleep(1)
         seen = lifecycle(store)
+        whole(tab, "after both restarts")
         suite.say(f"after restarts the page is {tab.run('window.version')}, the store's {seen['current']}")
         demand("v3" not in seen["knownGood"], f"what was never confirmed is known good: {seen}")
         demand("v2" in seen["knownGood"], f"what was confirmed is not known good: {seen}")

@@ -116,6 +116,7 @@ extension BridgeScript {
         // The page goes: one last request carries what is unacked.
         addEventListener('pagehide', ({ persisted }) => {
           if (!session) return;
+          if (!persisted && worker && worker.controller && link && link.bye) link.bye();
           sent = acked;
           const all = take(), frames = [[`A ${received}`]];
           let room = 60000;

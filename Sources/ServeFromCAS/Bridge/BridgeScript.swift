@@ -233,6 +233,11 @@ package enum BridgeScript {
                 socket.send(typeof content === 'string' ? head + content : join(head, content));
               }
             };
+            // The page goes: a worker that is being replaced, or does not run, loses what passes it; this does not.
+            here.bye = () => {
+              here.flush();
+              if (here.isOpen) socket.send('C');
+            };
             here.drop = () => {
               clearTimeout(quiet);
               if (!here.isOpen) misses++;

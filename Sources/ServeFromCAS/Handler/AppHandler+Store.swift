@@ -95,7 +95,8 @@ extension AppHandler {
     /// The value of `Set-Cookie`.
     func setting(_ cookie: PinCookie) -> String {
         cookie.setCookie(
-            cookieName, parts.pageSeal, tag: shelf.entry(cookie.version)?.tag, isSecure: isSecure)
+            cookieName, parts.pageSeal, tag: shelf.entry(cookie.version)?.tag, isSecure: isSecure,
+            isLasting: pins.withLock { $0.browsers[cookie.browser]?.hasWorker ?? false })
     }
 
     /// The watch over starts, if there is one, begins again on another store.

@@ -139,7 +139,9 @@ extension AppHandler {
                 }
             }
             var response = respond(head, entry, fetched, exchange)
-            if request.load != .subresource, mark != nil || request.hints == 7 {
+            if request.asksForPage
+                || request.load != .subresource && (mark != nil || request.hints == 7)
+            {
                 // Also on a 304: the stored response may have another one.
                 response.head.add("Permissions-Policy", PageMark.policy(mark))
             }

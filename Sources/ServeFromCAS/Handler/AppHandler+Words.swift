@@ -128,7 +128,7 @@ extension AppHandler {
             return takeBackUnshown(
                 version,
                 "it was not confirmed, and cookies that other servers have set contradicted its page's",
-                startup)
+                startup, rests: true)
         }
         if isRefused.load(ordering: .relaxed) {
             return takeBackUnshown(

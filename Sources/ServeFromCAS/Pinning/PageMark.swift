@@ -11,6 +11,14 @@ struct PageMark: Sendable, Hashable {
     /// Which hints are sent, one bit each: 1 to 6.
     let hints: UInt8
 
+    /// The mark that a digit in a cookie means; `nil` for 0.
+    init?(digit: UInt8) {
+        guard let mark = Self.all.first(where: { $0.hints + 48 == digit }) else { return nil }
+        self = mark
+    }
+
+    init(hints: UInt8) { self.hints = hints }
+
     static let all: [PageMark] = (1...6).map { PageMark(hints: $0) }
 
     /// The hints a request carries, as bits; 7 if all of them.

@@ -3,7 +3,8 @@ import VersionTree
 /// What the pins' cookie holds under its seal (``PageSeal``): `<browser>.<version>:<run>`, and more if more pages
 /// are open.
 ///
-/// In full: `[<tag>~]<browser>[-<mark>].<version>[:<run>[:<other>…]]`. The tag is of the version's content, should its name be
+/// In full: `[<tag>~]<browser>[-<marks>].<version>[:<run>[:<other>…]]`, the marks a digit for the version and for each other
+/// one, 0 for none, without zeros at the end. The tag is of the version's content, should its name be
 /// given to other content. A server knows nothing else about
 /// pages that an earlier run of it served.
 struct PinCookie: Sendable, Hashable {
@@ -19,11 +20,15 @@ struct PinCookie: Sendable, Hashable {
     ///
     /// Its own version is among them if another page has that version too.
     var others: [VersionName] = []
+    /// The marks of the other versions' pages.
+    var otherMarks: [VersionName: PageMark] = [:]
 
     /// How many others are remembered: a cookie has 4,096 bytes at most.
     static let othersMax = 8
     /// For how many seconds a cookie is believed whatever else is open: a day, in which pages are loaded again.
     static let ageMax: UInt64 = 86_400
+    /// For how many seconds a browser keeps one that is to last: browsers allow 400 days (RFC 6265bis, section 5.5).
+    private static let lastingMax = 34_560_000
     private static let runByteCountMax = 16
     /// The length of a tag.
     static let tagByteCount = 8
@@ -33,14 +38,15 @@ extension PinCookie {
     /// Reads a cookie's value; `nil` if it is not one of ours.
     init?(_ value: ArraySlice<UInt8>) {
         guard let dot = value.firstIndex(of: 46) else { return nil }
-        var browser = value[..<dot]
+        var (browser, marks) = (value[..<dot], value[dot..<dot])
         if let dash = browser.lastIndex(of: 45) {
-            guard browser.distance(from: dash, to: dot) == 2,
-                let mark = PageMark.all.first(where: { $0.hints + 48 == browser[dash + 1] })
+            marks = browser[(dash + 1)...]
+            guard !marks.isEmpty, marks.count <= 1 + Self.othersMax,
+                marks.allSatisfy({ (48...54).contains($0) })
             else { return nil }
-            self.mark = mark
             browser = browser[..<dash]
         }
+        mark = marks.first.flatMap(PageMark.init(digit:))
         guard browser.count >= 16, browser.count <= 64,
             browser.allSatisfy({ $0 != 46 && CookieText.isPlain($0) })
         else { return nil }
@@ -64,6 +70,23 @@ extension PinCookie {
                 return nil
             }
             others.append(other)
+            let place = marks.startIndex + others.count
+            // Its own version may be among them.
+            guard place < marks.endIndex, other != version else { continue }
+            otherMarks[other] = PageMark(digit: marks[place])
+        }
+    }
+
+    /// Whether pages with a mark are among those that it names.
+    func names(_ mark: PageMark) -> Bool {
+        self.mark == mark || otherMarks.values.contains(mark)
+    }
+
+    /// Notes the marks of a browser's pages of the other versions.
+    mutating func noteOthers(_ marks: [(mark: PageMark, version: VersionName)]) {
+        otherMarks = [:]
+        for (mark, version) in marks where version != self.version && others.contains(version) {
+            otherMarks[version] = mark
         }
     }
 
@@ -79,16 +102,21 @@ extension PinCookie {
 
     /// The value of Set-Cookie.
     ///
-    /// It lasts as long as the browser runs: after that there are no pages. Links on other sites
+    /// It lasts as long as the browser runs: after that there are no pages, but those that a worker keeps. Links on other sites
     /// send it too (Lax). A Strict cookie would be missing there; the server would see a new
     /// browser, which would replace the one whose pages are open. The cookie gives no access.
+    ///
+    /// - Parameter isLasting: whether a worker may show pages of the version in the browser's next run, too.
     func setCookie(
-        _ name: String, _ seal: PageSeal, tag: String? = nil, isSecure: Bool = false
+        _ name: String, _ seal: PageSeal, tag: String? = nil, isSecure: Bool = false,
+        isLasting: Bool = false
     ) -> String {
-        let suffix = mark.map { "-\($0.hints)" } ?? ""
+        let marks = [mark] + others.map { otherMarks[$0] }
+        let last = marks.lastIndex { $0 != nil }
+        let suffix = last.map { "-" + marks[...$0].map { "\($0?.hints ?? 0)" }.joined() } ?? ""
         var value = (tag.map { $0 + "~" } ?? "") + "\(browser)\(suffix).\(version)"
         if let run { value += ":\(run)" + others.map { ":\($0)" }.joined() }
         return "\(name)=\(seal.sealed(value)); Path=/; HttpOnly; SameSite=Lax"
-            + (isSecure ? "; Secure" : "")
+            + (isSecure ? "; Secure" : "") + (isLasting ? "; Max-Age=\(Self.lastingMax)" : "")
     }
 }

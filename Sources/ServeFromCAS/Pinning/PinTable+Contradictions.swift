@@ -37,7 +37,11 @@ extension PinTable {
         let loads = browsers[cookie.browser]?.loads ?? []
         let isEmbedded = loads.contains { $0.isEmbedded && isLive($0, now) }
         let isPlain = browsers[cookie.browser]?.plainHints == request.hints
-        if let mark = request.mark, !isEmbedded, !isPlain, let marked = given[mark.hints] {
+        // What an earlier run gave may mean another version elsewhere: the sealed cookie says which it is here.
+        let hasRecalled = browsers[cookie.browser]?.hasRecalled ?? false
+        if let mark = request.mark, !isEmbedded, !isPlain, !(hasRecalled && cookie.names(mark)),
+            let marked = given[mark.hints]
+        {
             // No other browser has the mark for another version.
             if own == [marked] { return [] }
             add([marked])

@@ -87,9 +87,8 @@ extension PinTable {
         if let cookie = request.cookie { recall(cookie, isMarking: request.canBeMarked, now) }
         let mark =
             request.canBeMarked && !request.isUnmarkable ? mark(for: current, browser, now) : nil
-        let cookie = PinCookie(
-            browser: browser, version: current, mark: mark, run: run,
-            others: otherVersions(browser, besides: replaced, now))
+        let others = otherVersions(browser, besides: replaced, now)
+        let cookie = self.cookie(of: browser, current, mark, others)
         let isRight = cookie == request.cookie && !request.isCookieOld
         return .serve(current, cookie: isRight ? nil : cookie, mark: mark)
     }

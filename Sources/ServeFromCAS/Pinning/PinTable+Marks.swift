@@ -83,20 +83,31 @@ extension PinTable {
         return (live.isEmpty ? gone : live).sorted()
     }
 
-    /// After a restart of the server, the cookie tells which mark the newest page's version had.
+    /// After a restart of the server, the cookie tells which marks the versions had whose pages were open.
     ///
-    /// It does not tell the marks of others; if there were any of another version, no further version gets a mark.
+    /// If it does not tell that of one of them (an older castree set it, or there were too many), no further version gets a
+    /// mark.
     ///
     /// - Parameter isMarking: whether the browser is known to mark requests, even if the cookie has
     ///   no mark.
     mutating func recall(_ cookie: PinCookie, isMarking: Bool, _ now: Duration) {
-        let hasOthers = cookie.others.contains { $0 != cookie.version }
-        guard cookie.mark != nil || (isMarking && hasOthers),
+        let others = cookie.others.filter { $0 != cookie.version }
+        let isKnown = cookie.mark != nil || !cookie.otherMarks.isEmpty
+        guard isKnown || (isMarking && !others.isEmpty),
             browsers[cookie.browser]?.marks.isEmpty ?? true
         else { return }
         var browser = browsers[cookie.browser] ?? Browser(usedAt: now)
-        if let mark = cookie.mark { browser.marks = [(mark, cookie.version)] }
-        if hasOthers { browser.hasLostMarks = true }
+        for version in others.reversed() {
+            if let mark = cookie.otherMarks[version] { browser.marks.append((mark, version)) }
+        }
+        if let mark = cookie.mark { browser.marks.append((mark, cookie.version)) }
+        browser.hasRecalled = true
+        for (mark, version) in browser.marks where given[mark.hints] == nil {
+            given[mark.hints] = version
+        }
+        browser.hasLostMarks =
+            browser.hasLostMarks || cookie.others.count == PinCookie.othersMax
+            || others.contains { cookie.otherMarks[$0] == nil }
         browsers[cookie.browser] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
     }

@@ -20,7 +20,18 @@ extension PinTable {
         where load.number != replaced && !result.contains(load.version) {
             result.append(load.version)
         }
-        return Array(result.prefix(PinCookie.othersMax))
+        return result
+    }
+
+    /// The cookie for a browser whose newest page is of a version.
+    func cookie(
+        of name: String, _ version: VersionName, _ mark: PageMark?, _ others: [VersionName]
+    ) -> PinCookie {
+        var cookie = PinCookie(
+            browser: name, version: version, mark: mark, run: run,
+            others: Array(others.prefix(PinCookie.othersMax)))
+        cookie.noteOthers(browsers[name]?.marks ?? [])
+        return cookie
     }
 
     /// Assumes that the pages named by the cookie of an earlier run are open, if nothing else is known.
@@ -66,10 +77,7 @@ extension PinTable {
         var open = otherVersions(cookie.browser, now)
         if cookie.others.contains(version), !open.contains(version) { open.append(version) }
         guard cookie.others.contains(where: { !open.contains($0) }) else { return nil }
-        var corrected = cookie
-        corrected.run = run
-        corrected.others = Array(open.prefix(PinCookie.othersMax))
-        return corrected
+        return self.cookie(of: cookie.browser, version, cookie.mark, open)
     }
 }
 
@@ -85,9 +93,11 @@ extension PinTable.Load {
     mutating func heard(
         _ request: PinRequest, at now: Duration, _ limits: PinTable.Limits
     ) {
+        // Pages with a session hold their load themselves.
         let isHeard =
             isRecalled
-            ? now - begunAt < limits.loadingMax + limits.recalled : path == request.referrer
+            ? now - begunAt < limits.loadingMax + limits.recalled
+            : path == request.referrer && sessions < pages
         if isHeard { usedAt = now }
     }
 }

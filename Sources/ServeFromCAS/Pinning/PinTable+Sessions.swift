@@ -120,9 +120,14 @@ extension PinTable {
         if let said = saidPage(session, name, asking, now) {
             return begin(session, said.load, of: said.browser, isAnswered: true)
         }
-        guard doubts[connection] == nil else {
-            holdAll(name, session, connection, now)
-            return nil
+        if doubts[connection] != nil {
+            guard let said = words[session]?.version, browser.wasGiven(said) else {
+                holdAll(name, session, connection, now)
+                return nil
+            }
+            // Others that are open say so themselves: what this page is not, it must not hold, or it stays in doubt.
+            let kept = keptPage(of: session, name, said, asking?.path ?? [47], now)
+            return begin(session, kept, of: name, isAnswered: false)
         }
         guard let asking, isEarlier(asking, than: session) else { return nil }
         let free = browser.loads.filter {
@@ -131,7 +136,12 @@ extension PinTable {
         if let own = free.first(where: { $0.number == asking.number }) ?? free.last {
             return begin(session, own, of: name, isAnswered: own.isAnswered)
         }
-        let kept = keptPage(of: session, name, asking, now)
+        let said = words[session]?.version.flatMap { browser.wasGiven($0) ? $0 : nil }
+        if let said, said != asking.version, !asking.isAnswered, asking.sessions == 0 {
+            // Nothing but the requests of this page has named it.
+            change(name, asking.number) { $0.isOver = true }
+        }
+        let kept = keptPage(of: session, name, said ?? asking.version, asking.path, now)
         return begin(session, kept, of: name, isAnswered: false)
     }
 
@@ -189,13 +199,12 @@ extension PinTable {
     }
 
     /// A page that no navigation brought, since a service worker had it, or whose navigation a worker sent on as a
-    /// request of its own: it is one page more of the version that it says, where its browser was given that.
+    /// request of its own: it is one page more of its version.
     private mutating func keptPage(
-        of session: String, _ name: String, _ asking: Load, _ now: Duration
+        of session: String, _ name: String, _ version: VersionName, _ path: [UInt8],
+        _ now: Duration
     ) -> Load {
         var browser = browsers[name] ?? Browser(usedAt: now)
-        let said = words[session]?.version.flatMap { browser.wasGiven($0) ? $0 : nil }
-        let version = said ?? asking.version
         let address = addresses[session]
         let same = browser.loads.lastIndex {
             $0.version == version && $0.parent == nil && isLive($0, now)
@@ -208,7 +217,7 @@ extension PinTable {
         }
         nextLoad += 1
         var load = Load(
-            number: nextLoad, path: address ?? asking.path, version: version, usedAt: now,
+            number: nextLoad, path: address ?? path, version: version, usedAt: now,
             askedAt: now, begunAt: now, isAnswered: false)
         if address.map({ $0.first != 47 }) ?? false {
             // Without an address of its own it is part of a page that is there already, and makes that no newer.

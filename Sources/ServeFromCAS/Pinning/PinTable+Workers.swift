@@ -28,19 +28,24 @@ extension PinTable {
         if browser.workers.count > Self.workersMax { browser.workers.removeFirst() }
         browsers[name] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
+        let mark = markKept(current, name, now)
         guard request.cookie?.version != current else {
-            return .serve(current, cookie: nil, mark: nil)
+            return .serve(current, cookie: nil, mark: mark)
         }
         // The worker's pages send no navigation: once those that are open have gone, the cookie alone tells their version.
         var others: [VersionName] = []
         for load in browser.loads.reversed() where load.parent == nil && isLive(load, now) {
             if !others.contains(load.version) { others.append(load.version) }
         }
-        let cookie = PinCookie(
-            browser: name, version: current,
-            mark: browser.marks.first { $0.version == current }?.mark, run: run,
-            others: Array(others.prefix(PinCookie.othersMax)))
-        return .serve(current, cookie: cookie, mark: nil)
+        return .serve(current, cookie: cookie(of: name, current, mark, others), mark: mark)
+    }
+
+    /// The mark for the pages that a worker keeps, whose own requests have none: that of its version's other pages.
+    private mutating func markKept(
+        _ version: VersionName, _ name: String, _ now: Duration
+    ) -> PageMark? {
+        // Only a browser that has had a mark is known to send them.
+        browsers[name]?.marks.isEmpty ?? true ? nil : mark(for: version, name, now)
     }
 
     /// What a worker gets that asks in its own name; `nil` if a page asks, or it does so for one of the open pages.
@@ -62,20 +67,30 @@ extension PinTable {
         }
         // A page that it asks for is for its cache, or for a navigation: the next page gets its version.
         if request.asksForPage || pages.allSatisfy({ $0.version == worker.version }) {
-            return .serve(worker.version, cookie: nil, mark: nil)
+            let mark =
+                request.asksForPage ? markKept(worker.version, cookie.browser, now) : nil
+            return .serve(worker.version, cookie: nil, mark: mark)
         }
-        // A page that began after the script came is loaded by the worker that is there.
-        guard pages.allSatisfy({ $0.begunAt <= worker.givenAt }) else { return nil }
-        if now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1),
-            now - worker.givenAt <= limits.loadingMax
-        {
-            browsers[cookie.browser]?.workers[index].askedAt = now
-            return .serve(worker.version, cookie: nil, mark: nil)
+        let isInstalling =
+            now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1)
+            && now - worker.givenAt <= limits.loadingMax
+        if isInstalling { browsers[cookie.browser]?.workers[index].askedAt = now }
+        // A page that began after the script came is loaded by the worker that is there. The new one would keep what is that
+        // page's for ever, and comes back for what is refused.
+        guard pages.allSatisfy({ $0.begunAt <= worker.givenAt }) else {
+            return isInstalling ? doubt(worker, pages, of: request, cookie) : nil
         }
+        if isInstalling { return .serve(worker.version, cookie: nil, mark: nil) }
         // It may install still, or show a page that it kept and of which nothing was heard yet.
         guard !pages.contains(where: { $0.version == worker.version }),
             browser.keepsPages || now - worker.givenAt <= limits.grace
         else { return nil }
+        return doubt(worker, pages, of: request, cookie)
+    }
+
+    private mutating func doubt(
+        _ worker: Worker, _ pages: [Load], of request: PinRequest, _ cookie: PinCookie
+    ) -> Decision {
         var versions = [worker.version]
         for load in pages.reversed() where !versions.contains(load.version) {
             versions.append(load.version)

@@ -120,6 +120,8 @@ struct PinTable: Sendable {
         var marks: [(mark: PageMark, version: VersionName)] = []
         // What it sends by nature, if it cannot be told to mark requests.
         var plainHints: UInt8?
+        // Whether marks are from an earlier run: in this one, another version's pages may have them in other browsers.
+        var hasRecalled = false
         // Pages of an earlier run may have unknown marks: no mark is free.
         var hasLostMarks = false
         // When it came without a cookie, if it can be told to mark requests: pages that it had before may still be

@@ -12,6 +12,7 @@ struct PageMarkTests {
         var now = Duration.zero
         var current: VersionName
         var cookie: PinCookie?
+        var name = "browser-number-one"
 
         /// Goes to a page; its mark.
         mutating func go(_ path: String = "/", isReload: Bool = false) -> PageMark? {
@@ -26,8 +27,23 @@ struct PageMarkTests {
 
         mutating func ask(_ request: PinRequest) -> PinTable.Decision {
             table.decide(
-                request, current: current, now: now, newBrowser: "browser-number-one",
+                request, current: current, now: now, newBrowser: name,
                 contains: { _, _ in true }) ?? .doubt([])
+        }
+
+        /// Gets a worker's script, and what that keeps: the page's mark.
+        mutating func install() -> PageMark? {
+            var script = PinRequest(
+                load: .subresource, path: Array("/sw.js".utf8), cookie: cookie, connection: 2)
+            script.isWorkerScript = true
+            guard case .serve(current, let cookie, _) = ask(script) else { return nil }
+            self.cookie = cookie ?? self.cookie
+            var page = PinRequest(
+                load: .subresource, path: [47], referrer: Array("/sw.js".utf8),
+                cookie: self.cookie, connection: 3)
+            page.asksForPage = true
+            guard case .serve(current, _, let mark) = ask(page) else { return nil }
+            return mark
         }
 
         /// Asks for a page's file, with the hints that the mark leaves; the version or `doubt`.
@@ -93,22 +109,80 @@ struct PageMarkTests {
     }
 
     @Test(
-        "outlives a restart of the server by the cookie: what is not known is refused, never mixed")
-    func restarted() throws {
+        "outlives restarts of the server by the cookie, in all pages that were open",
+        arguments: [true, false])
+    func restarted(_ isByOlderCastree: Bool) throws {
         var browser = try browser()
         let old = browser.go()
         browser.current = try VersionName("B")
         let new = browser.go()
+        // An older castree's cookie has only the newest one's mark: what is not known is refused, never mixed.
+        if isByOlderCastree { browser.cookie?.otherMarks = [:] }
+        let known = isByOlderCastree ? "doubt" : "A"
         browser.table = PinTable()
-        expect(browser.get(old), equals: "doubt")
+        expect(browser.get(old), equals: known)
         expect(browser.get(new), equals: "B")
         browser.table = PinTable()
         browser.current = try VersionName("C")
         let newest = browser.go()
         expect(Set([old, new, newest]).count, equals: 3)
         expect(browser.get(new), equals: "B")
-        expect(browser.get(newest), equals: "C")
-        expect(browser.get(old), equals: "doubt")
+        expect(browser.get(newest), equals: isByOlderCastree ? "doubt" : "C")
+        expect(browser.get(old), equals: known)
+    }
+
+    @Test(
+        "of a page that a worker keeps is its version's, also after restarts of server and browser")
+    func keptByWorker() throws {
+        var browser = try browser()
+        let first = browser.go()
+        let names = try ["A", "B", "C"].map { try VersionName($0) }
+        var marks: [PageMark?] = []
+        for name in names {
+            browser.current = name
+            browser.now += .seconds(90)
+            marks.append(browser.install())
+            let other = browser.get(marks.last ?? nil)
+            expect(other, equals: name.description)
+        }
+        expect(marks.first == first && Set(marks).count == 3 && !marks.contains(nil), "\(marks)")
+        for _ in 0..<3 {
+            browser.table = PinTable(run: "again")
+            browser.now += .seconds(30)
+            // It shows what it keeps: no navigation comes, only what the page asks for.
+            expect(browser.get(marks[2]), equals: "C")
+            expect(browser.install(), equals: marks[2])
+        }
+    }
+
+    @Test(
+        "is its version's in each of two browsers, also where an earlier run gave it to another version"
+    )
+    func twoBrowsers() throws {
+        for isAskedFirst in [true, false] {
+            // Both come back after a restart; the other one goes on to newer versions.
+            var (own, other) = (try browser(), try browser())
+            other.name = "browser-number-two"
+            let mark = own.go()
+            other.table = own.table
+            expect(other.go() == mark)
+            var table = PinTable(run: "1")
+            if isAskedFirst {
+                own.table = table
+                expect(own.get(mark), equals: "A")
+                table = own.table
+            }
+            var marks: [PageMark?] = []
+            for name in ["B", "C", "D", "E", "F", "G"] {
+                other.table = table
+                other.current = try VersionName(name)
+                marks.append(other.go())
+                own.table = other.table
+                expect(own.get(mark), equals: "A", "\(name), \(isAskedFirst)")
+                table = own.table
+            }
+            expect(own.table.contradictions, equals: 0)
+        }
     }
 
     @Test(
@@ -162,9 +236,10 @@ struct PageMarkTests {
         let first = browser.go()
         browser.current = try VersionName("B")
         let second = browser.go()
-        // Back to the first: the cookie has its mark only.
+        // Back to the first: the cookie of an older castree has its mark only.
         browser.current = try VersionName("A")
         expect(browser.go("/other"), equals: first)
+        browser.cookie?.otherMarks = [:]
         browser.current = try VersionName("C")
         for number in 0..<restarts {
             browser.table = PinTable(run: "run\(number)")
@@ -213,17 +288,25 @@ struct PageMarkTests {
         expect(PageMark.all.count, equals: 6)
     }
 
-    @Test func `is part of the cookie`() throws {
+    @Test func `is part of the cookie, as those of the other pages are`() throws {
         let seal = PageSeal(key: "0123456789abcdef0123456789abcdef")
-        for mark in PageMark.all {
-            let cookie = PinCookie(
-                browser: "0123456789abcdef", version: try VersionName("1.2-3"), mark: mark)
+        let version = try VersionName("1.2-3")
+        let others = try ["a-1", "1.2-3", "b", "c~2"].map { try VersionName($0) }
+        for (place, mark) in ([nil] + PageMark.all).enumerated() {
+            var cookie = PinCookie(
+                browser: "0123456789abcdef", version: version, mark: mark, run: "1",
+                others: Array(others.prefix(place % 5)))
+            cookie.noteOthers(
+                [(PageMark.all[place % 6], others[3]), (PageMark.all[(place + 1) % 6], others[0])])
             let text = String(cookie.setCookie("c", seal).prefix { $0 != ";" })
             let head = try RequestHead(method: "GET", target: "/", fields: [("Cookie", text)])
             expect(
                 PinRequest(head, cookieName: "c", seal: seal, connection: 1).cookie, equals: cookie)
         }
-        for text in ["0123456789abcdef-7.v", "0123456789abcdef-.v", "0123456789abcdef-12.v"] {
+        for text in [
+            "0123456789abcdef-7.v", "0123456789abcdef-.v", "0123456789abcdef-1234561234.v",
+            "0123456789abcdef-17.v",
+        ] {
             let head = try RequestHead(
                 method: "GET", target: "/", fields: [("Cookie", "c=" + seal.sealed(text))])
             expect(PinRequest(head, cookieName: "c", seal: seal, connection: 1).cookie == nil)

@@ -108,4 +108,43 @@ struct PinKeptPageTests {
         expect(!server.table.wasGiven(server.b, session: "new", browser: nil))
         expect(!server.table.wasGiven(server.b, session: "unknown", browser: nil))
     }
+
+    @Test func `makes no page last that is gone and did not say so, however often it asks`() throws
+    {
+        var (server, browser) = try PinServer.withBrowser()
+        _ = server.go("/", in: &browser)
+        Self.connect("old", &server, browser, connection: 9, saying: server.a)
+        server.wait(5)
+        server.current = server.b
+        Self.loadWorker(&server, &browser)
+        server.table.close(connection: 9, now: server.now)
+        server.table.close(connection: 1, now: server.now)
+        Self.connect("new", &server, browser, connection: 10, saying: server.b)
+        for _ in 0..<60 {
+            server.wait(1)
+            _ = server.get("/data", by: browser, from: "/", connection: 10)
+        }
+        server.wait(1)
+        expect(server.get("/data", by: browser, from: "/", connection: 10), equals: "B")
+        expect(server.pinned, equals: ["B"])
+    }
+
+    @Test func `that says its version while it is in doubt holds that and no other`() throws {
+        var (server, browser) = try PinServer.withBrowser()
+        for (tab, version) in [(1, server.a), (2, server.b)] as [(UInt64, VersionName)] {
+            server.current = version
+            _ = server.go("/", in: &browser, connection: tab)
+            Self.connect("tab\(tab)", &server, browser, connection: 10 + tab, saying: version)
+            server.wait(5)
+        }
+        expect(server.get("/data", by: browser, from: "/", connection: 20), equals: "doubt")
+        server.table.hold(
+            session: "kept", connection: 20, word: .version(server.b), now: server.now)
+        server.table.leave(session: "tab1", now: server.now)
+        server.table.close(connection: 11, now: server.now)
+        server.wait(1)
+        expect(server.get("/data", by: browser, from: "/", connection: 20), equals: "B")
+        server.wait(61)
+        expect(server.pinned, equals: ["B"])
+    }
 }

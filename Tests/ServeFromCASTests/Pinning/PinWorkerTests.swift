@@ -37,6 +37,29 @@ struct PinWorkerTests {
         }
     }
 
+    @Test(
+        "is refused within an install that a page's load meets: what it kept of another version would stay"
+    )
+    func loadsWhileInstalling() throws {
+        var scene = try Scene()
+        let (a, b) = (scene.server.a, scene.server.b)
+        scene.open(a, tab: 1)
+        scene.loadScript(a)
+        scene.server.wait(20)
+        scene.loadScript(b)
+        // The worker that is there shows the page that it kept.
+        scene.server.table.hold(
+            session: "kept", connection: 80, word: .version(a), now: scene.server.now)
+        _ = scene.server.get("/", by: scene.browser, from: nil, connection: 80)
+        scene.server.now += .milliseconds(200)
+        scene.server.table.hold(
+            session: "kept", connection: 80, word: .version(a), now: scene.server.now)
+        for file in 0..<5 {
+            expect(scene.get("/\(file).js") != "A")
+            scene.server.now += .milliseconds(300)
+        }
+    }
+
     @Test("is the installing worker's own version within its install, whatever pages are open")
     func installs() throws {
         var scene = try Scene()
