@@ -141,7 +141,9 @@ struct PinKeptPageTests {
         server.table.hold(
             session: "kept", connection: 20, word: .version(server.b), now: server.now)
         server.table.leave(session: "tab1", now: server.now)
-        server.table.close(connection: 11, now: server.now)
+        for connection: UInt64 in [1, 11] {
+            server.table.close(connection: connection, now: server.now)
+        }
         server.wait(1)
         expect(server.get("/data", by: browser, from: "/", connection: 20), equals: "B")
         server.wait(61)
