@@ -89,6 +89,11 @@ static inline int castree_open_beneath(int dir, const char *path, int flags, mod
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
     return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
 }
+// openat2(2): a directory, through no symbolic link.
+static inline int castree_open_through_no_link(int dir, const char *path) {
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
 // getdents64(2): struct linux_dirent64 records, as many as fit; 0 at the end.
 static inline ssize_t castree_getdents(int fd, void *buffer, size_t count) {
     return syscall(SYS_getdents64, fd, buffer, count);
@@ -139,6 +144,9 @@ static inline int castree_rename_new(int oldfd, const char *old, int newfd, cons
 static inline int castree_open_beneath(int dir, const char *path, int flags, mode_t mode) {
     (void)dir; (void)path; (void)flags; (void)mode; errno = ENOSYS; return -1;
 }
+static inline int castree_open_through_no_link(int dir, const char *path) {
+    (void)dir; (void)path; errno = ENOSYS; return -1;
+}
 // Darwin has no dup3(2): likewise.
 static inline int castree_redirect(int number, int file) {
     if (dup2(file, number) < 0) return -1;
@@ -173,6 +181,29 @@ static inline int castree_only_looking(void) {
 #else
     return 0;
 #endif
+}
+// Whose a symbolic link is, and what it says: as readlinkat(2), of one and the same link.
+static inline ssize_t castree_read_link(int dir, const char *name, char *target, size_t size, uid_t *owner) {
+#ifdef __APPLE__
+    int link = openat(dir, name, O_SYMLINK | O_CLOEXEC);
+#else
+    int link = openat(dir, name, castree_only_looking() | O_NOFOLLOW | O_CLOEXEC);
+#endif
+    if (link < 0) return -1;
+    struct stat status;
+    ssize_t count = fstat(link, &status);
+    if (count == 0) {
+        *owner = status.st_uid;
+#ifdef __APPLE__
+        count = readlinkat(dir, name, target, size);
+#else
+        count = readlinkat(link, "", target, size);
+#endif
+    }
+    int number = errno;
+    close(link);
+    errno = number;
+    return count;
 }
 static inline unsigned castree_file_type(mode_t mode) { return mode & S_IFMT; }
 

@@ -32,7 +32,7 @@ package struct OwnersFileSystem: FileSystemWrapper {
         guard effectiveUser() == 0 else { return base }
         do throws(StoreError) {
             let here = POSIXFileSystem.workingDirectory
-            guard let root = try base.openIfPresent(here, path, .directoryFollowingLinks) else {
+            guard let root = try base.openIfPresent(here, path, .typedDirectory) else {
                 return base
             }
             return try around(base, root: root.raw, of: path)

@@ -58,19 +58,20 @@ package final class Connection {
     /// Whether SQLite's locks are tried again after a signal; asked for once, before the first database is opened.
     private static let retriesLocks = castree_sqlite_retry_locks() != 0
 
-    /// Opens a database, by its path or, if that is too long for SQLite (unixFullPathname: 512 bytes), through the open
-    /// directory that holds it.
+    /// Opens a database through the open directory that holds it, whatever stands at its path by now and however long that
+    /// is; where that cannot be (macOS, no /proc), by its path.
     private static func open(
         _ path: String, _ directory: Int32?, _ flags: Int32, _ opened: inout OpaquePointer?
     ) -> Int32 {
         _ = retriesLocks
-        let result = sqlite3_open_v2(path, &opened, flags, nil)
-        guard result & 0xff == SQLITE_CANTOPEN, let directory, castree_sqlite_by_descriptor() != 0
-        else { return result }
-        sqlite3_close_v2(opened)
-        return sqlite3_open_v2(
-            "/proc/self/fd/\(directory)/\(StoreLayout.index)", &opened, flags,
-            castree_sqlite_vfs_name)
+        if let directory, castree_sqlite_by_descriptor() != 0 {
+            let result = sqlite3_open_v2(
+                "/proc/self/fd/\(directory)/\(StoreLayout.index)", &opened, flags,
+                castree_sqlite_vfs_name)
+            guard result & 0xff == SQLITE_CANTOPEN else { return result }
+            sqlite3_close_v2(opened)
+        }
+        return sqlite3_open_v2(path, &opened, flags, nil)
     }
 
     private static func acting<R>(

@@ -13,12 +13,13 @@ extension Store {
         at path: String, options: StoreOptions, manifests: any ManifestReading,
         fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) -> (store: Store, isNew: Bool) {
-        let working = POSIXFileSystem.workingDirectory
         try refuseUnmakeable(path)
         try makeParents(of: path, fileSystem)
         // The maker of a store decides who may look into it at all.
-        let isOurs = try fileSystem.makeDirectoryIfAbsent(working, path, cutByUmask: true)
-        if let there = try fileSystem.status(working, path), there.kind == .regular {
+        let isOurs = try fileSystem.makeTypedDirectory(path, cutByUmask: true)
+        if let there = try fileSystem.status(POSIXFileSystem.workingDirectory, path),
+            there.kind == .regular
+        {
             throw StoreError(
                 .storeExists, "\(printable(path)) is a file; give an empty or new directory")
         }
@@ -103,7 +104,7 @@ extension Store {
     ) throws(StoreError) -> Descriptor {
         do throws(StoreError) {
             return try fileSystem.open(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+                POSIXFileSystem.workingDirectory, path, .typedDirectory, mode: 0)
         } catch {
             if error.code == .notFound { throw noStore(path) }
             guard error.isNotDirectory else { throw error }
@@ -170,8 +171,7 @@ extension Store {
         for component in path.split(separator: "/").dropLast() {
             prefix += prefix.isEmpty || prefix.hasSuffix("/") ? component : "/" + component
             do throws(StoreError) {
-                try fileSystem.makeDirectoryIfAbsent(
-                    POSIXFileSystem.workingDirectory, prefix, cutByUmask: true)
+                _ = try fileSystem.makeTypedDirectory(prefix, cutByUmask: true)
             } catch {
                 // An existing directory in which we may not write answers EACCES or EROFS.
                 let status = try fileSystem.status(POSIXFileSystem.workingDirectory, prefix)

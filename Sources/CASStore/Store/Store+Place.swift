@@ -107,7 +107,9 @@ extension Store {
         if try isFinished() { return false }
         for name in try fileSystem.names(in: root) { try fileSystem.removeIfPresent(root, name) }
         if !withRoot { return true }
-        return try removeIfEmpty(POSIXFileSystem.workingDirectory, path)
+        let above = try fileSystem.open(root, "..", .directory, mode: 0)
+        return try removeIfEmpty(
+            above.raw, fileSystem.fileName(in: Self.absolute(path, root)))
     }
 
     private func removeIfEmpty(_ directory: Int32, _ name: String) throws(StoreError) -> Bool {

@@ -28,13 +28,7 @@ final class MirrorDirectory: Sendable {
     /// - Parameter base: of which origin it is a mirror.
     /// - Throws: `.foreignCache`; `.busy` if another process uses it; what making it throws.
     init(_ path: String, of base: String, _ fileSystem: any FileSystem) throws(StoreError) {
-        do throws(StoreError) {
-            try fileSystem.makeDirectoryIfAbsent(POSIXFileSystem.workingDirectory, path)
-        } catch {
-            // A link to a directory is one for this purpose; anything else fails below.
-            guard error.code == .notFound else { throw error }
-            throw fileSystem.naming(directoryMissingAbove: path, error)
-        }
+        _ = try fileSystem.makeTypedDirectory(path)
         let copies = try DirectoryStorage(
             path, scratch: Self.work, isDurable: false, fileSystem: fileSystem)
         let root = copies.directory

@@ -116,7 +116,7 @@ package struct DirectoryAudit {
         // Whoever only looks does so as who he is.
         let acting = mender == nil ? fileSystem : directory.fileSystem
         let here = POSIXFileSystem.workingDirectory
-        let root = try fileSystem.open(here, path, .directoryFollowingLinks, mode: 0)
+        let root = try fileSystem.open(here, path, .typedDirectory, mode: 0)
         let rights = OriginDirectory.rights(
             of: try fileSystem.status(root.raw, OriginLayout.marker))
         let isRoot = effectiveUser() == 0

@@ -125,7 +125,7 @@ struct OriginDirectory {
     func draft(isCreating: Bool) throws(StoreError) -> DraftStorage {
         try refuseInsideStore()
         let here = POSIXFileSystem.workingDirectory
-        guard let root = try fileSystem.openIfPresent(here, path, .directoryFollowingLinks) else {
+        guard let root = try fileSystem.openIfPresent(here, path, .typedDirectory) else {
             guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
             return DraftStorage(emptyAt: path)
         }
@@ -160,17 +160,13 @@ struct OriginDirectory {
     private func openRoot(isCreating: Bool) throws(StoreError) -> Descriptor {
         let here = POSIXFileSystem.workingDirectory
         do throws(StoreError) {
-            return try fileSystem.open(here, path, .directoryFollowingLinks, mode: 0)
+            return try fileSystem.open(here, path, .typedDirectory, mode: 0)
         } catch {
             guard error.code == .notFound else { throw error }
             guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
         }
-        do throws(StoreError) {
-            try fileSystem.makeDirectoryIfAbsent(here, path, mode: Self.directoryMode)
-        } catch {
-            throw fileSystem.naming(directoryMissingAbove: path, error)
-        }
-        let root = try fileSystem.open(here, path, .directoryFollowingLinks, mode: 0)
+        _ = try fileSystem.makeTypedDirectory(path, mode: Self.directoryMode)
+        let root = try fileSystem.open(here, path, .typedDirectory, mode: 0)
         if options.isDurable {
             let parent = try fileSystem.open(root.raw, "..", .directory, mode: 0)
             try fileSystem.sync(parent.raw)

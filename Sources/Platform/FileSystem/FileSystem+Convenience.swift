@@ -61,7 +61,7 @@ extension FileSystem {
         let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         do throws(StoreError) {
             return try open(
-                POSIXFileSystem.workingDirectory, directory, .directoryFollowingLinks, mode: 0)
+                POSIXFileSystem.workingDirectory, directory, .typedDirectory, mode: 0)
         } catch {
             throw naming(directoryMissingAbove: path, error)
         }
@@ -288,6 +288,34 @@ extension FileSystem {
         } catch {
             guard error.isExisting else { throw error }
             return false
+        }
+    }
+
+    /// Makes a directory at the path that a person typed; succeeds if it already exists.
+    /// - Returns: whether this call made it.
+    package func makeTypedDirectory(
+        _ path: String, mode: UInt32 = 0o755, cutByUmask isCut: Bool = false
+    ) throws(StoreError) -> Bool {
+        try atTyped(path) { (directory, name) throws(StoreError) in
+            try makeDirectoryIfAbsent(directory, name, mode: mode, cutByUmask: isCut)
+        }
+    }
+
+    /// Calls `body` with the directory and the name by which something is made at the path that a person typed: for root,
+    /// in whose way others may put links, the open directory above it.
+    package func atTyped<R: ~Copyable>(
+        _ path: String, _ body: (Int32, String) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        do throws(StoreError) {
+            guard effectiveUser() == 0 else {
+                return try body(POSIXFileSystem.workingDirectory, path)
+            }
+            var path = path
+            while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+            let above = try openDirectory(holding: path)
+            return try body(above.raw, path == "/" ? "." : fileName(in: path))
+        } catch {
+            throw naming(directoryMissingAbove: path, error)
         }
     }
 }

@@ -169,6 +169,9 @@ package enum Access: Sendable, Hashable {
     case directory
     /// A directory, symbolic links followed: for the path a user typed.
     case directoryFollowingLinks
+    /// The same to be written to. Root follows another user's link only to what is that user's: anything else that user
+    /// could have root change by it.
+    case typedDirectory
 }
 
 /// Free and total space of a file system, in bytes.

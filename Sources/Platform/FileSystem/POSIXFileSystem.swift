@@ -26,6 +26,9 @@ package struct POSIXFileSystem: FileSystem {
     package func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor {
+        if access == .typedDirectory, effectiveUser() == 0 {
+            return try openTyped(directory, path)
+        }
         let raw = opened(access) { castree_openat(directory, path, $0, mode_t(mode)) }
         guard raw >= 0 else { throw failure("openat", directory, path) }
         return Descriptor(owning: raw)
@@ -53,7 +56,7 @@ package struct POSIXFileSystem: FileSystem {
         case .writingFollowingLinks: O_WRONLY
         case .appending: O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK
         case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
-        case .directoryFollowingLinks: O_RDONLY | O_DIRECTORY
+        case .directoryFollowingLinks, .typedDirectory: O_RDONLY | O_DIRECTORY
         }
     }
 
@@ -345,7 +348,7 @@ private func systemRead(_ file: Int32, _ room: UnsafeMutableRawPointer?, _ count
 }
 
 extension POSIXFileSystem {
-    private func retrying<N: FixedWidthInteger>(_ call: () -> N) -> N {
+    func retrying<N: FixedWidthInteger>(_ call: () -> N) -> N {
         while true {
             let result = call()
             if result >= 0 || errno != EINTR { return result }

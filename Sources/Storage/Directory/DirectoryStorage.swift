@@ -59,7 +59,7 @@ package final class DirectoryStorage: ObjectStorage {
             self.root = root
         } else {
             self.root = try fileSystem.open(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+                POSIXFileSystem.workingDirectory, path, .typedDirectory, mode: 0)
         }
     }
 

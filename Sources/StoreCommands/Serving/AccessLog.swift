@@ -51,14 +51,11 @@ package final class AccessLog: Sendable {
     /// Opens the log at a path, and creates it.
     private static func open(_ path: String) throws(StoreError) -> Descriptor {
         let fileSystem = POSIXFileSystem()
-        let here = POSIXFileSystem.workingDirectory
-        // Opening for appending does not create the file.
-        do throws(StoreError) {
-            _ = try fileSystem.open(here, path, .updating, mode: 0o644)
-        } catch {
-            throw fileSystem.naming(directoryMissingAbove: path, error)
+        return try fileSystem.atTyped(path) { (directory, name) throws(StoreError) in
+            // Opening for appending does not create the file.
+            _ = try fileSystem.open(directory, name, .updating, mode: 0o644)
+            return try fileSystem.open(directory, name, .appending, mode: 0)
         }
-        return try fileSystem.open(here, path, .appending, mode: 0)
     }
 
     /// Appends a line; never waits.

@@ -97,7 +97,7 @@ extension VersionStore {
     private func openParent(_ path: String) throws(StoreError) -> Descriptor {
         do throws(StoreError) {
             return try outside.open(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+                POSIXFileSystem.workingDirectory, path, .typedDirectory, mode: 0)
         } catch {
             guard error.code == .notFound || error.isNotDirectory else { throw error }
             throw StoreError(

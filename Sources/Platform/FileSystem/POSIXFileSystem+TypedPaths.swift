@@ -1,0 +1,64 @@
+import CSystem
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+extension POSIXFileSystem {
+    /// Opens a directory for root by the path that a person typed, which other users' links may be on.
+    ///
+    /// Such a link, and whatever its owner puts in its place, leads only to what is that user's. A link of root's own, or of
+    /// whoever owns `/` (in a user namespace that is not root), leads anywhere.
+    func openTyped(
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> Descriptor {
+        let raw = retrying { castree_open_through_no_link(directory, path) }
+        if raw >= 0 { return Descriptor(owning: raw) }
+        // A link; a kernel before 5.6, or a sandbox that does not know the call.
+        guard [ELOOP, ENOSYS, EPERM].contains(errno) else {
+            throw failure("openat", directory, path)
+        }
+        let typed = String(cString: path)
+        var names = typed.split(separator: "/").reversed().map(String.init)
+        var owners: Set<UInt32> = []
+        // So many links Linux follows (path_resolution(7)).
+        var linksLeft = 40
+        var current = try open(directory, typed.hasPrefix("/") ? "/" : ".", .directory, mode: 0)
+        while let name = names.popLast() {
+            guard let link = linkTarget(current.raw, name), linksLeft > 0 else {
+                current = try open(current.raw, name, .directory, mode: 0)
+                continue
+            }
+            linksLeft -= 1
+            owners.insert(link.owner)
+            names += link.target.split(separator: "/").reversed().map(String.init)
+            if link.target.hasPrefix("/") {
+                current = try open(directory, "/", .directory, mode: 0)
+            }
+        }
+        let trusted = [0, try status(directory, "/")?.owner, try status(current.raw).owner]
+        guard let other = owners.first(where: { !trusted.contains($0) }) else { return current }
+        throw StoreError(
+            .permission,
+            "a symbolic link of \(userDescription(other)) on the way to \(printable(typed)) leads to what is not that "
+                + "user's, and root does not follow it: name the place that is meant")
+    }
+
+    /// What a link says, and whose it is; `nil` for what is none.
+    private func linkTarget(
+        _ directory: Int32, _ name: String
+    ) -> (target: String, owner: UInt32)? {
+        var (count, owner) = (0, UInt32(0))
+        let target = String(unsafeUninitializedCapacity: 4096) { buffer in
+            count = buffer.withMemoryRebound(to: CChar.self) { target in
+                retrying {
+                    castree_read_link(directory, name, target.baseAddress, 4096, &owner)
+                }
+            }
+            return max(count, 0)
+        }
+        return count < 0 ? nil : (target, owner)
+    }
+}

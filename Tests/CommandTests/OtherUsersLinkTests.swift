@@ -1,0 +1,111 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+
+// docs/maintenance.md, "Root, and other users". A link that stands there from the beginning is what root meets that makes a
+// directory which its neighbour swaps meanwhile.
+@Suite("A link that another user has put in root's way") struct OtherUsersLinkTests {
+    private static let user: UInt32 = 5001
+    private static let reason = geteuid() == 0 ? nil : "needs root"
+
+    /// A store and an origin of root's; `theirs`, a directory of the user, with links of the user to root's places.
+    private func prepared() throws -> Workplace {
+        let place = try Workplace(adding: "1", Release.first)
+        try place.done("publish", "1", "origin", "--no-packs")
+        try place.done("key", "new", "k")
+        for (name, mode) in [("closed", 0o700), ("open", 0o755), ("theirs", 0o755)]
+            as [(String, mode_t)]
+        {
+            mkdir(place.directory.appending(path: name).path, mode)
+        }
+        try link(place, "theirs/closed", to: "../closed", by: Self.user)
+        try link(
+            place, "theirs/open", to: place.directory.appending(path: "open").path, by: Self.user)
+        try link(place, "theirs/store", to: "../.castree", by: Self.user)
+        try link(place, "theirs/origin", to: "../origin", by: Self.user)
+        chown(place.directory.appending(path: "theirs").path, Self.user, Self.user)
+        return place
+    }
+
+    private func link(_ place: Workplace, _ path: String, to target: String, by user: UInt32) throws
+    {
+        let path = place.directory.appending(path: path).path
+        expect(symlink(target, path), equals: 0)
+        expect(lchown(path, user, user), equals: 0)
+    }
+
+    /// Everything of root's, with its content.
+    private func state(_ place: Workplace) throws -> [String: String] {
+        var result: [String: String] = [:]
+        for path in try FileManager.default.subpathsOfDirectory(atPath: place.directory.path)
+        where !path.hasPrefix("theirs/") {
+            let file = place.directory.appending(path: path).path
+            result[path] = FileManager.default.contents(atPath: file)?.base64EncodedString() ?? ""
+        }
+        return result
+    }
+
+    /// What makes something at a path, or in what stands there.
+    private static let making: [[String]] = [
+        ["--store", "AT", "init"], ["--store", "AT/deep/er", "init"],
+        ["--store", "AT", "add", "release-1", "--version", "1"],
+        ["--store", "AT", "pull", "origin"],
+        ["--store", "AT", "trust", "add", "k.pub", "--origin", "origin"],
+        ["publish", "1", "AT"], ["publish", "1", "AT/o", "--no-packs"],
+        ["publish", "1", "AT", "--dry-run"], ["publish", "--all-of", "origin", "AT/o"],
+        ["checkout", "1", "AT/tree"], ["key", "new", "AT/k"], ["report", "AT/report"],
+        ["du", "--html", "AT/page"],
+        ["serve", "--next-port", "--app-id", Served.newApp(), "--access-log", "AT/log"],
+    ]
+
+    @Test(
+        "leads it to nothing that is not that user's, whatever root makes there",
+        .disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["closed", "open"])
+    func making(_ target: String) throws {
+        let place = try prepared()
+        let before = try state(place)
+        for words in Self.making {
+            let there = words.map { $0.replacingOccurrences(of: "AT", with: "theirs/\(target)") }
+            let finished = try place.run(.castree, there)
+            expect(finished.status, equals: 1, "\(words): \(finished)")
+            expect(finished.errors.contains("uid \(Self.user)"), "\(words): \(finished)")
+            try expect(state(place), equals: before, "\(words)")
+        }
+    }
+
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `leads it to no store and no origin of root's either`() throws {
+        let place = try prepared()
+        let before = try state(place)
+        for words in [
+            ["--store", "theirs/store", "add", "release-1", "--version", "2"],
+            ["--store", "theirs/store", "gc"], ["--store", "theirs/store", "retire", "1"],
+            ["publish", "1", "theirs/origin"], ["prune", "theirs/origin"],
+            ["fsck", "theirs/origin", "--repair"],
+        ] {
+            let finished = try place.run(.castree, words)
+            expect([1, 8].contains(finished.status), "\(words): \(finished)")
+            expect(finished.errors.contains("uid \(Self.user)"), "\(words): \(finished)")
+            try expect(state(place), equals: before, "\(words)")
+        }
+    }
+
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `leads where it says if it is root's own, or if what it leads to is its owner's`() throws {
+        let place = try prepared()
+        try link(place, "theirs/roots", to: "../open", by: 0)
+        try link(place, "theirs/own", to: "place", by: Self.user)
+        mkdir(place.directory.appending(path: "theirs/place").path, 0o755)
+        chown(place.directory.appending(path: "theirs/place").path, Self.user, Self.user)
+        for name in ["roots", "own"] {
+            try place.done("--store", "theirs/\(name)", "add", "release-1", "--version", "1")
+            try place.done("--store", "theirs/\(name)", "fsck")
+        }
+        for (store, owner) in [("open", 0), ("theirs/place", Self.user)] {
+            var status = stat()
+            let path = place.directory.appending(path: store + "/manifests/1.json").path
+            expect(lstat(path, &status), equals: 0)
+            expect(status.st_uid, equals: owner)
+        }
+    }
+}
