@@ -77,6 +77,18 @@ import ProgramTestSupport
         expect(finished.errors.contains("kill -CONT \(holder.processIdentifier)"), "\(finished)")
     }
 
+    @Test(.disabled(if: python != nil, "\(python ?? "")"), arguments: ["status", "report"])
+    func `is waited for once by what asks for it several times`(_ word: String) throws {
+        let place = try prepared()
+        let holder = try Holder(leases(place) + "/.index", in: place)
+        expect(holder.hasLocked)
+        let finished = try place.run(.castree, [word, "--wait", "2500ms"])
+        expect(finished.status, equals: word == "status" ? 1 : 0, "\(finished)")
+        expect(finished.errors.split(separator: "waiting for").count == 2, "\(finished)")
+        let told = finished.text.split(separator: "the store is in use").count - 1
+        expect(word == "status" ? told == 1 : told >= 1, "\(finished)")
+    }
+
     /// How long everything that is not waiting takes at most, here.
     private static let slack = Duration.seconds(8)
 

@@ -22,7 +22,7 @@ extension Command {
     ) { invocation in
         let file = invocation.optionalArgument("FILE")
         let place = try file.map { (file) throws(StoreError) in try refuseOwnPlace(file) }
-        let report = try invocation.makeReport()
+        let report = try invocation.waitingOnce { try invocation.makeReport() }
         if let file, let place {
             let isOwnFile = try replaceFile(
                 file, with: invocation.isJSON ? report.json : report.text, on: place)

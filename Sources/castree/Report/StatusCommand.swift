@@ -31,13 +31,24 @@ extension Command {
         let store = try invocation.openStore()
         // To whoever may not look into it, it would seem to be empty.
         try store.store.refuseStranger()
-        let status = StoreStatus(of: store, now: secondsNow())
+        let status = try invocation.waitingOnce { StoreStatus(of: store, now: secondsNow()) }
         try invocation.report { writer in
             status.writeMembers(to: &writer)
         } text: { output in
             status.print(to: output, invocation.sizes)
         }
         return status.problems.isEmpty ? .done : .failed
+    }
+}
+
+extension Invocation {
+    /// Finds out what it can: all its parts wait for other processes no longer than one command, and not after a signal.
+    func waitingOnce<R>(_ findOut: () throws -> R) throws -> R {
+        let limit = try storeOptions().waitLimit
+        let found = try LockPatience.within(
+            limit, unless: { Interruption.isRequested }, findOut)
+        if Interruption.isRequested { throw StoreError.interruption }
+        return found
     }
 }
 

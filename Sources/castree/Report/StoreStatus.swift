@@ -141,7 +141,10 @@ struct StoreStatus {
 
     private mutating func note(_ code: String, version: String? = nil, _ message: String) {
         // A broken index, say, is met by every question.
-        guard !problems.contains(where: { $0.message == message }) else { return }
+        let isTold = problems.contains {
+            $0.message == message || code == "locked" && $0.code == code
+        }
+        guard !isTold else { return }
         problems.append(Problem(code: code, version: version, message: message))
     }
 
