@@ -85,6 +85,31 @@ import ProgramTestSupport
         try place.done("fsck", "--deep")
     }
 
+    // A container without CAP_SETUID and CAP_DAC_OVERRIDE.
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `is refused to root who may not act for others, by a sentence that names both`() throws {
+        let place = try prepared()
+        try place.give(to: 5001)
+        try expect(place.castree("versions").status, equals: 0)
+        let before = try state(place)
+        for words in Self.refused {
+            let finished = try Running(
+                URL(filePath: Self.setpriv),
+                [
+                    "--bounding-set", "-all", "--inh-caps", "-all", "--",
+                    ProgramUnderTest.castree.url.path,
+                ] + words,
+                in: place.directory
+            ).finished()
+            expect(finished.status, equals: (words[0] == "fsck" ? 8 : 1), "\(words): \(finished)")
+            expect(finished.output.isEmpty, "\(words): \(finished)")
+            for part in ["belongs to uid 5001", "(uid 0) without the right to act for others"] {
+                expect(finished.errors.contains(part), "\(words): \(finished)")
+            }
+        }
+        try expect(state(place), equals: before)
+    }
+
     // A manifest that another user may have written, and the owner's group reads: a restore, a stray sudo.
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `gets copies of its own of what another user has in it and its group may read`() throws {

@@ -50,12 +50,15 @@ package struct OwnersFileSystem: FileSystemWrapper {
                 + "command as its owner" + (userName(user).map { " (sudo -u \($0) …)" } ?? ""))
     }
 
+    /// Why root cannot be the owner, if so.
+    var refusal: StoreError? { if case .failure(let error) = owner { error } else { nil } }
+
     /// Changes something as the owner.
     /// - Throws: why root cannot be the owner: `.notOwner`, or what failed when it looked whose the directory is.
     private func acting<R: ~Copyable>(
         _ call: @autoclosure () throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        if case .failure(let error) = owner { throw error }
+        if let refusal { throw refusal }
         return try asOwner(call)
     }
 

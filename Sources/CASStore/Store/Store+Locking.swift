@@ -43,7 +43,7 @@ extension Store {
         guard let root = try? fileSystem.status(directories.root.raw) else { return error }
         let user = effectiveUser()
         guard root.owner != user else { return error }
-        // Root acts for the owner, who would be refused as well.
+        // Root acts for the owner, if it may: then the owner would be refused as well.
         guard user != 0 else {
             return error.advising(
                 "it may belong to another user than the store: castree fsck --repair, run as root, gives it back"
@@ -52,6 +52,7 @@ extension Store {
         return StoreError(
             .notOwner,
             "the store \(printable(path)) belongs to \(userDescription(root.owner)), and this is "
+            if let refusal = (fileSystem as? OwnersFileSystem)?.refusal { return refusal }
                 + "\(userDescription(user)): run the command as its owner"
                 + (userName(root.owner).map { " (sudo -u \($0) …)" } ?? ""),
             cause: error.cause)
