@@ -179,6 +179,17 @@ import ProgramTestSupport
         expect(!place.exists("device"))
     }
 
+    @Test func `a store in place of an origin is called one, and how it is named`() throws {
+        let place = try Workplace(adding: "1", Release.first)
+        for words in [["fsck"], ["fsck", "--repair"], ["du"], ["channels"]] {
+            let finished = try place.run(.castree, [words[0]] + words.dropFirst() + ["./.castree"])
+            expect(finished.status != 0, "\(words): \(finished)")
+            expect(
+                finished.errors.contains("is a store and no origin: name it with --store"),
+                "\(words): \(finished)")
+        }
+    }
+
     @Test func `pull says by its exit status that there is no origin or channel`() throws {
         try publish("1")
         let origin = try served()

@@ -35,9 +35,12 @@ package final class DirectoryOrigin: Sendable {
     }
 
     static func noOrigin(_ path: String) -> StoreError {
-        StoreError(
+        let shown = printable(path)
+        return StoreError(
             .noOrigin,
-            "there is no origin in \(printable(path)); castree publish makes one")
+            Store.stands(at: path, POSIXFileSystem())
+                ? "\(shown) is a store and no origin: name it with --store (castree --store \(shown) fsck)"
+                : "there is no origin in \(shown); castree publish makes one")
     }
 
     /// The channels, sorted.

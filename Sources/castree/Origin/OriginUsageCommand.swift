@@ -47,8 +47,9 @@ extension Invocation {
                     throw CommandError(
                         StoreError(
                             .noOrigin,
-                            "there is no origin in \(printable(text)); du takes versions of the store, "
-                                + "or the directory of an origin"), .notFound)
+                            "\(error.message); du takes versions of the store, or the directory of an origin"
+                        ),
+                        .notFound)
                 }
                 try checkAlone(text, among: texts)
                 try refuse(Option.reachingBucket, "is for origins in buckets: s3://BUCKET/PREFIX")
