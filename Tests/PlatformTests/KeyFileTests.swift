@@ -108,6 +108,27 @@ import StorageTestSupport
         }
     }
 
+    @Test func `is a regular file: a pipe is refused with the reason, also one that has the key`()
+        throws
+    {
+        expect(mkfifo(path, 0o600), equals: 0)
+        let held = open(path, O_RDWR)
+        defer { close(held) }
+        for text in [Self.example, Self.examplePublic] {
+            expect(
+                text.withCString { Foundation.write(held, $0, strlen($0)) }, equals: text.utf8.count
+            )
+        }
+        let secret = #expect(throws: StoreError.self) { try SigningKey(file: path) }
+        let open = #expect(throws: StoreError.self) { try VerificationKey(file: path) }
+        for error in [secret, open] {
+            expect(error?.code, equals: .badKey)
+            expect(
+                error?.message.contains("a named pipe, and a key is read from a regular file"),
+                equals: true)
+        }
+    }
+
     @Test func `under a passphrase is refused, and --sign-command named`() throws {
         let text = Self.example.replacingOccurrences(of: "PRIVATE", with: "ENCRYPTED PRIVATE")
         let error = try refusal(text)

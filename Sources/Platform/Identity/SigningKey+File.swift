@@ -59,6 +59,24 @@ enum KeyText {
                 + "the key: if it was a private one, replace it (castree trust rotate)")
     }
 
+    /// Opens a key's file.
+    /// - Throws: `.badKey` for the text of a key in place of it, and for a pipe or whatever else is no regular file.
+    static func open(
+        _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Descriptor {
+        try refuse(inPlaceOfFile: path)
+        let file = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
+        let kind = try fileSystem.status(file.raw).kind
+        guard kind == .regular else {
+            throw StoreError(
+                .badKey,
+                "\(printable(path)) is \(kind.noun), and a key is read from a regular file, beside which castree notes "
+                    + "what it has signed: write the key to one (umask 077)")
+        }
+        return file
+    }
+
     /// Calls `parse` with the text of a private key's file, and overwrites the text.
     ///
     /// - Throws: as ``SigningKey/init(file:_:)``.
@@ -66,12 +84,11 @@ enum KeyText {
         _ path: String, _ fileSystem: any FileSystem,
         _ parse: (UnsafeRawBufferPointer) throws(StoreError) -> Key
     ) throws(StoreError) -> Key {
-        try refuse(inPlaceOfFile: path)
-        let file = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
+        let file = try open(path, fileSystem)
         let status = try fileSystem.status(file.raw)
-        guard status.kind == .regular, status.byteCount <= Int64(VerificationKey.fileByteCountMax)
-        else { throw StoreError(.badKey, "\(printable(path)) is not the file of a private key") }
+        guard status.byteCount <= Int64(VerificationKey.fileByteCountMax) else {
+            throw StoreError(.badKey, "\(printable(path)) is not the file of a private key")
+        }
         let key = try SigningKey.withSecret(byteCount: max(Int(status.byteCount), 1)) {
             (text) throws(StoreError) in
             var count = 0

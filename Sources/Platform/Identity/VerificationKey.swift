@@ -103,9 +103,7 @@ extension VerificationKey {
     package init(
         file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
-        try KeyText.refuse(inPlaceOfFile: path)
-        let file = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
+        let file = try KeyText.open(path, fileSystem)
         let bytes = try fileSystem.read(file.raw, at: 0, count: Self.fileByteCountMax)
         do throws(StoreError) {
             try self.init(pem: String(decoding: bytes, as: UTF8.self))
