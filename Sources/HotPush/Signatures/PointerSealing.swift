@@ -201,7 +201,9 @@ package struct PointerSealing: Sendable {
         of channel: ChannelName, upon pointers: [ChannelName: ChannelPointer],
         _ origin: any ObjectStorage
     ) throws(StoreError) -> Base {
-        try counted(uncounted(of: channel, upon: pointers, origin), in: origin)
+        let base = try counted(uncounted(of: channel, upon: pointers, origin), in: origin)
+        try checkTrust(of: base, upon: pointers[channel], in: origin)
+        return base
     }
 
     private func uncounted(
