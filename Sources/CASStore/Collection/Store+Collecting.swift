@@ -52,6 +52,8 @@ extension Store {
             // Nothing needs it, and the next collection tries again.
             try? self.removeUnusedPacking(&collected.packing)
             collected.diskByteCount += collected.packing.diskByteCount
+            // A command that met a used-up quota may have taken it.
+            try? self.makeReserve()
             return collected
         }
     }

@@ -5,7 +5,14 @@ extension Store {
     /// - Throws: `.notOwner` for any user but the store's owner.
     package func openLock(_ name: String) throws(StoreError) -> Descriptor {
         do throws(StoreError) {
-            return try fileSystem.openLock(directories.leases.raw, name)
+            do throws(StoreError) {
+                return try fileSystem.openLock(directories.leases.raw, name)
+            } catch {
+                // A lock that is used for the first time when no inode is left takes that of the reserve.
+                guard error.isDiskFull else { throw error }
+                try releaseReserve()
+                return try fileSystem.openLock(directories.leases.raw, name)
+            }
         } catch { throw explained(error) }
     }
 
@@ -45,6 +52,7 @@ extension Store {
         guard root.owner != user else { return error }
         // Root acts for the owner, if it may: then the owner would be refused as well.
         guard user != 0 else {
+            if let refusal = (fileSystem as? OwnersFileSystem)?.refusal { return refusal }
             return error.advising(
                 "it may belong to another user than the store: castree fsck --repair, run as root, gives it back"
             )
@@ -52,7 +60,6 @@ extension Store {
         return StoreError(
             .notOwner,
             "the store \(printable(path)) belongs to \(userDescription(root.owner)), and this is "
-            if let refusal = (fileSystem as? OwnersFileSystem)?.refusal { return refusal }
                 + "\(userDescription(user)): run the command as its owner"
                 + (userName(root.owner).map { " (sudo -u \($0) …)" } ?? ""),
             cause: error.cause)

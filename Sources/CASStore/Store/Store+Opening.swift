@@ -215,12 +215,21 @@ extension Store {
     }
 
     /// Runs work that frees space; on a full disk it runs with the reserve released.
-    package func withReserve<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    ///
+    /// - Parameter mayRepeat: whether it may run once more: a quota that is used up is noticed only where a call fails
+    ///   (EDQUOT; statvfs(3) shows the whole disk).
+    package func withReserve<R>(
+        mayRepeat: () -> Bool = { true }, _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
         let space = try fileSystem.freeSpace(directories.root.raw)
         // The reserve is a file, too: without it a lease can be made when no inode is left.
         let isFull =
             space.available < Self.reserveByteCount * 2 || space.files.map { $0 < 8 } ?? false
-        guard isFull else { return try body() }
+        if !isFull {
+            do throws(StoreError) { return try body() } catch {
+                guard error.code == .outOfSpace, mayRepeat() else { throw error }
+            }
+        }
         try releaseReserve()
         let result: R
         do throws(StoreError) {

@@ -24,7 +24,8 @@ extension VersionStore {
         afterwards: (R) throws(StoreError) -> Void = { _ in }
     ) throws(StoreError) -> R {
         try store.checkWritable()
-        return try store.withReserve { () throws(StoreError) -> R in
+        var isChanged = false
+        return try store.withReserve(mayRepeat: { !isChanged }) { () throws(StoreError) -> R in
             try self.withLifecycleLocked { () throws(StoreError) -> R in
                 let before = try self.lifecycle()
                 var lifecycle = before
@@ -41,6 +42,7 @@ extension VersionStore {
                     // Refused before anything changes.
                     if lifecycle.current != nil { try self.makeRoomForLink() }
                     try self.write(lifecycle)
+                    isChanged = true
                 } else if vouches {
                     // The process that wrote it may have been killed before its name was durable.
                     try self.store.sync(self.directories.root.raw)
