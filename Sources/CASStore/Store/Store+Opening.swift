@@ -38,7 +38,7 @@ extension Store {
             let name = String(cString: entry)
             guard
                 StoreLayout.topLevelNames.contains(name) || name.hasPrefix(".\(StoreLayout.format)")
-                    || StoreLayout.isSetAside(name)
+                    || StoreLayout.isSetAside(name) || name == FileStatus.foundFiles
             else {
                 throw StoreError(
                     .storeExists,

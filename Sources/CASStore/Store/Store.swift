@@ -20,6 +20,8 @@ public final class Store: Sendable {
     let healed = Mutex<Set<ObjectID>>([])
     /// What a clean-up could not open or remove, by path.
     let passedOver = Mutex<[String: String]>([:])
+    /// Why directories were not counted: each is told once.
+    let uncounted = Mutex<Set<String>>([])
 
     init(
         path: String, options: StoreOptions, fileSystem: any FileSystem,

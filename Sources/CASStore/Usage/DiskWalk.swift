@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The walk through a store that ``DiskUsage`` comes from.
 struct DiskWalk {
     private let store: Store
@@ -12,8 +14,8 @@ struct DiskWalk {
     /// Whether directory entries have the inodes of their files: in some layered file systems they do
     /// not.
     private var entriesTellInodes = true
-    /// Whether a directory that may not be read counts alone, without what is in it: it is only kept to be quicker, and
-    /// another user's work may have left it.
+    /// Whether a directory that may not be read is not worth a word: it is only kept to be quicker, and another user's work
+    /// may have left it.
     private var skipsUnreadable = false
 
     private var fileSystem: any FileSystem { store.fileSystem }
@@ -186,7 +188,11 @@ struct DiskWalk {
         do throws(StoreError) {
             return try fileSystem.openIfPresent(parent, name, .directory)
         } catch {
-            guard skipsUnreadable, error.code == .permission else { throw error }
+            guard error.code == .permission else { throw error }
+            let isNews = store.uncounted.withLock { $0.insert(error.message).inserted }
+            if isNews, !skipsUnreadable {
+                store.options.notice("a directory counts without what is in it: \(error.message)")
+            }
             let status = try fileSystem.status(parent, name)
             figures.diskBytes += (status?.blocks ?? 0) * 512
             return nil

@@ -61,7 +61,7 @@ final class MirrorDirectory: Sendable {
     private static func others(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [String] {
-        try fileSystem.names(in: root) { name, _ in ![work, "lost+found"].contains(name) }
+        try fileSystem.names(in: root) { name, _ in ![work, FileStatus.foundFiles].contains(name) }
     }
 
     /// The files of the mirror, as earlier processes have left them; some of them may come twice.

@@ -189,7 +189,7 @@ package struct DirectoryAudit {
 
     private func look() throws(StoreError) -> OriginAuditReport {
         var rescue = DirectoryStorage.Rescue()
-        rescue.passesOver = true
+        rescue.passesOver = { _, _ in true }
         let storage = try DirectoryStorage(
             path, scratch: OriginLayout.work, rescue: rescue, fileSystem: fileSystem)
         var tryCount = 0

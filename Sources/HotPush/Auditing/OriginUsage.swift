@@ -71,11 +71,14 @@ package struct OriginUsage: Sendable {
     /// Looks at an origin in a directory, which need have no log.
     /// - Throws: as ``init(of:listed:)``.
     package init(
-        ofDirectory path: String, listed: (Int) -> Void = { _ in }
+        ofDirectory path: String, notice: @escaping @Sendable (String) -> Void = { _ in },
+        listed: (Int) -> Void = { _ in }
     ) throws(StoreError) {
         // It says what is no origin.
         _ = try DirectoryOrigin(path)
-        let storage = try DirectoryStorage(path, scratch: OriginLayout.work)
+        var rescue = DirectoryStorage.Rescue()
+        rescue.passesOver = { OriginLayout.passes(over: $0, $1, notice) }
+        let storage = try DirectoryStorage(path, scratch: OriginLayout.work, rescue: rescue)
         try OriginDirectory.refuseLinks(storage.directory, POSIXFileSystem())
         try self.init(of: storage, listed: listed)
         for file in try storage.unlistedFiles() { count(.publisher, file.byteCount) }

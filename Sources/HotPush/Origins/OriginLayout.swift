@@ -217,6 +217,20 @@ package enum OriginLayout {
             }
     }
 
+    /// Whether a directory that cannot be read is not castree's, such as those in which a file system keeps snapshots and
+    /// lost files; says so then.
+    static func passes(
+        over directory: String, _ error: StoreError, _ notice: (String) -> Void
+    ) -> Bool {
+        let names = directory.split(separator: "/").map(String.init)
+        guard let top = names.first,
+            !(directories + [probe]).contains(top)
+                || names.contains(where: { $0.hasPrefix(".") || $0 == FileStatus.foundFiles })
+        else { return false }
+        notice("what is in a directory that is not castree's is passed over: \(error.message)")
+        return true
+    }
+
     /// Whether an origin there would stand inside another one: `…/e/<epoch>`, `…/channels`.
     package static func isInsideOrigin(_ prefix: String) -> Bool {
         let parts = prefix.split(separator: "/").map(String.init)

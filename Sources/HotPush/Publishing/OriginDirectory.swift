@@ -137,7 +137,7 @@ struct OriginDirectory {
     private func storage(
         _ root: consuming Descriptor, _ rights: UInt32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> DirectoryStorage {
-        let (path, notice) = (path, options.notice)
+        let (path, notice, isRepairing) = (path, options.notice, isRepairing)
         var rescue = DirectoryStorage.Rescue(
             makeRoom: { (root) throws(StoreError) in
                 try OriginReserve.makeRoom(in: root, fileSystem)
@@ -147,7 +147,8 @@ struct OriginDirectory {
                     "something else stood in place of \(printable(name)) in \(printable(path)); it is "
                         + "\(OriginLayout.work)/\(aside) now, and castree does not need it")
             })
-        (rescue.mendsDirectories, rescue.passesOver) = (isRepairing, isRepairing)
+        rescue.mendsDirectories = isRepairing
+        rescue.passesOver = { isRepairing || OriginLayout.passes(over: $0, $1, notice) }
         return try DirectoryStorage(
             path, open: root, scratch: OriginLayout.work, rights: rights,
             isDurable: options.isDurable, rescue: rescue,
@@ -199,7 +200,7 @@ struct OriginDirectory {
         // Another publisher may have begun, or was killed beginning (`.publish`); a disk of its own has a place for what
         // fsck finds.
         let others = try fileSystem.names(in: root).filter {
-            !$0.hasPrefix(".") && $0 != "lost+found"
+            !$0.hasPrefix(".") && $0 != FileStatus.foundFiles
         }
         guard let other = others.min() else { return }
         if try isOrigin(root, fileSystem) { return }

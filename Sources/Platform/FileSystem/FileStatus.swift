@@ -20,6 +20,9 @@ package struct FileStatus: Hashable, Sendable {
         }
     }
 
+    /// The directory at the root of a disk in which fsck(8) puts what it finds.
+    package static let foundFiles = "lost+found"
+
     package var kind: Kind
     /// The permission bits, 0o7777.
     package var mode: UInt32

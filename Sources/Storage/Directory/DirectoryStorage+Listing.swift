@@ -77,7 +77,7 @@ extension DirectoryStorage {
                     let inner = try openIfThere(directory, String(name.dropLast()))
                     if let inner { try visit(inner.raw, path + name, &walk) }
                 } catch {
-                    guard rescue.passesOver, error.isOfOneName else { throw error }
+                    guard error.isOfOneName, passesOver(path + name, error) else { throw error }
                 }
             } else if let status = try fileSystem.status(directory, name), status.kind == .regular {
                 // What somebody renames or deletes meanwhile is listed elsewhere, or not at all.
@@ -87,6 +87,14 @@ extension DirectoryStorage {
                         modifiedAt: status.modifiedAt / 1_000_000_000))
             }
         }
+    }
+
+    /// Whether a listing leaves out a directory that cannot be read; of each, that is decided once.
+    private func passesOver(_ path: String, _ error: StoreError) -> Bool {
+        if passedOver.withLock({ $0.contains(path) }) { return true }
+        guard rescue.passesOver(path, error) else { return false }
+        passedOver.withLock { _ = $0.insert(path) }
+        return true
     }
 
     /// Whether a key can lead through a directory; however deep it is, what is below others is a stranger's.

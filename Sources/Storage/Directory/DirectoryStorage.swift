@@ -30,6 +30,8 @@ package final class DirectoryStorage: ObjectStorage {
     let rescue: Rescue
     /// What a barrier has to make durable.
     let unsettled = Mutex(Unsettled())
+    /// What listings leave out.
+    let passedOver = Mutex<Set<String>>([])
     /// Whether the file system shares blocks with the files that are read.
     let canClone = Atomic<Bool>(true)
     private let counts = Mutex(StorageFigures())
@@ -79,8 +81,8 @@ package final class DirectoryStorage: ObjectStorage {
         package var setAside: (@Sendable (_ key: String, _ name: String) -> Void)?
         /// Whether what stands in place of a directory is set aside as well: a repair does it.
         package var mendsDirectories = false
-        /// Whether a listing leaves out directories that cannot be read: a check asks for what should be there.
-        package var passesOver = false
+        /// Called with a directory that cannot be read, and the reason: whether listings leave it out.
+        package var passesOver: @Sendable (_ path: String, StoreError) -> Bool = { _, _ in false }
 
         /// Makes nothing better.
         package init(

@@ -39,7 +39,9 @@ extension Invocation {
                 }
             case .directory(let path):
                 do throws(StoreError) {
-                    usage = try OriginUsage(ofDirectory: path) { bar.report($0) }
+                    usage = try OriginUsage(ofDirectory: path, notice: { note($0) }) {
+                        bar.report($0)
+                    }
                 } catch {
                     guard error.code == .noOrigin else { throw error }
                     // No version has such a name.

@@ -1,0 +1,83 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+
+// docs/buckets.md: what is not castree's is never touched. A file system keeps snapshots, or what fsck(8) finds, in
+// directories of root's, wherever a store or an origin is.
+@Suite(
+    "A directory of somebody else's that cannot be read",
+    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+struct ForeignDirectoryTests {
+    private let place = Workplace(inMemory: true)
+
+    /// Runs a script with the function `own`, which runs castree as the owner of everything here.
+    private func shell(_ script: String) throws -> Finished {
+        let head = """
+            own() { setpriv --reuid=65534 --regid=65534 --clear-groups -- \\
+                \(ProgramUnderTest.castree.url.path) --store s "$@"; }
+
+            """
+        return try place.run(.shell, ["-c", head + script])
+    }
+
+    private func prepared() throws {
+        for version in ["1", "2"] {
+            try place.write(["index.html": "page \(version)", "app.js": "app"], to: "r\(version)")
+        }
+        try place.give(to: 65534)
+        let made = try shell(
+            """
+            chmod 755 . && for v in 1 2; do own add r$v --version $v && own publish $v o --no-packs || exit 1; done
+            """)
+        expect(made.status, equals: 0, "\(made)")
+    }
+
+    private static let found = ["lost+found", ".snapshot", "somebodys/deep", "objects/.snapshot"]
+
+    @Test(arguments: found)
+    func `in an origin keeps nobody from publishing, copying, counting or deleting`(
+        _ name: String
+    ) throws {
+        try prepared()
+        try expect(shell("mkdir -p o/\(name) && chmod 700 o/\(name)").status, equals: 0)
+        for words in [
+            "publish 1 o --channel beta --no-packs", "publish --all-of o copy",
+            "prune o --keep 1 --grace 0s",
+            "du o",
+        ] {
+            let finished = try shell("own \(words)")
+            expect(finished.status, equals: 0, "\(name): \(words): \(finished)")
+            let named = finished.errors.split(separator: "\n").count { $0.contains(name) }
+            expect(named, equals: words.hasPrefix("publish") ? 0 : 1, "\(words): \(finished)")
+        }
+        let gone = try shell("find o/objects -type f | wc -l; find copy/objects -type f | wc -l")
+        expect(gone.text, equals: "3\n3\n")
+    }
+
+    @Test(arguments: ["lost+found", "objects/.snapshot", "versions/1/mine"])
+    func `in a store keeps nobody from counting`(_ name: String) throws {
+        try prepared()
+        try expect(shell("mkdir -m 700 s/\(name)").status, equals: 0)
+        let finished = try shell("own du")
+        expect(finished.status == 0 && finished.errors.contains(name), "\(finished)")
+    }
+
+    @Test func `lets a store be made beside it, at the root of a disk`() throws {
+        let made = try shell(
+            """
+            mkdir r1 s && echo page > r1/index.html && mkdir -m 700 s/lost+found && chmod 755 . && chown 65534:65534 . s &&
+                own init && own add r1 --version 1 && own publish 1 o && own fsck && own gc
+            """)
+        expect(made.status, equals: 0, "\(made)")
+    }
+
+    @Test(arguments: ["objects", "manifests", "log"])
+    func `is one of castree's own, which is needed`(_ name: String) throws {
+        try prepared()
+        try expect(shell("chown root o/\(name) && chmod 700 o/\(name)").status, equals: 0)
+        for words in ["publish 1 o --channel beta", "prune o --keep 1 --grace 0s", "du o"] {
+            let finished = try shell("own \(words)")
+            expect(finished.status, equals: 1, "\(words): \(finished)")
+        }
+    }
+}
