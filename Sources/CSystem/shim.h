@@ -47,9 +47,11 @@ static inline void castree_give_way(void) { pthread_set_qos_class_self_np(QOS_CL
 
 #ifdef __linux__
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 // setfsuid(2), for this thread only: the C library's setgroups(3) would change all threads. 0 if the thread is that user.
 static inline int castree_act_as(uint32_t user, uint32_t group, size_t count, const uint32_t *groups) {
@@ -182,7 +184,8 @@ static inline int castree_only_looking(void) {
     return 0;
 #endif
 }
-// Whose a symbolic link is, and what it says: as readlinkat(2), of one and the same link.
+// Whose a symbolic link is, and what it says: as readlinkat(2), of one and the same link. -2 for one of /proc (proc(5)), which
+// may lead elsewhere than it says.
 static inline ssize_t castree_read_link(int dir, const char *name, char *target, size_t size, uid_t *owner) {
 #ifdef __APPLE__
     int link = openat(dir, name, O_SYMLINK | O_CLOEXEC);
@@ -197,7 +200,12 @@ static inline ssize_t castree_read_link(int dir, const char *name, char *target,
 #ifdef __APPLE__
         count = readlinkat(dir, name, target, size);
 #else
+        struct statfs system;
         count = readlinkat(link, "", target, size);
+        if (count >= 0 && fstatfs(link, &system) == 0 && system.f_type == PROC_SUPER_MAGIC) {
+            count = -2;
+            errno = 0;
+        }
 #endif
     }
     int number = errno;

@@ -101,6 +101,9 @@ import ProgramTestSupport
             try place.done("--store", "theirs/\(name)", "add", "release-1", "--version", "1")
             try place.done("--store", "theirs/\(name)", "fsck")
         }
+        let process = "/proc/\(getpid())/root\(place.directory.path)/"
+        try place.done("--store", process + ".castree", "versions")
+        try place.done("--store", process + "theirs/roots", "versions")
         for (store, owner) in [("open", 0), ("theirs/place", Self.user)] {
             var status = stat()
             let path = place.directory.appending(path: store + "/manifests/1.json").path

@@ -307,7 +307,7 @@ extension FileSystem {
         _ path: String, _ body: (Int32, String) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         do throws(StoreError) {
-            guard effectiveUser() == 0 else {
+            guard POSIXFileSystem.isRoot else {
                 return try body(POSIXFileSystem.workingDirectory, path)
             }
             var path = path

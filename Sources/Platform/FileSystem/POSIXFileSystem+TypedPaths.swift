@@ -7,6 +7,8 @@ import CSystem
 #endif
 
 extension POSIXFileSystem {
+    static var isRoot: Bool { geteuid() == 0 }
+
     /// Opens a directory for root by the path that a person typed, which other users' links may be on.
     ///
     /// Such a link, and whatever its owner puts in its place, leads only to what is that user's. A link of root's own, or of
@@ -27,14 +29,18 @@ extension POSIXFileSystem {
         var linksLeft = 40
         var current = try open(directory, typed.hasPrefix("/") ? "/" : ".", .directory, mode: 0)
         while let name = names.popLast() {
-            guard let link = linkTarget(current.raw, name), linksLeft > 0 else {
-                current = try open(current.raw, name, .directory, mode: 0)
+            let link = link(current.raw, name)
+            guard let link, let target = link.target, linksLeft > 0 else {
+                // Who names a process in /proc means its directory.
+                let isOfProcess = link.map { $0.target == nil } ?? false
+                current = try open(
+                    current.raw, name, isOfProcess ? .directoryFollowingLinks : .directory, mode: 0)
                 continue
             }
             linksLeft -= 1
             owners.insert(link.owner)
-            names += link.target.split(separator: "/").reversed().map(String.init)
-            if link.target.hasPrefix("/") {
+            names += target.split(separator: "/").reversed().map(String.init)
+            if target.hasPrefix("/") {
                 current = try open(directory, "/", .directory, mode: 0)
             }
         }
@@ -46,10 +52,10 @@ extension POSIXFileSystem {
                 + "user's, and root does not follow it: name the place that is meant")
     }
 
-    /// What a link says, and whose it is; `nil` for what is none.
-    private func linkTarget(
+    /// Whose a link is, and what it says, unless that does not count; `nil` for what is none.
+    private func link(
         _ directory: Int32, _ name: String
-    ) -> (target: String, owner: UInt32)? {
+    ) -> (target: String?, owner: UInt32)? {
         var (count, owner) = (0, UInt32(0))
         let target = String(unsafeUninitializedCapacity: 4096) { buffer in
             count = buffer.withMemoryRebound(to: CChar.self) { target in
@@ -59,6 +65,6 @@ extension POSIXFileSystem {
             }
             return max(count, 0)
         }
-        return count < 0 ? nil : (target, owner)
+        return count == -1 ? nil : (count < 0 ? nil : target, owner)
     }
 }

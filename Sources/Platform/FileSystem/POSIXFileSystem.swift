@@ -26,7 +26,7 @@ package struct POSIXFileSystem: FileSystem {
     package func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor {
-        if access == .typedDirectory, effectiveUser() == 0 {
+        if access == .typedDirectory, Self.isRoot {
             return try openTyped(directory, path)
         }
         let raw = opened(access) { castree_openat(directory, path, $0, mode_t(mode)) }
