@@ -56,7 +56,8 @@ package struct EntryRules {
             if rest.last == Self.slash { rest = rest.dropLast() }
             if rest.isEmpty || rest.elementsEqual(".".utf8) { return nil }
         }
-        if rest.count >= 2, rest.dropFirst().first == 58, let letter = rest.first,
+        // `a:b` is a name here; backslashes are refused below.
+        if rest.dropFirst().starts(with: ":/".utf8), let letter = rest.first,
             (65...90).contains(letter & 0xDF)
         {
             throw archive.refusal("its name begins with a drive letter", entry: name, .badPath)

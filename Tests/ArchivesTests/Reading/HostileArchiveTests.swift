@@ -37,7 +37,7 @@ import StorageTestSupport
     @Test func `whose name leads elsewhere`() throws {
         let names = [
             ("../evil", "\"..\""), ("a/../../evil", "\"..\""), ("/etc/passwd", "absolute"),
-            ("..\\evil", "backslash"), ("C:evil", "drive letter"), ("c:/evil", "drive letter"),
+            ("..\\evil", "backslash"), ("C:\\evil", "backslash"), ("c:/evil", "drive letter"),
             ("a//b", "empty component"), ("a/./b", "\".\""), (".", "\".\""),
             ("a/" + String(repeating: "n", count: 256), "255"),
         ]
