@@ -115,7 +115,8 @@ import ProgramTestSupport
         }
         expect(holder?.hasLocked, equals: true)
         let asked = clock.now
-        try expect(served.get().status, equals: 503)
+        let page = try served.get()
+        expect(page.status == 503 && !page.body.contains("No version is current"), "\(page)")
         expect(clock.now - asked < .seconds(6) + Self.slack)
         let ended = clock.now
         try expect(served.end().status, equals: 0)

@@ -366,9 +366,11 @@ extension AppHandler {
         let sentence =
             shelf.isEmptied
             ? "The store is gone; castree add makes a new one, which is served then."
-            : options.updates == nil
-                ? "No version is current; castree activate VERSION makes one current."
-                : "No version is current yet; the first release of the origin is shown once it has come."
+            : !shelf.isFollowing
+                ? "What is current cannot be shown now; the server has said why."
+                : options.updates == nil
+                    ? "No version is current; castree activate VERSION makes one current."
+                    : "No version is current yet; the first release of the origin is shown once it has come."
         return PlainAnswer.response(
             503, sentence, method: method, fields: Self.asking(again: 1))
     }

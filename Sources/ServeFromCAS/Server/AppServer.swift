@@ -114,6 +114,8 @@ public final class AppServer: Sendable {
 
     /// The version that new pages get; `nil` if none is current.
     public var currentVersion: String? { handler.shelf.current?.site.version.description }
+    /// Whether the lifecycle could be followed so far; if not, the operator was told why.
+    package var isFollowing: Bool { handler.shelf.isFollowing }
 
     /// Starts serving.
     /// - Throws: `.io` if the system can start no thread.

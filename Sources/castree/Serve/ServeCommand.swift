@@ -158,7 +158,8 @@ extension Invocation {
         // All waits until it is ready share one limit.
         let begun = SuspendingClock.now
         let limit = try storeOptions().waitLimit
-        let versions = try LockPatience.until(begun + limit) {
+        let isAsked: @Sendable () -> Bool = { Interruption.isRequested }
+        let versions = try LockPatience.until(begun + limit, unless: isAsked) {
             try openServedStore { notices.tell($0) }
         }
         var options = given
@@ -171,7 +172,9 @@ extension Invocation {
         let updater = try self.updater(settings, store, notices, &options)
         options.reopenStore = store.reopen
         if flag("dashboard") { options.dashboard = .of(store) }
-        let server = try LockPatience.until(begun + limit) { try makeServer(versions, options) }
+        let server = try LockPatience.until(begun + limit, unless: isAsked) {
+            try makeServer(versions, options)
+        }
         try server.start()
         try reportReady(server)
         let opened = flag("open") ? openPage(of: server) : nil
@@ -328,8 +331,9 @@ extension Invocation {
     }
 
     /// What a store without a current version waits for.
-    private var emptyAdvice: String {
-        isGiven("updates")
+    private func emptyAdvice(_ server: AppServer) -> String {
+        guard server.isFollowing else { return "what is current cannot be shown yet" }
+        return isGiven("updates")
             ? "nothing is here yet: the first release is shown once it has come"
             : "no version is current yet (castree activate)"
     }
@@ -344,7 +348,7 @@ extension Invocation {
             let version = server.currentVersion
             output.print(
                 version.map { "Serving version \($0) at \(server.url)" }
-                    ?? "Serving at \(server.url); \(emptyAdvice)")
+                    ?? "Serving at \(server.url); \(emptyAdvice(server))")
             if let dashboard = server.dashboardURL { output.print("The dashboard: \(dashboard)") }
         }
     }
