@@ -79,7 +79,6 @@ import ProgramTestSupport
 
     @Test(.disabled(if: python != nil, "\(python ?? "")"), arguments: ["status", "report"])
     func `is waited for once by what asks for it several times`(_ word: String) throws {
-        let place = try prepared()
         let holder = try Holder(leases(place) + "/.index", in: place)
         expect(holder.hasLocked)
         let finished = try place.run(.castree, [word, "--wait", "2500ms"])

@@ -35,7 +35,7 @@ struct SigningProgram: ClientSigner {
     let name: String
     /// What it makes, for people.
     let kind: String
-
+    /// How many bytes that has.
     let byteCounts: ClosedRange<Int>
 
     /// A signature is some hundred digits; line ends may stand between them.
