@@ -78,7 +78,10 @@ package final class DirectoryOrigin: Sendable {
             throw error.isNotDirectory ? noFile : error
         }
         guard let bytes = found else {
-            if try fileSystem.status(directory, name) != nil { throw noFile }
+            // A publisher may have brought it meanwhile.
+            if let there = try fileSystem.status(directory, name), there.kind != .regular {
+                throw noFile
+            }
             return nil
         }
         guard try ObjectID(of: bytes) == address else {

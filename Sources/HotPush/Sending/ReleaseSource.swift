@@ -52,10 +52,12 @@ final class ReleaseSource {
     func content(of offered: OfferedRelease) throws(StoreError) -> ReleaseContent? {
         guard let release = LiveRelease(offered) else { return nil }
         if let known = contents[release] { return known }
+        // Of a release without facts nothing is told, so its manifest need not be fetched.
+        guard let facts = try facts(of: release) else { return nil }
         let manifest = try StoreError.ignoring(where: ReleaseFiles.saysReleaseIsBad) {
             () throws(StoreError) in try files(of: release).manifest()
         }
-        guard let manifest, let facts = try facts(of: release) else { return nil }
+        guard let manifest else { return nil }
         let content = ReleaseContent(manifest: manifest, facts: facts, release, self)
         contents[release] = content
         return content
