@@ -10,6 +10,7 @@ final class BridgeStream: StreamHandler {
     private let query: BridgeQuery
     /// Whether the pins know whose session this connection serves.
     private var isHolding = false
+    private let beganAt: Int64
     /// Bytes that may wait in the stream; the rest waits in the session's queue.
     private static let queuedMax = 256 << 10
 
@@ -17,6 +18,7 @@ final class BridgeStream: StreamHandler {
         self.handler = handler
         self.query = query
         connection = ConnectionID(stream.token, on: stream.loop)
+        beganAt = stream.loop.now
         let (loop, token) = (stream.loop, stream.token)
         link = BridgeLink(bridge: handler.bridge, now: SystemClock.now) {
             loop.submit { loop in
@@ -53,6 +55,11 @@ final class BridgeStream: StreamHandler {
     func deadlineReached(on stream: Stream) {
         link.advance(to: SystemClock.now)
         send(stream)
+    }
+
+    /// Whoever has no session, not yet or no more, keeps nobody out: there are few sessions, and any number of others.
+    func silence(of stream: Stream) -> ClientSilence {
+        link.session == nil ? .answered(since: beganAt) : .no
     }
 
     func stopping(_ stream: Stream) {

@@ -1,5 +1,7 @@
 import Dispatch
 import Expectations
+import StorageTestSupport
+import WebTestSupport
 
 @testable import ServeFromCAS
 @testable import WebServer
@@ -8,10 +10,10 @@ import Expectations
     /// What those do who have the places.
     enum Deed: String, CaseIterable, Sendable {
         case nothing, halfHead, answered, secondHalfHead
-        case halfBody, unwantedBody, unanswered
+        case halfBody, unwantedBody, halfPassedOn, unanswered, passedOn
 
         /// Whether they wait for nothing but their clients.
-        var givesWay: Bool { self != .unanswered }
+        var givesWay: Bool { ![.unanswered, .passedOn].contains(self) }
 
         func begin(_ client: TestClient) {
             switch self {
@@ -25,13 +27,30 @@ import Expectations
             case .unwantedBody:
                 client.send("POST /text HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\nhalf")
                 expect(client.response()?.status, equals: 405)
+            case .halfPassedOn, .passedOn:
+                client.send("POST /passed HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nha")
+                if self == .passedOn { client.send("lf") }
             case .unanswered: client.send(get("/never"))
             }
         }
     }
 
+    /// An upstream that takes the whole body before it says anything, and then says nothing.
+    private final class Upstream: ExchangeStreamHandler {
+        private let client: ExchangeStream
+
+        init(_ client: ExchangeStream) { self.client = client }
+
+        func clientEnded() { client.abandon() }
+        func received(_ bytes: Span<UInt8>) {}
+        func receivedEnd() {}
+        func drained() {}
+        func gone() {}
+    }
+
     private func server(_ change: (inout HTTPServer.Options) -> Void) throws -> TestServer {
         try TestServer(change) { path, _, _ in
+            if path == "/passed" { return .streaming { Upstream($0) } }
             guard path == "/never" else { return nil }
             return .later(within: 600_000, otherwise: { TestHandler.text(204, []) }, gone: nil)
         }
@@ -103,6 +122,45 @@ import Expectations
         }
         hold.signal()
         for client in clients { expect(client.response()?.status, equals: 200) }
+    }
+
+    @Test func `a WebSocket that has not said hello gives way first, and one that has to nobody`()
+        throws
+    {
+        let app = try TestApp(TemporaryStore.app())
+        let server = try TestServer(
+            {
+                $0.loop.maximumConnections = 3
+                $0.loop.patience = 0
+            }, extra: { _, head, exchange in app.server.handler.answer(head, exchange) })
+        let host = "Host: localhost:\(app.port)\r\n"
+        let sockets = try (0..<3).map { _ in
+            let client = try server.client()
+            client.send(
+                "GET /_castree/bridge HTTP/1.1\r\n\(host)Origin: http://localhost:\(app.port)\r\n"
+                    + "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                    + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+            expect(client.response()?.status, equals: 101)
+            return client
+        }
+        var hello = WebSocketClient(now: .zero)
+        hello.send(.text, BridgeClient().greeting.bytes)
+        hello.withOutput { bytes in
+            sockets[0].send(Array(bytes))
+            return bytes.count
+        }
+        expect(!sockets[0].receive().isEmpty)
+        let pages = try (0..<3).map { _ in
+            let page = try server.client()
+            page.send("GET /app.js HTTP/1.1\r\n\(host)\r\n")
+            // Whatever it says: the objects are those of another store.
+            expect(page.response() != nil)
+            return page
+        }
+        // Then that page which has been silent longest.
+        for client in [sockets[1], sockets[2], pages[0]] { expect(client.isAtEnd()) }
+        try expect(app.server.bridge.send("still here"), equals: 1)
+        expect(!sockets[0].receive().isEmpty)
     }
 
     @Test func `half a head gives way before a page that has been answered, whoever came first`()

@@ -277,9 +277,12 @@ package final class ExchangeStream {
         told?.gone()
     }
 
+    /// Whether the rest of the request's body has not come, and may.
+    var awaitsBody: Bool { hasBody && !isPaused }
+
     /// Resumes reading, or only watches for the end, as the body needs.
     func settleReading() {
-        if hasBody, !isPaused {
+        if awaitsBody {
             connection.stream.resumeReading()
         } else {
             connection.stream.pauseReadingButNotice()

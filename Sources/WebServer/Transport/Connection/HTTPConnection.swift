@@ -321,7 +321,9 @@ final class HTTPConnection: StreamHandler {
             restsSince = loop.now
             stream.setDeadline(options.idle)
         case .waiting: stream.pauseReadingButNotice()
-        case .streaming(let exchange): exchange.settleReading()
+        case .streaming(let exchange):
+            restsSince = loop.now
+            exchange.settleReading()
         case .collecting:
             restsSince = loop.now
             stream.resumeReading()
@@ -335,6 +337,7 @@ final class HTTPConnection: StreamHandler {
         switch phase {
         case .head where requestNumber == 0: return .beforeFirst
         case .head, .collecting: return .between(since: restsSince)
+        case .streaming(let exchange) where exchange.awaitsBody: return .between(since: restsSince)
         case .dropping: return .answered(since: restsSince)
         case .waiting, .streaming, .ending: return .no
         }

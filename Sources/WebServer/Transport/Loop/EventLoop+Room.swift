@@ -6,7 +6,8 @@ package enum ClientSilence: Sendable {
     case beforeFirst
     /// Another request has not come, or no more of its body, since then.
     case between(since: Int64)
-    /// It was answered then, and what still comes of its request is dropped.
+    /// It was answered then, and what still comes of its request is dropped; or it became a WebSocket that has not said
+    /// whose it is.
     case answered(since: Int64)
 }
 
@@ -20,8 +21,8 @@ extension EventLoop {
 
     /// Ends a connection that waits for its client; returns whether one was there.
     ///
-    /// First that which has waited longest for its first request, then one that still sends what was answered long ago,
-    /// then that which has been silent longest after an answer or within a body, each if that is a while: a request takes
+    /// First that which has waited longest for its first request, then one that was answered long ago and still owes what
+    /// it sends, then that which has been silent longest after an answer or within a body, each if that is a while: a request takes
     /// a moment to come, and one that has come is answered. Then the first after a moment. Where none has waited so long,
     /// new ones wait in the system's queue.
     func makeRoom() -> Bool {
