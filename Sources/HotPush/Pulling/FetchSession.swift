@@ -174,7 +174,7 @@ final class FetchSession {
         let before = try versions.store.versionRow(version)
         // What is there with wrong bytes is missing, whatever the index says.
         isComplete = try draft.register() && plan.wrong.isEmpty
-        try pull.dropUnlistedParts(for: offer, as: version)
+        try pull.dropOtherParts(for: offer, as: version)
         let coming = try arrivals()
         if !isComplete {
             plan.leaveOut(draft.named)

@@ -24,18 +24,17 @@ extension Pull {
         return try fetch()
     }
 
-    /// Lets go what came in part of releases that the offer's channel lists no more, now that the offer is registered.
+    /// Lets go what came in part of the other releases of the offer's channel, listed or not, now that the offer is
+    /// registered.
     ///
     /// Otherwise an origin that changes, and lacks something each time, would fill the disk.
-    func dropUnlistedParts(for offer: FoundRelease, as name: String) throws(StoreError) {
+    func dropOtherParts(for offer: FoundRelease, as name: String) throws(StoreError) {
         // A repair, or who takes a certain release, follows no channel.
         if offer.sighting == nil, offer.published != nil { return }
         let release = offer.release
         do throws(StoreError) {
-            let isGone = try versions.dropReplacedParts(for: name) { (content, terms) in
-                guard let sighting = offer.sighting else { return terms.family == release.family }
-                return terms.isOf(sighting.channel)
-                    && (content == offer.content || !sighting.listed.contains(content))
+            let isGone = try versions.dropReplacedParts(for: name) { terms in
+                offer.sighting.map { terms.isOf($0.channel) } ?? (terms.family == release.family)
             }
             guard isGone else { return }
             if options.keptGoodCount == nil {

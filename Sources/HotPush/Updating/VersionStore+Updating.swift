@@ -41,7 +41,7 @@ extension VersionStore {
     /// - Returns: whether one has gone.
     func dropReplacedParts(
         for successor: String,
-        where isReplaced: (ObjectID, ReleaseTerms) -> Bool = { (_, _) in true }
+        where isReplaced: (ReleaseTerms) -> Bool = { _ in true }
     ) throws(StoreError) -> Bool {
         var policy = RetentionPolicy()
         policy.candidates = try replacedParts(for: successor, where: isReplaced)
@@ -53,10 +53,10 @@ extension VersionStore {
     ///
     /// - Parameters:
     ///   - successor: the version, here or not yet, that replaces them.
-    ///   - isReplaced: whether one with this content and these terms is; by default, each is.
+    ///   - isReplaced: whether one with these terms is; by default, each is.
     func replacedParts(
         for successor: String,
-        where isReplaced: (ObjectID, ReleaseTerms) -> Bool = { (_, _) in true }
+        where isReplaced: (ReleaseTerms) -> Bool = { _ in true }
     ) throws(StoreError) -> Set<String> {
         var parts: Set<String> = []
         let others = try store.versionRows().map(\.row)
@@ -76,7 +76,7 @@ extension VersionStore {
                 continue
             }
             let terms = manifest.map { ReleaseTerms(of: $0) } ?? ReleaseTerms()
-            if isReplaced(row.content, terms) { parts.insert(row.name) }
+            if isReplaced(terms) { parts.insert(row.name) }
         }
         return parts
     }
