@@ -172,32 +172,6 @@ extension PointerSealing {
                     + "the right one back")
     }
 
-    /// Refuses what devices would refuse that know a newer version of the trust than the origin has.
-    ///
-    /// Not to whoever adopts what one of these keys has signed: by the keys of the older version and those of the newer one
-    /// the rotation is made again.
-    /// - Throws: `.untrusted` if a key has signed by a version that the origin has lost.
-    func checkTrust(
-        of base: Base, upon before: ChannelPointer?, in origin: any ObjectStorage
-    ) throws(StoreError) {
-        let ids = before?.signatures.map(\.key) ?? []
-        guard !allowsFewer, !adopts || !signers.contains(where: { ids.contains($0.key.id) }) else {
-            return
-        }
-        for signer in signers {
-            guard let known = try signer.memory?.trustVersion(in: base.origin),
-                known > base.trustVersion ?? TrustFile.firstVersion,
-                try TrustFile.ifSound({ () throws(StoreError) in try origin.trust(known) }) == nil
-            else { continue }
-            throw .untrusted(
-                "key \(signer.key.id) has signed by version \(known) of the trust, and "
-                    + "\(OriginLayout.trust(known)) is not in \(origin.identity) any more: devices that know it refuse what is "
-                    + "signed by an older one; \(TrustFile.remedy); without a copy, sign once by the keys of the older "
-                    + "version and these (castree resign --adopt), and repeat the rotation (castree trust rotate)"
-            )
-        }
-    }
-
     /// The newest version of an origin's trust that follows from the ones before it; `nil` without any.
     private func newest(
         of origin: String, in place: any ObjectStorage

@@ -64,12 +64,6 @@ package struct SignedSequences: Sendable {
             Self.counted(memory.used[name]) ?? 0, Self.counted(memory.sequences[name]) ?? 0)
     }
 
-    /// The newest version of an origin's trust by which the key has signed; `nil` if none is known.
-    /// - Throws: as ``sequence(of:in:)``.
-    func trustVersion(in origin: String) throws(StoreError) -> Int64? {
-        try all().trusts[origin]
-    }
-
     /// Where a channel of an origin was signed last: an origin may have copies; `nil` if that is not known.
     /// - Throws: as ``sequence(of:in:)``.
     func place(of channel: ChannelName, in origin: String) throws(StoreError) -> String? {
@@ -143,9 +137,6 @@ package struct SignedSequences: Sendable {
             pause(milliseconds: 5)
         }
         var memory = try all()
-        if let version = pointer.trustVersion {
-            memory.trusts[origin] = max(memory.trusts[origin] ?? 0, version)
-        }
         body(&memory, Self.name(pointer.channel, origin), origin)
         try owners.replaceFile(
             directory.raw, owners.fileName(in: path),
@@ -183,8 +174,6 @@ package struct SignedSequences: Sendable {
         var places: [String: String] = [:]
         /// Where a channel was signed last.
         var signedAt: [String: String] = [:]
-        /// By which version of an origin's trust.
-        var trusts: [String: Int64] = [:]
         /// Signed, and perhaps not written.
         var unfinished: [String: Unfinished] = [:]
 
@@ -195,7 +184,6 @@ package struct SignedSequences: Sendable {
                 "castreeSigned": .integer(formatVersion), "places": .texts(places),
                 "sequences": .named(sequences) { .integer($0) } ?? none,
                 "signedAt": .texts(signedAt),
-                "trusts": .named(trusts) { .integer($0) },
                 "unfinished": .named(unfinished, \.document) ?? none,
                 "used": .named(unwritten) { .integer($0) } ?? none,
             ])
@@ -247,7 +235,6 @@ package struct SignedSequences: Sendable {
             sequences: try members("sequences", \.asInt64), used: try members("used", \.asInt64),
             places: try members("places", \.asString),
             signedAt: try members("signedAt", \.asString),
-            trusts: try members("trusts", \.asInt64),
             unfinished: try members("unfinished", Unfinished.init))
     }
 

@@ -161,39 +161,4 @@ import StorageTestSupport
             }
         }
     }
-
-    @Test(
-        "is missed by the keys that have signed by it, until they and the old ones rotate again",
-        arguments: places)
-    func putBack(_ kind: OriginPlace) throws {
-        let people = try SignedPlace(kind)
-        try people.publish("1", people.sealing(people.alice))
-        let backup = try people.place.published()
-        let rotation = TrustRotation(
-            adding: [try people.key(people.bob)], removing: [try people.key(people.alice).id])
-        let both = try people.sealing(people.alice, people.bob)
-        try people.publisher(both).rotate(rotation)
-        try people.publish("2", people.sealing(people.bob))
-        for key in try people.place.published().keys where backup[key] == nil {
-            try people.place.set(key, nil)
-        }
-        for (key, bytes) in backup { try people.place.set(key, bytes) }
-        let alice = try people.key(people.alice)
-        let alone = [
-            try people.sealing(people.bob) { $0.adopts = true },
-            try people.sealing(people.bob) { ($0.trusted, $0.adopts) = ([alice], true) },
-        ]
-        for sealing in alone {
-            let error = refusal { try people.publish("2", sealing) }
-            expect(error?.code, equals: .untrusted)
-            expect(error?.message.contains("version 2 of the trust") == true, "\(error as Any)")
-        }
-        try expect(people.pointer().trustVersion == nil)
-        var adopting = both
-        adopting.adopts = true
-        try people.publish("2", adopting)
-        try people.publisher(both).rotate(rotation)
-        try people.publish("1", people.sealing(people.bob))
-        try expect(people.pointer().trustVersion, equals: 2)
-    }
 }
