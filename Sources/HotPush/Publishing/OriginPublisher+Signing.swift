@@ -45,15 +45,33 @@ extension OriginPublisher {
     /// Notes beside the keys what an entry is about to say: see ``SignedSequences``.
     /// - Throws: why it cannot be noted; nothing may be sent then.
     func prepare(_ pointer: ChannelPointer, upon before: OriginState) throws(StoreError) {
+        try putTrustBack(for: pointer)
         try options.sealing.prepare(
             pointer, upon: before.pointers[pointer.channel], at: storage.identity,
             notice: options.notice)
     }
 
+    /// Writes the versions of the trust by which the keys have signed, and which an origin has lost that is looked at and
+    /// adopted: a backup from before a rotation was put back, and devices that know the newer keys obey no older ones.
+    private func putTrustBack(for pointer: ChannelPointer) throws(StoreError) {
+        guard options.sealing.adopts, let origin = pointer.origin, let newest = pointer.trustVersion
+        else { return }
+        for file in try options.sealing.trusts(of: origin) where file.version <= newest {
+            let there = try TrustFile.ifSound { () throws(StoreError) in try storage.trust(file.version) }
+            guard there == nil else { continue }
+            try write(file)
+            options.notice(
+                "\(OriginLayout.trust(file.version)), by which a key that signs now has signed, was not in "
+                    + "\(storage.identity), and is put back")
+        }
+    }
+
     /// Remembers what was signed, and copies the id of an origin that was not signed before into its marker.
     func signed(_ pointer: ChannelPointer, upon before: OriginState) {
         guard pointer.isSigned, let origin = pointer.origin else { return }
-        options.sealing.remember(pointer, at: storage.identity, notice: options.notice)
+        options.sealing.remember(pointer, at: storage.identity, notice: options.notice) {
+            (version) throws(StoreError) in try storage.trust(version)
+        }
         guard !before.pointers.values.contains(where: { $0.isSigned && $0.origin == origin })
         else { return }
         do throws(StoreError) {

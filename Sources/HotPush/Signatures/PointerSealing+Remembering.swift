@@ -86,12 +86,39 @@ extension PointerSealing {
         }
     }
 
+    /// The versions of an origin's trust by which the keys have signed, the first one first.
+    func trusts(of origin: String) throws(StoreError) -> [TrustFile] {
+        var files: [Int64: TrustFile] = [:]
+        for memory in signers.compactMap(\.memory) {
+            for file in try memory.trusts(of: origin) { files[file.version] = file }
+        }
+        return files.values.sorted { $0.version < $1.version }
+    }
+
+    /// The versions of the trust up to that of a pointer which a key does not remember, if not that one.
+    private func unknownTrusts(
+        of pointer: ChannelPointer, to memory: SignedSequences,
+        _ read: (Int64) throws(StoreError) -> TrustFile?
+    ) throws(StoreError) -> [TrustFile] {
+        guard let origin = pointer.origin, let newest = pointer.trustVersion else { return [] }
+        let known = Set(try memory.trusts(of: origin).map(\.version))
+        guard newest <= TrustChain.versionMax, !known.contains(newest) else { return [] }
+        // What cannot be read now, the next command that signs there notes.
+        return (TrustFile.firstVersion...newest).dropFirst().filter { !known.contains($0) }
+            .compactMap { try? read($0) }
+    }
+
     /// Remembers beside the keys what was signed and written.
-    func remember(_ pointer: ChannelPointer, at place: String, notice: (String) -> Void) {
+    /// - Parameter read: a version of the origin's trust.
+    func remember(
+        _ pointer: ChannelPointer, at place: String, notice: (String) -> Void,
+        _ read: (Int64) throws(StoreError) -> TrustFile?
+    ) {
         guard pointer.isSigned else { return }
         for memory in signers.compactMap(\.memory) {
             do throws(StoreError) {
-                try memory.note(pointer, at: place)
+                let trusts = try unknownTrusts(of: pointer, to: memory, read)
+                try memory.note(pointer, at: place, trusts: trusts, isLowering: allowsFewer)
             } catch {
                 // The pointer stands. Where nobody can write, `prepare` has said so.
                 if !Self.cannotRemember(error) { notice(Self.forgetting(error)) }
@@ -137,13 +164,16 @@ extension PointerSealing {
     /// What a pointer takes over, if devices that follow the origin's keys count those that sign now.
     ///
     /// Who adopts a pointer takes nothing from it that somebody else may have put there: the version of the trust is the
-    /// newest that the origin proves.
-    /// - Throws: `.untrusted` if fewer of the keys that count sign than must, unless fewer are allowed.
+    /// newest that the origin proves, or by which one of the keys has signed, if that is newer.
+    /// - Throws: `.untrusted` if fewer of the keys that count sign than must, or the pointer names an older version than one of
+    ///   them has signed by, unless fewer are allowed.
     func counted(_ base: Base, in origin: any ObjectStorage) throws(StoreError) -> Base {
         var base = base
         var file: TrustFile?
+        let known = allowsFewer ? nil : try trusts(of: base.origin).last
         if adopts {
             file = try newest(of: base.origin, in: origin)
+            if let known, known.version > file?.version ?? 1 { file = known }
             if !allowsFewer, let claimed = base.trustVersion, claimed > file?.version ?? 1 {
                 throw .untrusted(
                     "what is to be adopted in \(origin.identity) names version \(claimed) of the trust, and "
@@ -151,6 +181,13 @@ extension PointerSealing {
                         + "if a stranger has named it, say --unsigned, too")
             }
             base.trustVersion = file?.version
+        } else if let known, known.version > base.trustVersion ?? TrustFile.firstVersion {
+            throw .untrusted(
+                "what \(origin.identity) offers is older than version \(known.version) of the trust, by which a key that signs "
+                    + "now has signed, and devices would refuse it: somebody has put an old state of the origin back, "
+                    + "or it is a copy; look at what it offers, then build upon it with --adopt, which puts "
+                    + "\(OriginLayout.trust(known.version)) back; if that was a stranger's, say --unsigned, too"
+            )
         } else if let version = base.trustVersion {
             file = try origin.trust(version)
             base.lacksTrust = file == nil

@@ -109,8 +109,8 @@ package struct PointerSealing: Sendable {
         if !isRepeated, let before, before.origin == base.origin, used > before.sequence {
             notice(
                 "sequence \(used) of channel \(before.channel) was signed and is not in \(origin.identity), which offers "
-                    + "\(before.sequence): the command that signed it was cut short, or runs still; if what it was to change "
-                    + "is wanted, repeat it")
+                    + "\(before.sequence): an older state of the origin was put back, or the command that signed it was cut "
+                    + "short, or runs still; if what it was to change is wanted, repeat it")
         }
         return try sign(sealed, now: Self.present(now, upon: pointers.values))
     }

@@ -1,7 +1,7 @@
 package import CASStore
 import StrictJSON
 
-/// What a key has signed last, in each channel of each origin, and where each origin is.
+/// What a key has signed last, in each channel of each origin, where each origin is, and by which versions of its trust.
 ///
 /// It is the file `<id of the key>.signed` beside the key, where links to it lead. So a key has one memory in a directory,
 /// by whatever name it is called, and whether it signs itself or a program signs by it.
@@ -76,6 +76,12 @@ package struct SignedSequences: Sendable {
         try all().places[place]
     }
 
+    /// The versions of an origin's trust by which the key has signed, the first one first.
+    /// - Throws: as ``sequence(of:in:)``.
+    func trusts(of origin: String) throws(StoreError) -> [TrustFile] {
+        try all().trusts[origin] ?? []
+    }
+
     /// The pointers that were signed to be written at a place, and of which nobody knows whether they were; sorted by channel.
     /// - Throws: as ``sequence(of:in:)``.
     func unfinished(at place: String) throws(StoreError) -> [ChannelPointer] {
@@ -103,9 +109,19 @@ package struct SignedSequences: Sendable {
     }
 
     /// Notes that a pointer was signed and written, durably.
+    /// - Parameters:
+    ///   - trusts: the version of the trust that it names, and those before it, if they are not known yet.
+    ///   - isLowering: whether versions that are newer than its own do not count any more.
     /// - Throws: what reading and writing throws.
-    func note(_ pointer: ChannelPointer, at place: String) throws(StoreError) {
+    func note(
+        _ pointer: ChannelPointer, at place: String, trusts: [TrustFile] = [],
+        isLowering: Bool = false
+    ) throws(StoreError) {
         try change(pointer) { memory, name, origin in
+            let newest = pointer.trustVersion ?? TrustFile.firstVersion
+            memory.trusts[origin] = ((memory.trusts[origin] ?? []) + trusts)
+                .filter { !isLowering || $0.version <= newest }
+                .sorted { $0.version < $1.version }
             memory.sequences[name] = max(memory.sequences[name] ?? 0, pointer.sequence)
             memory.signedAt[name] = place
             memory.places[place] = origin
@@ -174,6 +190,8 @@ package struct SignedSequences: Sendable {
         var places: [String: String] = [:]
         /// Where a channel was signed last.
         var signedAt: [String: String] = [:]
+        /// By which versions of an origin's trust.
+        var trusts: [String: [TrustFile]] = [:]
         /// Signed, and perhaps not written.
         var unfinished: [String: Unfinished] = [:]
 
@@ -184,6 +202,8 @@ package struct SignedSequences: Sendable {
                 "castreeSigned": .integer(formatVersion), "places": .texts(places),
                 "sequences": .named(sequences) { .integer($0) } ?? none,
                 "signedAt": .texts(signedAt),
+                "trusts": .named(trusts.filter { !$0.value.isEmpty }) { .array($0.map(\.document)) }
+                    ?? none,
                 "unfinished": .named(unfinished, \.document) ?? none,
                 "used": .named(unwritten) { .integer($0) } ?? none,
             ])
@@ -235,7 +255,19 @@ package struct SignedSequences: Sendable {
             sequences: try members("sequences", \.asInt64), used: try members("used", \.asInt64),
             places: try members("places", \.asString),
             signedAt: try members("signedAt", \.asString),
+            trusts: try members("trusts", Self.trusts),
             unfinished: try members("unfinished", Unfinished.init))
+    }
+
+    /// Versions of a trust; `nil` if one of them is none.
+    private static func trusts(_ value: JSONValue) -> [TrustFile]? {
+        let files = value.asArray?.map { value in
+            value["version"]?.asInt64.flatMap {
+                // Why it is none does not matter: the file is damaged.
+                try? TrustFile(parsing: value.fileBytes, version: $0)
+            }
+        }
+        return files?.contains(nil) == false ? files?.compactMap(\.self) : nil
     }
 
     private func damaged(_ file: String) -> StoreError {

@@ -161,4 +161,74 @@ import StorageTestSupport
             }
         }
     }
+
+    @Test(
+        "comes back from the memories of the keys, where a backup from before the changes is put back",
+        arguments: places)
+    func restored(_ kind: OriginPlace) throws {
+        let people = try SignedPlace(kind)
+        for channel in ["beta", "stable"] {
+            try people.publish("1", people.sealing(people.alice), to: channel)
+        }
+        let backup = try people.place.published()
+        for (old, new) in [(people.alice, people.bob), (people.bob, people.mallory)] {
+            let rotation = TrustRotation(
+                adding: [try people.key(new)], removing: [try people.key(old).id])
+            try people.publisher(people.sealing(old, new)).rotate(rotation)
+        }
+        let whole = try people.place.published()
+        try people.place.restore(backup)
+        // Those that count no more, also together, and what is new: nothing of it would reach a device.
+        let (alice, bob) = (people.alice, people.bob)
+        for sealing in [
+            try people.sealing(alice), try people.sealing(bob) { $0.adopts = true },
+            try people.sealing(alice, bob) { $0.adopts = true },
+            try people.sealing(people.mallory),
+            try people.sealing(people.mallory) { $0.trusted = [try people.key(alice)] },
+        ] {
+            for channel in ["stable", "gamma"] {
+                let refused = refusal { try people.publish("2", sealing, to: channel) }
+                expect(refused?.code, equals: .untrusted, "\(channel)")
+            }
+        }
+        try expect(people.place.published(), equals: backup)
+        let notices = Notices()
+        let adopting = try people.sealing(people.mallory) { $0.adopts = true }
+        try people.publisher(adopting, notices: notices).resign()
+        for path in [2, 3].map(OriginLayout.trust) {
+            try expect(people.place.bytes(path), equals: whole[path])
+            expect(notices.all.contains { $0.hasPrefix(path) && $0.hasSuffix("is put back") })
+        }
+        try people.publish("2", people.sealing(people.mallory))
+        for channel in ["beta", "stable"] {
+            try expect(people.pointer(channel).trustVersion, equals: 3)
+        }
+        try expect(audit(people), equals: [])
+        // And on from there, without the keys of before.
+        let rotation = TrustRotation(adding: [try people.key(alice)])
+        let step = try people.publisher(people.sealing(people.mallory)).rotate(rotation)
+        expect(step.file.version, equals: 4)
+    }
+
+    @Test("is forgotten where somebody says that fewer may sign", arguments: places)
+    func forgotten(_ kind: OriginPlace) throws {
+        let people = try SignedPlace(kind)
+        try people.publish("1", people.sealing(people.alice))
+        let backup = try people.place.published()
+        let rotation = TrustRotation(adding: [try people.key(people.bob)])
+        try people.publisher(people.sealing(people.alice)).rotate(rotation)
+        try people.place.restore(backup)
+        let sealing = try people.sealing(people.alice)
+        let new = refusal { try people.publish("2", sealing, to: "beta") }
+        expect(new?.message.contains("which puts trust/2.json back") == true, "\(new as Any)")
+        let lowering = try people.sealing(people.alice) {
+            ($0.adopts, $0.allowsFewer) = (true, true)
+        }
+        try people.publish("2", lowering)
+        try people.publish("1", sealing)
+        try people.publish("2", sealing, to: "beta")
+        expect(
+            try people.pointer().trustVersion == nil && people.pointer("beta").trustVersion == nil)
+        try expect(people.place.bytes(OriginLayout.trust(2)) == nil)
+    }
 }

@@ -8,6 +8,7 @@ import BucketTestSupport
 @Suite("After two mishaps, an honest publisher and a device") struct MemoryMatrixTests {
     enum Mishap: CaseIterable {
         case killed, publisherAhead, deviceAhead, bothAhead, rotated, restored, memoryLost
+        case restoredUnrotated
     }
 
     private static let tenYears: Int64 = 10 * 366 * 86_400
@@ -104,9 +105,10 @@ import BucketTestSupport
                 try people.publisher(both).rotate(
                     TrustRotation(adding: [people.key(other)], removing: [people.key(key).id]))
                 key = other
-            case .restored:
+            case .restored, .restoredUnrotated:
                 let backup = people.place.store.directory.appending("backup")
                 try FileManager.default.copyItem(atPath: origin, toPath: backup)
+                if mishap == .restoredUnrotated { _ = try suffer(.rotated, call) }
                 let before = Damage.names(origin + "/log")
                 try publish()
                 try pull()

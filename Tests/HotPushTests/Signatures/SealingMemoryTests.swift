@@ -18,7 +18,9 @@ import StorageTestSupport
         try expect(memory.sequence(of: .stable, in: origin), equals: 9)
         try expect(memory.sequence(of: ChannelName("beta"), in: origin) == nil)
         try expect(memory.origin(at: "here") == origin && memory.origin(at: "there") == nil)
-        for damaged in ["", "{}", "{\"castreeSigned\":1,\"sequences\":{\"a\":\"b\"}}"] {
+        let trust =
+            #"{"castreeSigned":1,"places":{},"sequences":{},"trusts":{"a":[{"version":2}]}}"#
+        for damaged in ["", "{}", "{\"castreeSigned\":1,\"sequences\":{\"a\":\"b\"}}", trust] {
             try Data(damaged.utf8).write(to: URL(filePath: place.memoryFile(place.alice)))
             expect(refusal { try memory.sequence(of: .stable, in: origin) }?.code, equals: .badKey)
             expect(
