@@ -55,4 +55,13 @@ import Expectations
     func `repeats no secret, however it is spelled`(_ text: String, _ shown: String) {
         expect(hiding(["tok/en+Abcdefg=", "pw", ""], in: text), equals: shown)
     }
+
+    @Test(arguments: [
+        ("abc%2Fdef", ["abc%2Fdef", "abc%2fdef", "abc/def", "abc%252Fdef"]),
+        ("p%41ss%FF%FEword", ["p%41ss%FF%FEword", "pAss%FF%FEword"]),
+    ])
+    func `repeats no secret that has percent signs itself`(_ secret: String, _ spellings: [String])
+    {
+        for text in spellings { expect(hiding([secret], in: "a \(text) b"), equals: "a … b") }
+    }
 }

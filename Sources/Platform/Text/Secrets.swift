@@ -35,7 +35,8 @@ package func hiding(_ secrets: [String], in text: String) -> String {
     let spelled = SpelledBytes(text)
     var isSecret = Array(repeating: false, count: spelled.plain.count)
     for secret in secrets {
-        let (plain, length) = (Array(secret.utf8), 12)
+        // Its own percent signs may be encoded, too, or not.
+        let (plain, length) = (SpelledBytes(secret).plain, 12)
         spelled.find([plain[...]], among: spelled.plain, &isSecret)
         guard plain.count > length else { continue }
         // Whoever repeats it may cut it.

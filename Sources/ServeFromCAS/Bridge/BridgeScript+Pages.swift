@@ -116,7 +116,9 @@ extension BridgeScript {
         // The page goes: one last request carries what is unacked.
         addEventListener('pagehide', ({ persisted }) => {
           if (!session) return;
-          if (!persisted && worker && worker.controller && link && link.bye) link.bye();
+          // Which frames go with it only the request says, to servers that cannot tell frames from pages (older Safari).
+          const isSaid = !window.length || navigator.userAgentData;
+          if (!persisted && worker && worker.controller && link && link.bye && isSaid) link.bye();
           sent = acked;
           const all = take(), frames = [[`A ${received}`]];
           let room = 60000;

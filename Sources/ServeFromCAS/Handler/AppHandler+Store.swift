@@ -95,8 +95,7 @@ extension AppHandler {
     /// The value of `Set-Cookie`.
     func setting(_ cookie: PinCookie) -> String {
         cookie.setCookie(
-            cookieName, parts.pageSeal, tag: shelf.entry(cookie.version)?.tag, isSecure: isSecure,
-            isLasting: pins.withLock { $0.browsers[cookie.browser]?.hasWorker ?? false })
+            cookieName, parts.pageSeal, tag: shelf.entry(cookie.version)?.tag, isSecure: isSecure)
     }
 
     /// The watch over starts, if there is one, begins again on another store.

@@ -138,10 +138,13 @@ extension AppHandler {
                     return .response(adding(cookies, to: Self.refusedAhead(head.method)))
                 }
             }
+            // What a worker keeps of a page is shown without a navigation.
+            let isKept = request.asksForPage && request.cookie != nil
+            if isKept, let browser = request.cookie?.browser {
+                mark = mark ?? pins.withLock { $0.markKept(version, browser, SystemClock.now) }
+            }
             var response = respond(head, entry, fetched, exchange)
-            if request.asksForPage
-                || request.load != .subresource && (mark != nil || request.hints == 7)
-            {
+            if isKept || request.load != .subresource && (mark != nil || request.hints == 7) {
                 // Also on a 304: the stored response may have another one.
                 response.head.add("Permissions-Policy", PageMark.policy(mark))
             }

@@ -13,8 +13,8 @@ struct PageMark: Sendable, Hashable {
 
     /// The mark that a digit in a cookie means; `nil` for 0.
     init?(digit: UInt8) {
-        guard let mark = Self.all.first(where: { $0.hints + 48 == digit }) else { return nil }
-        self = mark
+        guard (49...54).contains(digit) else { return nil }
+        hints = digit - 48
     }
 
     init(hints: UInt8) { self.hints = hints }

@@ -3,8 +3,8 @@ import VersionTree
 /// What the pins' cookie holds under its seal (``PageSeal``): `<browser>.<version>:<run>`, and more if more pages
 /// are open.
 ///
-/// In full: `[<tag>~]<browser>[-<marks>].<version>[:<run>[:<other>…]]`, the marks a digit for the version and for each other
-/// one, 0 for none, without zeros at the end. The tag is of the version's content, should its name be
+/// In full: `[<tag>~]<browser>[-<marks>[w]].<version>[:<run>[:<other>…]]`, the marks a digit for the version and for each
+/// other one, 0 for none, without zeros at the end, and a `w` if it lasts. The tag is of the version's content, should its name be
 /// given to other content. A server knows nothing else about
 /// pages that an earlier run of it served.
 struct PinCookie: Sendable, Hashable {
@@ -20,6 +20,8 @@ struct PinCookie: Sendable, Hashable {
     ///
     /// Its own version is among them if another page has that version too.
     var others: [VersionName] = []
+    /// Whether the browser was given a worker, which may show pages in its next run: the cookie is to last.
+    var isLasting = false
     /// The marks of the other versions' pages.
     var otherMarks: [VersionName: PageMark] = [:]
 
@@ -41,7 +43,9 @@ extension PinCookie {
         var (browser, marks) = (value[..<dot], value[dot..<dot])
         if let dash = browser.lastIndex(of: 45) {
             marks = browser[(dash + 1)...]
-            guard !marks.isEmpty, marks.count <= 1 + Self.othersMax,
+            isLasting = marks.last == 119
+            if isLasting { marks.removeLast() }
+            guard isLasting || !marks.isEmpty, marks.count <= 1 + Self.othersMax,
                 marks.allSatisfy({ (48...54).contains($0) })
             else { return nil }
             browser = browser[..<dash]
@@ -105,15 +109,13 @@ extension PinCookie {
     /// It lasts as long as the browser runs: after that there are no pages, but those that a worker keeps. Links on other sites
     /// send it too (Lax). A Strict cookie would be missing there; the server would see a new
     /// browser, which would replace the one whose pages are open. The cookie gives no access.
-    ///
-    /// - Parameter isLasting: whether a worker may show pages of the version in the browser's next run, too.
     func setCookie(
-        _ name: String, _ seal: PageSeal, tag: String? = nil, isSecure: Bool = false,
-        isLasting: Bool = false
+        _ name: String, _ seal: PageSeal, tag: String? = nil, isSecure: Bool = false
     ) -> String {
         let marks = [mark] + others.map { otherMarks[$0] }
         let last = marks.lastIndex { $0 != nil }
-        let suffix = last.map { "-" + marks[...$0].map { "\($0?.hints ?? 0)" }.joined() } ?? ""
+        let digits = last.map { marks[...$0].map { "\($0?.hints ?? 0)" }.joined() } ?? ""
+        let suffix = digits.isEmpty && !isLasting ? "" : "-" + digits + (isLasting ? "w" : "")
         var value = (tag.map { $0 + "~" } ?? "") + "\(browser)\(suffix).\(version)"
         if let run { value += ":\(run)" + others.map { ":\($0)" }.joined() }
         return "\(name)=\(seal.sealed(value)); Path=/; HttpOnly; SameSite=Lax"

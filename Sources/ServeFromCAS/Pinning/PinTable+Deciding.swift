@@ -27,7 +27,7 @@ extension PinTable {
                 return doubt(versions, of: request, cookie)
             }
         }
-        recallPages(request, isPage: isPage, now)
+        recallPages(request, isPage: isPage || request.isWorkerScript, now)
         if isPage {
             return beginPage(request, request.cookie?.browser ?? newBrowser(), current, now)
         }

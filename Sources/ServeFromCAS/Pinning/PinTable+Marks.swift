@@ -91,6 +91,9 @@ extension PinTable {
     /// - Parameter isMarking: whether the browser is known to mark requests, even if the cookie has
     ///   no mark.
     mutating func recall(_ cookie: PinCookie, isMarking: Bool, _ now: Duration) {
+        if cookie.isLasting, browsers[cookie.browser]?.hasEarlierWorker != true {
+            browsers[cookie.browser, default: Browser(usedAt: now)].hasEarlierWorker = true
+        }
         let others = cookie.others.filter { $0 != cookie.version }
         let isKnown = cookie.mark != nil || !cookie.otherMarks.isEmpty
         guard isKnown || (isMarking && !others.isEmpty),

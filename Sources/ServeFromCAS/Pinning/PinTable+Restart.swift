@@ -31,6 +31,7 @@ extension PinTable {
             browser: name, version: version, mark: mark, run: run,
             others: Array(others.prefix(PinCookie.othersMax)))
         cookie.noteOthers(browsers[name]?.marks ?? [])
+        cookie.isLasting = browsers[name]?.hasWorker ?? false
         return cookie
     }
 

@@ -20,7 +20,9 @@ extension PinTable {
         _ request: PinRequest, at path: [UInt8], _ name: String, _ current: VersionName,
         _ now: Duration
     ) -> Decision {
+        if let cookie = request.cookie { recall(cookie, isMarking: false, now) }
         var browser = browsers[name] ?? Browser(usedAt: now)
+        let isFirst = !browser.hasWorker
         browser.usedAt = now
         browser.told = current
         browser.workers.removeAll { $0.path == path && $0.version == current }
@@ -28,20 +30,22 @@ extension PinTable {
         if browser.workers.count > Self.workersMax { browser.workers.removeFirst() }
         browsers[name] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
-        let mark = markKept(current, name, now)
-        guard request.cookie?.version != current else {
-            return .serve(current, cookie: nil, mark: mark)
+        let isNews = request.cookie?.version != current
+        guard isNews || isFirst || request.isCookieOld else {
+            return .serve(current, cookie: nil, mark: nil)
         }
         // The worker's pages send no navigation: once those that are open have gone, the cookie alone tells their version.
-        var others: [VersionName] = []
-        for load in browser.loads.reversed() where load.parent == nil && isLive(load, now) {
+        var others: [VersionName] = isNews ? [] : otherVersions(name, now)
+        for load in browser.loads.reversed() where isNews && load.parent == nil && isLive(load, now)
+        {
             if !others.contains(load.version) { others.append(load.version) }
         }
-        return .serve(current, cookie: cookie(of: name, current, mark, others), mark: mark)
+        let mark = markKept(current, name, now)
+        return .serve(current, cookie: cookie(of: name, current, mark, others), mark: nil)
     }
 
     /// The mark for the pages that a worker keeps, whose own requests have none: that of its version's other pages.
-    private mutating func markKept(
+    mutating func markKept(
         _ version: VersionName, _ name: String, _ now: Duration
     ) -> PageMark? {
         // Only a browser that has had a mark is known to send them.
@@ -67,9 +71,7 @@ extension PinTable {
         }
         // A page that it asks for is for its cache, or for a navigation: the next page gets its version.
         if request.asksForPage || pages.allSatisfy({ $0.version == worker.version }) {
-            let mark =
-                request.asksForPage ? markKept(worker.version, cookie.browser, now) : nil
-            return .serve(worker.version, cookie: nil, mark: mark)
+            return .serve(worker.version, cookie: nil, mark: nil)
         }
         let isInstalling =
             now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1)
@@ -170,7 +172,7 @@ extension PinTable {
 
 extension PinTable.Browser {
     /// Whether a worker is known that may show pages of its own.
-    var hasWorker: Bool { keepsPages || !workers.isEmpty }
+    var hasWorker: Bool { keepsPages || hasEarlierWorker || !workers.isEmpty }
 
     /// Whether the browser has had a page of a version, or a worker's script, which shows pages without a navigation.
     func wasGiven(_ version: VersionName) -> Bool {

@@ -129,6 +129,8 @@ struct PinTable: Sendable {
         var bareSince: Duration?
         // The service workers' scripts that it was given, the oldest first.
         var workers: [Worker] = []
+        // Whether an earlier run gave it one.
+        var hasEarlierWorker = false
         // Whether one of its workers has shown a page that it kept.
         var keepsPages = false
         // Whether one of them has asked for a page by its address.

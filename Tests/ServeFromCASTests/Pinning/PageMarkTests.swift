@@ -31,6 +31,12 @@ struct PageMarkTests {
                 contains: { _, _ in true }) ?? .doubt([])
         }
 
+        /// Goes to a page, and sends no hints.
+        mutating func open() {
+            let request = PinRequest(load: .page, path: [47], cookie: cookie, connection: 1)
+            if case .serve(_, let cookie, _) = ask(request) { self.cookie = cookie ?? self.cookie }
+        }
+
         /// Gets a worker's script, and what that keeps: the page's mark.
         mutating func install() -> PageMark? {
             var script = PinRequest(
@@ -42,8 +48,8 @@ struct PageMarkTests {
                 load: .subresource, path: [47], referrer: Array("/sw.js".utf8),
                 cookie: self.cookie, connection: 3)
             page.asksForPage = true
-            guard case .serve(current, _, let mark) = ask(page) else { return nil }
-            return mark
+            guard case .serve(current, _, nil) = ask(page) else { return nil }
+            return self.cookie.flatMap { table.markKept(current, $0.browser, now) }
         }
 
         /// Asks for a page's file, with the hints that the mark leaves; the version or `doubt`.
@@ -132,8 +138,9 @@ struct PageMarkTests {
     }
 
     @Test(
-        "of a page that a worker keeps is its version's, also after restarts of server and browser")
-    func keptByWorker() throws {
+        "of a page that a worker keeps is its version's, also after restarts of server and browser",
+        arguments: [true, false])
+    func keptByWorker(_ isScriptFirst: Bool) throws {
         var browser = try browser()
         let first = browser.go()
         let names = try ["A", "B", "C"].map { try VersionName($0) }
@@ -149,9 +156,30 @@ struct PageMarkTests {
         for _ in 0..<3 {
             browser.table = PinTable(run: "again")
             browser.now += .seconds(30)
-            // It shows what it keeps: no navigation comes, only what the page asks for.
+            // It shows what it keeps: no navigation comes, only what the page asks for, and that for the script.
+            if isScriptFirst { expect(browser.install(), equals: marks[2]) }
             expect(browser.get(marks[2]), equals: "C")
             expect(browser.install(), equals: marks[2])
+            expect(browser.cookie?.isLasting == true)
+        }
+    }
+
+    @Test
+    func
+        `and an open page's version outlive a restart whose first request is for a worker's script`()
+        throws
+    {
+        for isMarked in [true, false] {
+            var browser = try browser()
+            let mark = isMarked ? browser.go() : nil
+            if !isMarked { browser.open() }
+            _ = browser.install()
+            browser.table = PinTable(run: "1")
+            browser.current = try VersionName("B")
+            let new = browser.install()
+            expect(new != mark || !isMarked)
+            browser.now += .seconds(40)
+            expect(["A", isMarked ? "A" : "doubt"].contains(browser.get(mark)), "\(isMarked)")
         }
     }
 
@@ -295,7 +323,7 @@ struct PageMarkTests {
         for (place, mark) in ([nil] + PageMark.all).enumerated() {
             var cookie = PinCookie(
                 browser: "0123456789abcdef", version: version, mark: mark, run: "1",
-                others: Array(others.prefix(place % 5)))
+                others: Array(others.prefix(place % 5)), isLasting: place % 2 == 0)
             cookie.noteOthers(
                 [(PageMark.all[place % 6], others[3]), (PageMark.all[(place + 1) % 6], others[0])])
             let text = String(cookie.setCookie("c", seal).prefix { $0 != ";" })
@@ -304,7 +332,8 @@ struct PageMarkTests {
                 PinRequest(head, cookieName: "c", seal: seal, connection: 1).cookie, equals: cookie)
         }
         for text in [
-            "0123456789abcdef-7.v", "0123456789abcdef-.v", "0123456789abcdef-1234561234.v",
+            "0123456789abcdef-ww.v", "0123456789abcdef-w1.v", "0123456789abcdef-7.v",
+            "0123456789abcdef-.v", "0123456789abcdef-1234561234.v",
             "0123456789abcdef-17.v",
         ] {
             let head = try RequestHead(
