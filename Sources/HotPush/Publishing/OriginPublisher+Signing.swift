@@ -57,7 +57,9 @@ extension OriginPublisher {
         guard options.sealing.adopts, let origin = pointer.origin, let newest = pointer.trustVersion
         else { return }
         for file in try options.sealing.trusts(of: origin) where file.version <= newest {
-            let there = try TrustFile.ifSound { () throws(StoreError) in try storage.trust(file.version) }
+            let there = try TrustFile.ifSound { () throws(StoreError) in
+                try storage.trust(file.version)
+            }
             guard there == nil else { continue }
             try write(file)
             options.notice(
