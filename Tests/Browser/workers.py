@@ -281,6 +281,10 @@ def strategy_checks(suite):
         "An app that deletes what the tab remembers, and keeps its pages in a worker, loads them a few times, and shows an update.",
         forgetting)
     suite.check(
+        "worker-first",
+        "The first release with a worker goes like any other: back to one that has none, and on to another.",
+        first)
+    suite.check(
         "worker-stuck",
         "A worker whose script never changes keeps its page: status says so, and a server that refuses it frees the page.",
         stuck)
@@ -364,6 +368,32 @@ def strategy(suite, name):
         suite.say(f"after restarts the page is {tab.run('window.version')}, the store's {seen['current']}")
         demand("v3" not in seen["knownGood"], f"what was never confirmed is known good: {seen}")
         demand("v2" in seen["knownGood"], f"what was confirmed is not known good: {seen}")
+
+
+def first(suite):
+    store = suite.store()
+    for version in ("v1", "v3"):
+        store.add(version, {"index.html": EAGER % (version, version)}, activate=version == "v1")
+    page = SILENT + "<script>navigator.serviceWorker.register('/worker.js')</script>"
+    bad = strategic("v2", "precache", page)
+    store.add("v2", bad)
+    with store.serve("--confirm-within", "8s") as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        tab.wait("window.isGood")
+        store("activate", "v2", "--at-next-boot")
+        tab.reload()
+        tab.wait("window.version === 'v2' && !!navigator.serviceWorker.controller || window.version === 'v1'")
+        for version in ("v1", "v3"):
+            if version == "v3":
+                store("activate", "v3", "--at-next-boot")
+            deadline = time.monotonic() + 60
+            while tab.run("window.version") != version:
+                demand(time.monotonic() < deadline, f"the page is {tab.run('window.version')}: {lifecycle(store)}")
+                time.sleep(0.5)
+        tab.wait("window.isGood")
+        demand(lifecycle(store)["knownGood"] == ["v3", "v1"], f"the lifecycle is {lifecycle(store)}")
+        tab.wait("navigator.serviceWorker.getRegistrations().then(all => !all.length)")
 
 
 def left(suite):

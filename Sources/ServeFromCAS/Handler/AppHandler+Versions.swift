@@ -144,6 +144,11 @@ extension AppHandler {
                 mark = mark ?? pins.withLock { $0.markKept(version, browser, SystemClock.now) }
             }
             var response = respond(head, entry, fetched, exchange)
+            if request.isWorkerScript, response.head.status == 404,
+                pins.withLock({ $0.hasWorker(request) })
+            {
+                response = Self.removingWorker(head.method)
+            }
             if isKept || request.load != .subresource && (mark != nil || request.hints == 7) {
                 // Also on a 304: the stored response may have another one.
                 response.head.add("Permissions-Policy", PageMark.policy(mark))

@@ -59,6 +59,24 @@ extension AppHandler {
         if wasKept { store.versions.noteShown(version) }
     }
 
+    /// The answer to a browser that has a worker and asks for its script where the version has none: one that removes itself.
+    ///
+    /// Such a version may be from before the first worker. After a 404 the browser would keep the old one, and that its page.
+    static func removingWorker(_ method: Method) -> Response {
+        let script = """
+            // The version that is shown has no worker here: this one takes the place of the old one, and goes.
+            addEventListener('install', () => skipWaiting());
+            addEventListener('activate', event => event.waitUntil((async () => {
+              await registration.unregister();
+              for (const page of await clients.matchAll({ type: 'window' })) page.navigate(page.url);
+            })()));
+
+            """
+        return ResponseHead(200).carrying(
+            Array(script.utf8), "text/javascript; charset=utf-8", caching: "no-store",
+            method: method)
+    }
+
     /// The answer to a request for a worker's script where there shall be none.
     ///
     /// A browser does not register the worker, and leaves one that it has as it is: that is the bridge's to remove. What

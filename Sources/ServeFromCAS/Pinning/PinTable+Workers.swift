@@ -153,6 +153,11 @@ extension PinTable {
             || browsers[cookie.browser]?.marks.contains { $0.mark == mark } ?? false
     }
 
+    /// Whether a request's browser was given a worker.
+    func hasWorker(_ request: PinRequest) -> Bool {
+        request.cookie.map { browsers[$0.browser]?.hasWorker ?? false } ?? false
+    }
+
     /// Whether a worker of a request's browser has kept pages: then the next page comes with the worker's script.
     func keepsPages(_ request: PinRequest) -> Bool {
         request.cookie.map { browsers[$0.browser]?.keepsPages ?? false } ?? false
