@@ -228,7 +228,8 @@ let package = Package(
             dependencies: ["StorageTestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "CASStoreTests", dependencies: ["StorageTestSupport", "CASStore", "Platform"],
+            name: "CASStoreTests",
+            dependencies: ["StorageTestSupport", "CASStore", "CSQLite", "Platform"],
             swiftSettings: settings),
         .testTarget(
             name: "StorageTests",

@@ -27,6 +27,16 @@ static inline int castree_sqlite_sync(sqlite3 *database) {
     return result;
 }
 
+// Whether the last error was EDQUOT, which SQLite does not take for a full disk (os_unix.c, unixWrite): a statement's by
+// sqlite.org/c3ref/system_errno.html, a COMMIT's by the database file.
+static inline int castree_sqlite_is_over_quota(sqlite3 *database, int code) {
+    int number = 0, kind = code & 0xff;
+    if (!database || (kind != SQLITE_IOERR && kind != SQLITE_CANTOPEN)) return 0;
+    if (kind == SQLITE_IOERR)
+        sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
+    return number == EDQUOT || sqlite3_system_errno(database) == EDQUOT;
+}
+
 static inline int castree_sqlite_fcntl(int file, int command, ...) {
     va_list rest;
     va_start(rest, command);

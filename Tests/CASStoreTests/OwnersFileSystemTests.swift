@@ -1,3 +1,4 @@
+import CSQLite
 import Expectations
 
 @testable import CASStore
