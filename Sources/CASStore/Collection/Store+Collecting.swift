@@ -12,10 +12,11 @@ extension Store {
         progress: (Collected) -> Void = { _ in }
     ) throws(StoreError) -> Collected {
         try checkWritable()
+        // If it runs again, it goes on counting.
+        var collected = Collected()
         return try withReserve { () throws(StoreError) -> Collected in
             try self.recoverDeadLeases()
             try self.recoverLostLeases()
-            var collected = Collected()
             let unit = try self.allocationUnit()
             var next: Int64? = 0
             while let after = next {

@@ -227,7 +227,10 @@ extension Store {
             space.available < Self.reserveByteCount * 2 || space.files.map { $0 < 8 } ?? false
         if !isFull {
             do throws(StoreError) { return try body() } catch {
-                guard error.code == .outOfSpace, mayRepeat() else { throw error }
+                // After a failed sync the work may have been done, and nothing more is written.
+                guard error.code == .outOfSpace, mayRepeat(), (try? checkWritable()) != nil else {
+                    throw error
+                }
             }
         }
         try releaseReserve()

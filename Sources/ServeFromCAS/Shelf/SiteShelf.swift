@@ -287,13 +287,8 @@ final class SiteShelf: Sendable {
         _ name: String, _ versions: VersionStore, _ trouble: TroubleNotice
     ) throws(StoreError) -> VersionPin? {
         do throws(StoreError) {
-            do throws(StoreError) {
-                return try versions.pin(name)
-            } catch {
-                guard error.code == .outOfSpace else { throw error }
-                return try versions.store.withReserve { () throws(StoreError) in
-                    try versions.pin(name)
-                }
+            return try versions.store.withReserve { () throws(StoreError) in
+                try versions.pin(name)
             }
         } catch {
             // A text of its own: the error names a file whose name differs each time.

@@ -15,10 +15,19 @@ extension VersionStore {
     @discardableResult
     public func retire(_ name: String) throws(StoreError) -> Int {
         let version = try VersionName(name).description
+        // If it runs again, it goes on where it was.
+        var hidden: TreeInRemoval?
+        var forgotten: Retired?
         return try store.withReserve { () throws(StoreError) -> Int in
             // Removes the hidden tree if this process dies.
             let lease = try self.store.makeLease()
-            let retired = try self.forget(version, lease: lease.name)
+            let retired: Retired
+            if let forgotten {
+                retired = forgotten
+            } else {
+                retired = try self.forget(version, lease: lease.name, hidden: &hidden)
+                forgotten = retired
+            }
             // Outside the lock: deleting a large tree or reading a large manifest takes seconds.
             if let tree = retired.tree { try self.remove(tree) }
             // The version is retired; an executable copy that stays is deleted with its object.
@@ -56,7 +65,7 @@ extension VersionStore {
     }
 
     private func forget(
-        _ version: String, lease: String
+        _ version: String, lease: String, hidden: inout TreeInRemoval?
     ) throws(StoreError) -> Retired {
         // Under the lock of the lifecycle: nobody makes it current meanwhile. The lifecycle forgets it
         // first: its name may return with other content that nobody has vouched for.
@@ -75,12 +84,12 @@ extension VersionStore {
             }
             let references = try self.store.referenceCount(of: version)
             let manifest = self.open(manifestOf: version)
-            let tree = try self.hideTree(of: version, token: lease)
+            hidden = try self.hideTree(of: version, token: lease) ?? hidden
             // Otherwise a power cut might bring back all or part of the tree of a version that nobody knows
             // any longer, and its content would stay on the disk. A killed process may have hidden it.
             try self.store.sync(self.directories.versions.raw)
             lifecycle.retire(version, heir: try self.heir(of: version, lifecycle))
-            return Retired(references: references, tree: tree, manifest: manifest)
+            return Retired(references: references, tree: hidden, manifest: manifest)
         } afterwards: { (result) throws(StoreError) in
             let parent = self.directories.versions.raw
             let late = StoreLayout.hiddenTree(version + ".late", lease)
