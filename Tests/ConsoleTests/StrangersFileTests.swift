@@ -1,4 +1,5 @@
 import StorageTestSupport
+import StoreCommands
 
 @testable import Console
 
@@ -63,6 +64,74 @@ import StorageTestSupport
             }
         }
         expect(!FileManager.default.fileExists(atPath: directory.appending("new")))
+    }
+}
+
+/// Root in a directory that its owner may rename at any time.
+@Suite(
+    "An output in a directory that is swapped for a link to another",
+    .enabled(if: effectiveUser() == 0, "needs root"))
+struct SwappedOutputTests {
+    @Test(arguments: ["new", "old", "link"])
+    func `is written where it was when root asked whose that is`(_ kind: String) throws {
+        let directory = TemporaryDirectory()
+        let (reports, moved) = (directory.appending("reports"), directory.appending("moved"))
+        let precious = directory.appending("precious")
+        for path in [reports, precious] {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: false)
+        }
+        let name = kind == "link" ? "page" : "file"
+        if kind != "new" { try Data("old".utf8).write(to: URL(filePath: "\(reports)/\(name)")) }
+        if kind == "link" {
+            try FileManager.default.createSymbolicLink(
+                atPath: "\(reports)/file", withDestinationPath: "page")
+        }
+        var asked = 0
+        let isOwn = try replaceFile("\(reports)/file", with: Array("new".utf8)) {
+            (_, _) throws(StoreError) in
+            if asked == 0 {
+                rename(reports, moved)
+                symlink(precious, reports)
+            }
+            asked += 1
+            return POSIXFileSystem()
+        }
+        expect(isOwn)
+        expect(Damage.names(precious), equals: [])
+        try expect(
+            String(decoding: Damage.contents("\(moved)/\(name)"), as: UTF8.self), equals: "new")
+        expect(Damage.names(moved), equals: kind == "link" ? ["file", "page"] : ["file"])
+    }
+
+    @Test func `is a link's target as the user whose directory the link is in`() throws {
+        let directory = TemporaryDirectory()
+        let (theirs, roots) = (directory.appending("theirs"), directory.appending("roots"))
+        for path in [theirs, roots] {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: false)
+        }
+        chmod(directory.path, 0o755)
+        for target in [roots + "/file", "../roots/file"] {
+            unlink(theirs + "/file")
+            symlink(target, theirs + "/file")
+            lchown(theirs + "/file", 5_001, 5_001)
+            chown(theirs, 5_001, 5_001)
+            expectRefusal(.notFound) {
+                try replaceFile(
+                    theirs + "/file", with: [1], asking: fileSystem(forWritingIn:_:))
+            }
+            expect(Damage.names(roots), equals: [])
+            try Data("old".utf8).write(to: URL(filePath: roots + "/file"))
+            expectRefusal(.permission) {
+                try replaceFile(
+                    theirs + "/file", with: [1], asking: fileSystem(forWritingIn:_:))
+            }
+            expect(Damage.names(roots), equals: ["file"])
+            try expect(
+                String(decoding: Damage.contents(roots + "/file"), as: UTF8.self), equals: "old")
+            unlink(roots + "/file")
+        }
     }
 }
 

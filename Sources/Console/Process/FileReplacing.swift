@@ -5,12 +5,14 @@ package import Platform
 /// Follows symbolic links to the file, but takes nothing that a stranger has put where everybody may write. Writes into
 /// what is no regular file, such as a pipe, a device or a file that is open already (`/dev/stdout`), and into a file
 /// that cannot be replaced: its directory takes no other one, or it is a mount point.
+/// - Parameter owners: with what root writes in an open directory; what is put at its path meanwhile changes nothing then.
 /// - Returns: whether it is a file of its own; otherwise this program may print to the same place.
 /// - Throws: what the file system says; a file that can be replaced is unchanged then.
 package func replaceFile(
-    _ path: String, with bytes: [UInt8], on system: any FileSystem = POSIXFileSystem()
+    _ path: String, with bytes: [UInt8], on system: any FileSystem = POSIXFileSystem(),
+    asking owners: OwnersAsking? = nil
 ) throws(StoreError) -> Bool {
-    try replaceFile(path, on: system) { (file) throws(StoreError) in
+    try replaceFile(path, on: system, asking: owners) { (file) throws(StoreError) in
         try system.write(file, bytes)
         return Int64(bytes.count)
     }
@@ -19,11 +21,11 @@ package func replaceFile(
 /// The same with bytes that `writeBytes` writes into an open file, perhaps more than once, saying how many there are.
 package func replaceFile(
     _ path: String, on system: any FileSystem = POSIXFileSystem(),
+    asking owners: OwnersAsking? = nil,
     _ writeBytes: (Int32) throws(StoreError) -> Int64
 ) throws(StoreError) -> Bool {
-    let here = POSIXFileSystem.workingDirectory
     do throws(StoreError) {
-        return try replace(path, here, system, writeBytes)
+        return try replace(OutputName(path, system, owners), writeBytes)
     } catch {
         // The disk that is full need not be the store's.
         guard error.code == .outOfSpace else { throw error }
@@ -32,42 +34,43 @@ package func replaceFile(
 }
 
 private func replace(
-    _ path: String, _ here: Int32, _ system: any FileSystem,
-    _ writeBytes: (Int32) throws(StoreError) -> Int64
+    _ typed: OutputName, _ writeBytes: (Int32) throws(StoreError) -> Int64
 ) throws(StoreError) -> Bool {
-    guard let place = try resolved(path, system) else {
-        try write(into: path, system, writeBytes)
+    guard let place = try resolved(typed) else {
+        try write(into: typed, writeBytes)
         return false
     }
-    let old = try system.status(here, place)
-    if let old { try system.refuseStrangers(old, at: place) }
+    let system = place.system
+    let old = try system.status(place.directory, place.name)
+    if let old { try place.refuseStrangers(old) }
     if let old, old.kind != .regular {
-        try write(into: place, system, writeBytes)
+        try write(into: place, writeBytes)
         return false
     }
-    let aside = directory(of: place) + ".castree-\(try randomToken())"
+    let aside = directory(of: place.name) + ".castree-\(try randomToken())"
     var hasFailed = false
     do throws(StoreError) {
-        try write(aside: aside, for: old, system, writeBytes) { hasFailed = true }
-        try system.rename(here, aside, to: here, place)
+        try write(aside: aside, of: place, for: old, writeBytes) { hasFailed = true }
+        try system.rename(place.directory, aside, to: place.directory, place.name)
     } catch {
         // The first error is the one to report.
-        try? system.removeIfPresent(here, aside)
+        try? system.removeIfPresent(place.directory, aside)
         // A disk that did not take the bytes will not take them elsewhere.
         guard !hasFailed, error.forbidsReplacing else { throw error }
-        try write(into: place, system, writeBytes)
+        try write(into: place, writeBytes)
     }
     return true
 }
 
 /// Writes a file to take the place of `old`, durably, with its mode.
 private func write(
-    aside: String, for old: FileStatus?, _ system: any FileSystem,
+    aside: String, of place: OutputName, for old: FileStatus?,
     _ writeBytes: (Int32) throws(StoreError) -> Int64, whenRefused: () -> Void
 ) throws(StoreError) {
     // Until it has the mode of the old file, nobody else may read it.
+    let system = place.system
     let file = try system.open(
-        POSIXFileSystem.workingDirectory, aside, .creating, mode: old == nil ? 0o666 : 0o600)
+        place.directory, aside, .creating, mode: old == nil ? 0o666 : 0o600)
     do throws(StoreError) {
         _ = try writeBytes(file.raw)
         // Otherwise a power cut could leave the new name with no bytes.
@@ -88,19 +91,18 @@ extension StoreError {
 
 /// Writes into the file that is there, or into a new one.
 private func write(
-    into path: String, _ system: any FileSystem,
-    _ writeBytes: (Int32) throws(StoreError) -> Int64
+    into place: OutputName, _ writeBytes: (Int32) throws(StoreError) -> Int64
 ) throws(StoreError) {
-    let here = POSIXFileSystem.workingDirectory
-    let isThere = try system.status(here, path) != nil
-    let hold = try holdIfFifo(path)
+    let system = place.system
+    let isThere = try system.status(place.directory, place.name) != nil
+    let hold = try holdIfFifo(place.path)
     defer { withExtendedLifetime(hold) {} }
     let target: Descriptor
     do throws(StoreError) {
         target = try system.open(
-            here, path, isThere ? .writingFollowingLinks : .creating, mode: 0o666)
+            place.directory, place.name, isThere ? .writingFollowingLinks : .creating, mode: 0o666)
     } catch {
-        throw system.naming(directoryMissingAbove: path, error)
+        throw system.naming(directoryMissingAbove: place.path, error)
     }
     let byteCount: Int64
     do throws(StoreError) {
@@ -131,50 +133,19 @@ private func holdIfFifo(_ path: String) throws(StoreError) -> System.FifoHold? {
     )
 }
 
-/// The path behind symbolic links; `nil` if a link leads to nothing, or to an open file.
-private func resolved(
-    _ path: String, _ system: any FileSystem
-) throws(StoreError) -> String? {
-    let here = POSIXFileSystem.workingDirectory
-    guard var target = try system.symbolicLink(here, path) else { return path }
-    var path = path
+/// The place behind symbolic links; `nil` if a link leads to nothing, or to an open file.
+private func resolved(_ typed: OutputName) throws(StoreError) -> OutputName? {
+    guard var target = try typed.link() else { return typed }
+    var place = typed
     // As many as Linux follows (path_resolution(7)).
     for _ in 0..<40 {
         // Looked at after it was read: whoever made it cannot have made one of somebody else's since.
-        if let link = try system.status(here, path) {
-            try system.refuseStrangers(link, at: path)
-        }
+        if let link = try place.status() { try place.refuseStrangers(link) }
         // Links of the system lead to open files, whatever they say (proc(5)).
-        for place in ["/proc/", "/dev/"] where path.hasPrefix(place) { return nil }
-        path = target.hasPrefix("/") ? target : directory(of: path) + target
-        guard let next = try system.symbolicLink(here, path) else {
-            return try system.status(here, path) == nil ? nil : path
-        }
+        for system in ["/proc/", "/dev/"] where place.path.hasPrefix(system) { return nil }
+        place = try place.following(target)
+        guard let next = try place.link() else { return try place.status() == nil ? nil : place }
         target = next
     }
     return nil
-}
-
-extension FileSystem {
-    /// Refuses what belongs to somebody else, in a directory where everybody makes names and nobody takes another's.
-    ///
-    /// As Linux refuses it to whoever opens such a link, or makes such a file (proc_sys_fs(5), protected_symlinks,
-    /// protected_regular, protected_fifos): links are followed by name here, so no system call would meet one.
-    fileprivate func refuseStrangers(_ status: FileStatus, at path: String) throws(StoreError) {
-        guard status.owner != effectiveUser() else { return }
-        let above = directory(of: path)
-        let place = try self.status(
-            POSIXFileSystem.workingDirectory, above.isEmpty ? "." : above + ".")
-        guard let place, place.mode & 0o1002 == 0o1002, status.owner != place.owner else { return }
-        throw StoreError(
-            .permission,
-            "unable to write \(printable(path)): \(status.kind.noun) of another user stands there, in a directory where "
-                + "everybody may write; remove it, or name another place")
-    }
-}
-
-/// The directory of a path, with the slash; nothing for the working directory.
-private func directory(of path: String) -> String {
-    guard let slash = path.utf8.lastIndex(of: 47) else { return "" }
-    return String(path[...slash])
 }

@@ -5,11 +5,8 @@ import VersionTree
 /// somebody's.
 ///
 /// - Parameter path: the file or the directory to write, behind whatever links.
-/// - Returns: what it is written with: in a directory of somebody else's root is its owner, whatever links that has made.
 /// - Throws: `.insideStore`.
-@discardableResult
-package func refuseOwnPlace(_ path: String) throws(StoreError) -> any FileSystem {
-    let owners = OwnersFileSystem.around(POSIXFileSystem(), directory: parent(of: path))
+package func refuseOwnPlace(_ path: String) throws(StoreError) {
     let system = POSIXFileSystem()
     let here = POSIXFileSystem.workingDirectory
     var place = path
@@ -21,12 +18,21 @@ package func refuseOwnPlace(_ path: String) throws(StoreError) -> any FileSystem
     // As above.
     guard
         let directory = try? system.openIfPresent(here, parent(of: place), .directoryFollowingLinks)
-    else { return owners }
-    guard let own = try system.ownPlace(around: directory.raw) else { return owners }
+    else { return }
+    guard let own = try system.ownPlace(around: directory.raw) else { return }
     throw StoreError(
         .insideStore,
         "unable to write \(printable(path)): it is inside \(own), where only castree puts files; choose a place outside of it"
     )
+}
+
+/// What a file that a command line names is written with: in a directory of somebody else's root is its owner, whatever links
+/// that has made.
+/// - Parameter directory: is open, and stays the same whatever its owner does.
+package func fileSystem(
+    forWritingIn directory: Int32, _ path: String
+) throws(StoreError) -> any FileSystem {
+    try POSIXFileSystem().owners(of: directory, path)
 }
 
 /// The directory of a path, with a slash at its end.

@@ -53,12 +53,12 @@ extension Command {
                     Option.reachingBucket, "is for origins in buckets: s3://BUCKET/PREFIX")
             }
             let html = try page == nil ? nil : invocation.value("html")
-            let place = try html.map { (html) throws(StoreError) in try refuseOwnPlace(html) }
+            if let html { try refuseOwnPlace(html) }
             let request = try UsageRequest(invocation, named)
             let versions = try openStore(
                 from: source, invocation, named: origin == nil ? [] : named)
-            if let page, let html, let place {
-                try request.write(page, of: versions, to: html, on: place)
+            if let page, let html {
+                try request.write(page, of: versions, to: html)
             } else {
                 try request.show(versions)
             }
@@ -184,15 +184,16 @@ private struct UsageRequest {
 
     /// Writes the page.
     func write(
-        _ page: (UsageSurvey) throws -> [UInt8], of versions: VersionStore, to file: String,
-        on system: any FileSystem
+        _ page: (UsageSurvey) throws -> [UInt8], of versions: VersionStore, to file: String
     ) throws {
         var options = options
         options.largestMax = max(options.largestMax, 50)
         options.mapFilesMax = 100_000
         let bytes = try page(versions.survey(options))
         // A pipe gets the page and nothing else.
-        guard try replaceFile(file, with: bytes, on: system) else { return }
+        guard try replaceFile(file, with: bytes, asking: fileSystem(forWritingIn:_:)) else {
+            return
+        }
         try invocation.report("Wrote \(file), \(invocation.sizes.text(bytes.count)).") { writer in
             writer.member("html", file)
             writer.member("bytes", bytes.count)

@@ -20,7 +20,7 @@ extension Invocation {
             }
         }
         let file = try value("output")
-        let place = try file.map { (file) throws(StoreError) in try refuseOwnPlace(file) }
+        if let file { try refuseOwnPlace(file) }
         let served = try servedOrigin { bucket in
             let cache: String
             if let given = try value("cache") {
@@ -37,7 +37,7 @@ extension Invocation {
         let response = try responder.suppliedResponse(
             to: head, body, from: served.mirror, isWhole: isGiven("output"))
         let printed = PrintedAnswer(response, responder.origin)
-        if let file, let place {
+        if let file {
             // Whoever serves the file must not serve an error from then on.
             guard 200..<300 ~= response.head.status else {
                 throw StoreError(
@@ -45,7 +45,7 @@ extension Invocation {
                     "the answer is \(printed.headLines.first ?? "an error"); nothing is written to \(printable(file))"
                 )
             }
-            try printed.writeBody(to: file, on: place)
+            try printed.writeBody(to: file)
         }
         return try report { writer in
             try printed.write(to: &writer)
@@ -192,9 +192,11 @@ struct PrintedAnswer {
     }
 
     /// Writes the body into a file, which is replaced in one step: a web server may be reading it.
-    func writeBody(to file: String, on fileSystem: any FileSystem) throws(StoreError) {
-        _ = try replaceFile(file, on: fileSystem) { (target) throws(StoreError) in
-            try forEachPiece { (piece) throws(StoreError) in try fileSystem.write(target, piece) }
+    func writeBody(to file: String) throws(StoreError) {
+        let system = POSIXFileSystem()
+        _ = try replaceFile(file, asking: fileSystem(forWritingIn:_:)) {
+            (target) throws(StoreError) in
+            try forEachPiece { (piece) throws(StoreError) in try system.write(target, piece) }
             return byteCount
         }
     }

@@ -21,11 +21,12 @@ extension Command {
         arguments: [Argument("FILE", "the file to write", .optional, completion: .files)]
     ) { invocation in
         let file = invocation.optionalArgument("FILE")
-        let place = try file.map { (file) throws(StoreError) in try refuseOwnPlace(file) }
+        if let file { try refuseOwnPlace(file) }
         let report = try invocation.waitingOnce { try invocation.makeReport() }
-        if let file, let place {
+        if let file {
             let isOwnFile = try replaceFile(
-                file, with: invocation.isJSON ? report.json : report.text, on: place)
+                file, with: invocation.isJSON ? report.json : report.text,
+                asking: fileSystem(forWritingIn:_:))
             guard isOwnFile else { return .done }
         }
         return try invocation.report { writer in
