@@ -80,4 +80,13 @@ struct ForeignDirectoryTests {
             expect(finished.status, equals: 1, "\(words): \(finished)")
         }
     }
+    @Test func `is not what castree's own scratch is called`() throws {
+        try prepared()
+        try expect(
+            shell("mkdir -p o/.publish/frames && chmod 700 o/.publish/frames").status, equals: 0)
+        for words in ["publish 1 o --channel beta", "fsck o", "du o"] {
+            let finished = try shell("own \(words)")
+            expect(!finished.errors.contains("not castree's"), "\(words): \(finished)")
+        }
+    }
 }

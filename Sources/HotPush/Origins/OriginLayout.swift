@@ -223,7 +223,7 @@ package enum OriginLayout {
         over directory: String, _ error: StoreError, _ notice: (String) -> Void
     ) -> Bool {
         let names = directory.split(separator: "/").map(String.init)
-        guard let top = names.first,
+        guard let top = names.first, top != work,
             !(directories + [probe]).contains(top)
                 || names.contains(where: { $0.hasPrefix(".") || $0 == FileStatus.foundFiles })
         else { return false }
