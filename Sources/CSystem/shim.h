@@ -188,7 +188,7 @@ static inline int castree_only_looking(void) {
 // may lead elsewhere than it says.
 static inline ssize_t castree_read_link(int dir, const char *name, char *target, size_t size, uid_t *owner) {
 #ifdef __APPLE__
-    int link = openat(dir, name, O_SYMLINK | O_CLOEXEC);
+    int link = openat(dir, name, O_SYMLINK | O_NONBLOCK | O_CLOEXEC);
 #else
     int link = openat(dir, name, castree_only_looking() | O_NOFOLLOW | O_CLOEXEC);
 #endif

@@ -111,4 +111,29 @@ import ProgramTestSupport
             expect(status.st_uid, equals: owner)
         }
     }
+    // path_resolution(7): the directories on the way need the right to search. Root without its rights on files, and root on
+    // a network's disk (exports(5), root_squash), have no other.
+    @Test(.disabled(if: OtherUserTests.reason != nil, "needs root and setpriv(1)"))
+    func `of root's own leads through directories that root may not read`() throws {
+        let place = try prepared()
+        let homes = place.directory.appending(path: "homes").path
+        mkdir(homes, 0o755)
+        mkdir(homes + "/user", 0o777)
+        chmod(homes + "/user", 0o777)
+        try link(place, "link", to: "homes", by: 0)
+        chown(homes, Self.user, Self.user)
+        chmod(homes, 0o711)
+        let made = try place.run(
+            .shell,
+            [
+                "-c",
+                """
+                rights=-dac_override,-dac_read_search
+                setpriv --inh-caps=$rights --bounding-set=$rights sh -c \
+                    '! ls link/ 2> /dev/null && \(ProgramUnderTest.castree.url.path) --store link/user/s init'
+                """,
+            ])
+        expect(made.status, equals: 0, "\(made)")
+        expect(FileManager.default.fileExists(atPath: homes + "/user/s/FORMAT"))
+    }
 }

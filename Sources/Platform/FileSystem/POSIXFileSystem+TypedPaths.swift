@@ -27,29 +27,41 @@ extension POSIXFileSystem {
         var owners: Set<UInt32> = []
         // So many links Linux follows (path_resolution(7)).
         var linksLeft = 40
-        var current = try open(directory, typed.hasPrefix("/") ? "/" : ".", .directory, mode: 0)
+        var current = try step(directory, typed.hasPrefix("/") ? "/" : ".")
         while let name = names.popLast() {
             let link = link(current.raw, name)
             guard let link, let target = link.target, linksLeft > 0 else {
                 // Who names a process in /proc means its directory.
                 let isOfProcess = link.map { $0.target == nil } ?? false
-                current = try open(
-                    current.raw, name, isOfProcess ? .directoryFollowingLinks : .directory, mode: 0)
+                current = try step(current.raw, name, followingLinks: isOfProcess)
                 continue
             }
             linksLeft -= 1
             owners.insert(link.owner)
             names += target.split(separator: "/").reversed().map(String.init)
             if target.hasPrefix("/") {
-                current = try open(directory, "/", .directory, mode: 0)
+                current = try step(directory, "/")
             }
         }
         let trusted = [0, try status(directory, "/")?.owner, try status(current.raw).owner]
-        guard let other = owners.first(where: { !trusted.contains($0) }) else { return current }
+        guard let other = owners.first(where: { !trusted.contains($0) }) else {
+            return try open(current.raw, ".", .directory, mode: 0)
+        }
         throw StoreError(
             .permission,
             "a symbolic link of \(userDescription(other)) on the way to \(printable(typed)) leads to what is not that "
                 + "user's, and root does not follow it: name the place that is meant")
+    }
+
+    /// Opens a directory on the way, which needs no right to read it (path_resolution(7)).
+    private func step(
+        _ directory: Int32, _ name: String, followingLinks: Bool = false
+    ) throws(StoreError) -> Descriptor {
+        let flags =
+            castree_only_looking() | O_DIRECTORY | O_CLOEXEC | (followingLinks ? 0 : O_NOFOLLOW)
+        let raw = retrying { castree_openat(directory, name, flags, 0) }
+        guard raw >= 0 else { throw failure("openat", directory, name) }
+        return Descriptor(owning: raw)
     }
 
     /// Whose a link is, and what it says, unless that does not count; `nil` for what is none.
