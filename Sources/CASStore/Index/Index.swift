@@ -44,6 +44,9 @@ package final class Index: @unchecked Sendable {
         locks = IndexLocks(fileSystem, directories, options)
     }
 
+    // SQLite names its files by the open directory (/proc/self/fd/N), also while it closes.
+    deinit { connection = nil }
+
     /// Reads in one transaction: all queries see one state.
     ///
     /// If the disk is read-only or full, the answer comes from an index in memory, made from the objects
