@@ -91,10 +91,13 @@ extension DirectoryStorage {
 
     /// Whether a listing leaves out a directory that cannot be read; of each, that is decided once.
     private func passesOver(_ path: String, _ error: StoreError) -> Bool {
-        if passedOver.withLock({ $0.contains(path) }) { return true }
-        guard rescue.passesOver(path, error) else { return false }
-        passedOver.withLock { _ = $0.insert(path) }
-        return true
+        // Several threads list.
+        passedOver.withLock { paths in
+            guard !paths.contains(path) else { return true }
+            guard rescue.passesOver(path, error) else { return false }
+            paths.insert(path)
+            return true
+        }
     }
 
     /// Whether a key can lead through a directory; however deep it is, what is below others is a stranger's.
