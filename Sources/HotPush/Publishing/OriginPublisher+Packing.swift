@@ -101,7 +101,7 @@ extension OriginPublisher {
         let seen = try LogCopy.pointer(channel).read(from: storage)
         let known = try logged(channel, seen, log)
         let there = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
-        try Publisher.checkName(version, there.pointers)
+        try checkName(version, there.pointers)
         let state = try trusted(there, channel, log)
         let packing = ReleasePacking(publication)
         if options.verifiesObjects, options.packs.moment == .never {

@@ -90,7 +90,7 @@ package struct OriginPublisher: Sendable {
         let version = publication.version
         let (state, seen) = try open(offer.channel, log, isCreating: true) {
             (state) throws(StoreError) in
-            try Publisher.checkName(version, state.pointers)
+            try checkName(version, state.pointers)
             try checkSigning(offer.channel, upon: state, log)
         }
         if state.pointers[offer.channel] == nil, !state.pointers.isEmpty {
@@ -114,9 +114,9 @@ package struct OriginPublisher: Sendable {
         func change(
             _ state: inout OriginState
         ) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? {
-            try Publisher.checkName(version, state.pointers)
+            try checkName(version, state.pointers)
             let release = try place(offer, upload, packing, facts, log, source, in: &state)
-            try Publisher.checkName(version, state.pointers)
+            try checkName(version, state.pointers)
             upon = state.pointers[offer.channel]
             let before = upon ?? .empty(offer.channel, now: now())
             if let after = offering(release, version, upon: before) { return (after, .publish) }
@@ -146,7 +146,9 @@ package struct OriginPublisher: Sendable {
         _ release: OfferedRelease, _ version: PublishedVersion, upon before: ChannelPointer
     ) -> ChannelPointer? {
         guard options.verifiesObjects, before.offersOlder(version) else {
-            return before.offering(
+            let base =
+                options.sealing.adopts ? before.unbarring(version, options.notice) : before
+            return base.offering(
                 release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
         }
         return before.mending(release, now: now())

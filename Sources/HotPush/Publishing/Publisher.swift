@@ -169,35 +169,55 @@ extension Publisher {
     static func mending(_ version: PublishedVersion, _ channel: ChannelName) -> String {
         "version \(version.name) is not the newest of channel \(channel): it is checked and mended, and not offered again"
     }
+}
 
+extension WithdrawnVersion {
+    /// Whether a device that has it would refuse a version.
+    fileprivate func bars(_ version: PublishedVersion) -> Bool {
+        let (mine, other) = (name.description, version.name.description)
+        return mine.lowercased() == other.lowercased()
+            && (mine != other || content != version.content)
+    }
+}
+
+extension ChannelPointer {
+    /// The pointer that bars no version, if it barred one: whoever adopts it has looked.
+    func unbarring(
+        _ version: PublishedVersion, _ notice: (String) -> Void
+    ) -> ChannelPointer {
+        guard withdrawn.contains(where: { $0.bars(version) }) else { return self }
+        var next = self
+        next.withdrawn = []
+        let names = withdrawn.map(\.name.description).joined(separator: ", ")
+        notice("channel \(channel) says no more that these were withdrawn: \(names)")
+        return next
+    }
+}
+
+extension OriginPublisher {
     // A device that has one of them would refuse the other.
-    static func checkName(
+    func checkName(
         _ version: PublishedVersion, _ pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) {
-        let name = version.name.description
         for pointer in pointers.values.sorted(by: { $0.channel < $1.channel }) {
             let offered = pointer.releases.compactMap(\.version)
                 .map { WithdrawnVersion(name: $0.name, content: $0.content) }
             for (known, isOffered) in offered.map({ ($0, true) })
                 + pointer.withdrawn.map({ ($0, false) })
-            {
-                let other = known.name.description
-                guard other.lowercased() == name.lowercased(),
-                    other != name || known.content != version.content
-                else { continue }
+            where known.bars(version) && (isOffered || !options.sealing.adopts) {
+                let other = known.name
                 throw StoreError(
                     .versionExists,
                     isOffered
                         ? "channel \(pointer.channel) offers a version \(other) with other content; "
                             + "choose another name: devices that have it would refuse this one"
                         : "a version \(other) with other content was withdrawn from channel \(pointer.channel), and devices "
-                            + "that have it would refuse this one; choose another name")
+                            + "that have it would refuse this one; choose another name or, if nobody has withdrawn that (castree "
+                            + "channels lists it), say --adopt")
             }
         }
     }
-}
 
-extension OriginPublisher {
     /// What is published of a store.
     /// - Throws: as ``publish(_:of:as:)`` for a version that cannot be published.
     func publication(

@@ -128,6 +128,10 @@ extension Invocation {
                 if let signing = pointer.signingText(verified: signers) {
                     output.print("\(channel)\(signing)")
                 }
+                if !pointer.withdrawn.isEmpty {
+                    let names = pointer.withdrawn.map(\.name.description)
+                    output.print("\(channel)withdrawn: \(names.joined(separator: ", "))")
+                }
                 for release in pointer.releases {
                     for leg in release.legs(in: pointer, deliveries, all) {
                         let name = release.version?.name.description ?? ""
@@ -179,6 +183,10 @@ extension ChannelPointer {
         writer.member("sequence", Int(sequence))
         writer.member("createdAt", timestamp(createdAt))
         writeSigning(to: &writer, verified: signers)
+        writer.member("withdrawn", withdrawn) { writer, version in
+            writer.member("version", version.name.description)
+            writer.member("content", version.content.description)
+        }
         try writer.member("releases", releases) { writer, release in
             try release.writeMembers(to: &writer, device)
             writer.member("packs", release.legs(in: self, deliveries, all)) { writer, leg in

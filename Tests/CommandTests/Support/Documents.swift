@@ -157,7 +157,9 @@ extension JSON {
     private static let offered: JSON = [
         "version?": "text", "embedded mandatory reachesDevice?": "flag", "perMille": "number",
     ]
-    static let channels: JSON = [["channel": "text", "releases": [offered]]]
+    static let channels: JSON = [
+        ["channel": "text", "releases": [offered], "withdrawn": [["version content": "text"]]]
+    ]
     static let served: JSON = ["url version? dashboard?": "text", "port": "number"]
     static let servedOrigin: JSON = ["url": "text", "port": "number", "systems": ["text"]]
     static let answer: JSON = [

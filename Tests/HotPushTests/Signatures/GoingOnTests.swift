@@ -77,6 +77,35 @@ import Synchronization
     }
 
     @Test(
+        "under names that a stranger says were withdrawn, once it has adopted the channel that says so",
+        arguments: places, [false, true])
+    func barredNames(_ kind: OriginPlace, _ isSigned: Bool) throws {
+        let people = try SignedPlace(kind)
+        let sealing = try isSigned ? people.sealing(people.alice) : PointerSealing()
+        var adopting = sealing
+        adopting.adopts = true
+        try people.place.store.add("3", ["3.txt": "3"])
+        for channel in ["stable", "beta"] {
+            try people.publish("1", sealing, to: channel)
+            var pointer = try people.pointer(channel)
+            pointer.withdrawn = try ["2", "3"].map {
+                WithdrawnVersion(name: try VersionName($0), content: try ObjectID(of: [1]))
+            }
+            if isSigned { pointer = try sealing.sign(pointer, now: pointer.createdAt) }
+            try people.put(pointer, channel)
+            let refused = refusal { try people.publish("2", sealing) }
+            expect(refused?.code == .versionExists && refused?.message.contains("--adopt") == true)
+            try people.publish("2", adopting, to: channel)
+            try expect(people.pointer(channel).withdrawn, equals: [])
+            try people.publish("3", sealing, to: channel)
+        }
+        // What is withdrawn from then on bars its name, whoever adopts anything else.
+        _ = try people.publisher(sealing).withdraw(VersionName("3"))
+        try people.publish("2", adopting)
+        try expect(people.pointer().withdrawn.map(\.name.description), equals: ["3"])
+    }
+
+    @Test(
         "when another publisher was faster between its look at the pointer and at its key's memory")
     func faster() throws {
         let alice = try people.sealing(people.alice)
