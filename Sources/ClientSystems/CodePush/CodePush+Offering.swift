@@ -118,11 +118,3 @@ extension CodePush {
         return isOwn ? nil : "its files have another package hash"
     }
 }
-
-extension ClientHistory {
-    /// The number of the next label, above every label that clients may know.
-    fileprivate var nextLabelNumber: Int64 {
-        // Read from a file, neither is so large that none follows.
-        offers.reduce(labelCount) { max($0, $1.labelNumber) } + 1
-    }
-}

@@ -19,8 +19,10 @@ extension ClientHistory {
         // A killed publisher may have left offers of a pointer that never came. Sequences that went back are given again.
         let known = before?.releases.map(\.sequence) ?? []
         let again = pointer.releases.map(\.sequence).filter { !known.contains($0) }.min()
+        let latest = pointer.latestOffer(among: offers.count)
         offers.removeAll { offer in
-            offer.sequence > min(before?.sequence ?? pointer.sequence, pointer.sequence)
+            max(offer.createdAt, offer.firstOfferedAt) > latest
+                || offer.sequence > min(before?.sequence ?? pointer.sequence, pointer.sequence)
                 || again.map { offer.sequence >= $0 } ?? false
         }
         // A later offer counts, should a sequence stand twice.
@@ -52,10 +54,16 @@ extension ClientHistory {
     /// - Parameter pointer: what is about to be offered.
     func time(of lacking: Lacking, in pointer: ChannelPointer) -> Int64 {
         let seconds = lacking.isAgain ? pointer.createdAt : lacking.release.createdAt
-        let max = ChannelPointer.sequenceMax
-        let (time, isOver) = seconds.multipliedReportingOverflow(by: 1000)
-        let own = isOver ? max : min(time, max)
-        return Swift.max(own, (offers.last?.createdAt ?? -1) + 1)
+        return max(min(seconds, SequenceBound.timeMax) * 1000, (offers.last?.createdAt ?? -1) + 1)
+    }
+
+    /// The number of the next label, above every label that clients may know.
+    ///
+    /// Nobody counts so far that none follows: above such a number, which a stranger has written, the next one that is free.
+    var nextLabelNumber: Int64 {
+        let given = Set(offers.map(\.labelNumber) + [0, labelCount])
+        let last = given.filter { $0 < ChannelPointer.sequenceMax && !given.contains($0 + 1) }
+        return (last.max() ?? 0) + 1
     }
 
     /// Adds an offer, and drops the oldest beyond a number, but for those that the pointer lists.
@@ -85,6 +93,16 @@ extension ClientHistory {
             if position >= offers.count - count || counts { kept.append(offer) }
         }
         offers = kept.reversed()
+    }
+}
+
+extension ChannelPointer {
+    /// When something can have been offered at the latest, in milliseconds since 1970: times of signed pointers never go back.
+    /// - Parameter count: how many offers there are: they grow by one millisecond at least where the clock stands still.
+    func latestOffer(among count: Int) -> Int64 {
+        let end = SequenceBound.timeMax
+        let time = isSigned ? ([createdAt] + releases.map(\.createdAt)).max() ?? end : end
+        return (min(time, end) + 1) * 1000 + Int64(count)
     }
 }
 

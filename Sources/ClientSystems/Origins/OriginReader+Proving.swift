@@ -36,10 +36,7 @@ extension OriginReader {
         guard let configuration = try kept.outcome.get(),
             let feed = ClientSystem.feeds.first(where: { $0.system == system })
         else { return }
-        // Offers grow by one millisecond at least where the clock stands still.
-        let seconds = ([pointer.createdAt] + pointer.releases.map(\.createdAt)).max() ?? 0
-        let (time, isOver) = (seconds + 1).multipliedReportingOverflow(by: 1000)
-        let latest = isOver ? Int64.max : time + Int64(channel.past.count)
+        let latest = pointer.latestOffer(among: channel.past.count)
         var proved: Set<ProvedOffer> = []
         for live in channel.live {
             let (offer, release) = (live.offer, live.release)

@@ -6,7 +6,7 @@ import VersionTree
 /// Sequences begin as times and grow by one: one far ahead of all times does not come from counting,
 /// and remembering it would end all updates. The bound counts from the latest time that anything here
 /// knows: a clock that begins in 1970 at every start must not make every sequence look wrong.
-struct SequenceBound {
+package struct SequenceBound {
     /// How far ahead of the time a sequence may be: a year of seconds.
     static let lead: Int64 = 365 * 86_400
     /// How far ahead of the time one may be that nobody has signed: a day.
@@ -14,7 +14,7 @@ struct SequenceBound {
     /// Who can write to an origin once, or answers for it, would otherwise end all updates for a year.
     static let unsignedLead: Int64 = 86_400
     /// No time is later than the end of the year 9999: a larger one is no time.
-    static let timeMax: Int64 = 253_402_300_799
+    package static let timeMax: Int64 = 253_402_300_799
 
     private let versions: VersionStore
     private let now: @Sendable () -> Int64

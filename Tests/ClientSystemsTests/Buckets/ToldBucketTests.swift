@@ -172,9 +172,8 @@ import StrictJSON
         expect(world.broken, equals: [])
     }
 
-    /// The entry that a stranger appends: it changes nothing but the history of CodePush's clients, which nobody can make
-    /// again from what it says, or nobody reads.
-    private func appendRows(to world: ToldBucketWorld, isMade: Bool) throws {
+    /// The entry that a stranger appends: it changes nothing but the history of CodePush's clients.
+    private func append(_ rows: [String: Any], to world: ToldBucketWorld) throws {
         let count = world.store.files.keys.count { $0.hasPrefix("log/") }
         func key(_ number: Int) -> String { String(format: "log/%010d.json", number) }
         let bytes = try require(world.store.files[key(count)]).bytes
@@ -186,21 +185,77 @@ import StrictJSON
         entry["clients"] = clients
         entry["by"] = String(repeating: "f", count: 32)
         (entry["pointers"], entry["configurations"]) = ([String: Any](), nil)
+        let all = rows.merging(["before": before]) { $1 }
+        entry["rows"] = ["codepush": ["stable": all]]
+        let forged = try JSONSerialization.data(withJSONObject: entry, options: .sortedKeys)
+        world.store.set(key(count + 1), Array(forged))
+    }
+
+    /// The same, where nobody can make the history again from what it says, or nobody reads that.
+    private func appendRows(to world: ToldBucketWorld, isMade: Bool) throws {
         let history =
             #"{"castreeHistory":1,"channel":"stable","labelCount":9007199254740991,"offers":"#
             + #"[{"createdAt":1}],"system":"codepush"}"# + "\n"
         let digest = try ObjectID(of: Array(history.utf8)).description
-        entry["rows"] = [
-            "codepush": [
-                "stable": [
-                    "before": before, "count": isMade ? 1 : 2, "labelCount": (1 << 53) - 1,
-                    "offers": isMade ? [["createdAt": 1]] : [[String: Int]](),
-                    "sha256": isMade ? digest : String(repeating: "0", count: 64),
-                ] as [String: Any]
-            ]
+        let rows: [String: Any] = [
+            "count": isMade ? 1 : 2, "labelCount": (1 << 53) - 1,
+            "offers": isMade ? [["createdAt": 1]] : [[String: Int]](),
+            "sha256": isMade ? digest : String(repeating: "0", count: 64),
         ]
-        let forged = try JSONSerialization.data(withJSONObject: entry, options: .sortedKeys)
-        world.store.set(key(count + 1), Array(forged))
+        try append(rows, to: world)
+    }
+
+    @Test(arguments: [false, true])
+    func
+        `numbers and times of a stranger's, above which there are none, keep no release from clients`(
+            _ isSigned: Bool
+        ) throws
+    {
+        let keys = try TemporaryStore()
+        let (max, last) = (ChannelPointer.sequenceMax, Int64(253_402_300_799_999))
+        let changes: [(inout ClientHistory, inout ClientOffer) -> Void] = [
+            { ($0.labelCount, $1.label) = (max, "v\(max)") },
+            { ($0.labelCount, $1.label) = (max - 1, "v\(max - 1)") },
+            { history, _ in history.labelCount = max },
+            { $1.createdAt = max }, { $1.createdAt = max - 1 }, { $1.createdAt = last },
+            { $1.firstOfferedAt = max },
+            {
+                ($0.labelCount, $1.label) = (max, "v\(max)")
+                ($1.createdAt, $1.firstOfferedAt) = (max, max)
+            },
+        ]
+        for (position, change) in changes.enumerated() {
+            let world = try ToldBucketWorld()
+            let key = keys.directory.appending("\(position).key")
+            try SigningKey.generate().write(to: key)
+            let signers = try isSigned ? [KeyFileSigner(file: key)] : []
+            let publisher = world.publisher(options: { $0.sealing.signers = signers })
+            try world.publish("1", by: publisher)
+            try world.enable(.codePush, by: publisher)
+            try world.publish("2", by: publisher)
+            var history = try world.history(.codePush)
+            var offer = try require(history.offers.last)
+            (offer.createdAt, offer.label, history.labelCount) = (offer.createdAt + 1, "v3", 3)
+            change(&history, &offer)
+            history.offers.append(offer)
+            let bytes = history.serialized()
+            let document = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
+            let offers = try require(document?["offers"] as? [Any])
+            try append(
+                [
+                    "count": offers.count, "labelCount": Int(history.labelCount),
+                    "offers": Array(offers.suffix(1)),
+                    "sha256": try ObjectID(of: bytes).description,
+                ], to: world)
+            for version in ["3", "4", "1"] {
+                try expect(world.publish(version, by: publisher).pointerProblem == nil)
+                let offers = try world.history(.codePush).offers
+                expect(offers.last?.version?.name.description, equals: version, "\(position)")
+                expect(offers.allSatisfy { $0.createdAt < last + 1000 }, "\(position)")
+            }
+            world.checkEnd()
+            expect(world.broken, equals: [], "\(position)")
+        }
     }
 
     @Test

@@ -60,6 +60,20 @@ import VersionTree
         old.label = "v99"
         history.offers = [old]
         try expect(label(), equals: "v100")
+        // Above numbers that nobody has counted to there is none: labels go on from the others.
+        let most = ChannelPointer.sequenceMax
+        for (count, labels, next) in [
+            (most, ["v99"], "v100"), (most - 1, ["v99"], "v\(most)"),
+            (most, ["v1", "v\(most)", "v2"], "v3"), (most, ["v\(most - 1)", "v\(most)"], "v1"),
+            (most, ["v7", "v\(most - 2)", "v\(most)"], "v\(most - 1)"), (most, [], "v1"),
+        ] {
+            history.labelCount = count
+            history.offers = labels.map {
+                old.label = $0
+                return old
+            }
+            try expect(label(), equals: next)
+        }
         // The same release once more, below others: its own label.
         var own = ClientOffer(
             sequence: 1, target: .version(version, facts: version.content), createdAt: 10,

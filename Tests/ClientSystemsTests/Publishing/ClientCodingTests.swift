@@ -146,6 +146,19 @@ import StorageTestSupport
             history.lacking(pointer(6, two), upon: nil, ordersByTime: true).map(\.release),
             equals: [two])
         expect(history.offers, equals: [offer(one, 5000)])
+        // What no clock can have made, or nobody can have offered before a signed pointer, was never offered.
+        var signed = pointer(6, two, one)
+        signed.signatures = [PointerSignature(key: "k", signature: [])]
+        for (pointer, time) in [(signed, Int64(9000)), (pointer(6, two, one), 253_402_300_801_000)]
+        {
+            history = ClientHistory(
+                .codePush, .stable, offers: [offer(one, 5000), offer(two, time)])
+            let missing = history.lacking(pointer, upon: pointer, ordersByTime: false)
+            expect(missing.map(\.release) == [two] && history.offers == [offer(one, 5000)])
+        }
+        var never = ClientHistory.Lacking(release: two, isAgain: false)
+        never.release.createdAt = ChannelPointer.sequenceMax
+        expect(history.time(of: never, in: signed), equals: 253_402_300_799_000)
         // Other facts of the same release are another offer of it.
         var known = one
         known.facts = ObjectID(Self.digits("02"))

@@ -205,7 +205,7 @@ enum LabelledFeed: ClientFeed {
         _ prepared: inout PreparedClientOffer, of release: ClientRelease,
         after history: ClientHistory, signer: (any ClientSigner)?
     ) throws(StoreError) {
-        prepared.offer.label = "v\(history.labelCount + 1)"
+        prepared.offer.label = "v\(history.nextLabelNumber)"
         if let content = release.content {
             let archive = try ZipArchive(content.zipped)
             prepared.offer.archive = try release.digest(archive)
