@@ -45,6 +45,13 @@ import ProgramTestSupport
         return result
     }
 
+    /// The memories of keys, and their locks, wherever they are.
+    private func notes(_ place: Workplace) throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(atPath: place.directory.path).filter {
+            $0.hasSuffix(".signed") || ($0.hasSuffix(".lock") && !$0.contains(".castree/"))
+        }
+    }
+
     /// What makes something at a path, or in what stands there.
     private static let making: [[String]] = [
         ["--store", "AT", "init"], ["--store", "AT/deep/er", "init"],
@@ -87,6 +94,48 @@ import ProgramTestSupport
             expect([1, 8].contains(finished.status), "\(words): \(finished)")
             expect(finished.errors.contains("uid \(Self.user)"), "\(words): \(finished)")
             try expect(state(place), equals: before, "\(words)")
+        }
+    }
+
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `leads what a key has signed to no key of root's, by whichever file of the key`() throws {
+        let place = try prepared()
+        try place.done("key", "new", "closed/k")
+        try link(place, "theirs/k", to: "../k", by: Self.user)
+        try link(place, "theirs/again", to: "k", by: 0)
+        try link(
+            place, "theirs/k.pub", to: place.directory.appending(path: "k.pub").path, by: Self.user)
+        try link(place, "theirs/l", to: "closed/k", by: Self.user)
+        for file in ["k", "again", "l", "closed/k"] {
+            for words in [
+                ["publish", "1", "new"], ["publish", "1", "origin", "--adopt"],
+                ["resign", "origin", "--adopt"],
+            ] {
+                let finished = try place.run(.castree, words + ["--sign-key", "theirs/\(file)"])
+                expect(finished.status, equals: 1, "\(words) \(file): \(finished)")
+                expect(finished.errors.contains("uid \(Self.user)"), "\(words): \(finished)")
+                try expect(notes(place), equals: [], "\(words) \(file)")
+            }
+        }
+        let finished = try place.run(
+            .castree,
+            ["publish", "1", "new", "--sign-command-key", "theirs/k.pub", "--sign-command", "cat"])
+        expect(finished.status, equals: 1, "\(finished)")
+        expect(finished.errors.contains("uid \(Self.user)"), "\(finished)")
+        try expect(notes(place), equals: [])
+        // A link of root's, wherever it stands, and one of the user's to a key of the user's.
+        try link(place, "theirs/roots", to: "../k", by: 0)
+        try place.done(
+            "publish", "1", "origin", "--adopt", "--no-packs", "--sign-key", "theirs/roots")
+        try place.done("key", "new", "theirs/own")
+        try link(place, "theirs/mine", to: "own", by: Self.user)
+        try place.done("resign", "origin", "--adopt", "--sign-key", "theirs/mine")
+        let notes = try notes(place)
+        expect(notes.count, equals: 4, "\(notes)")
+        for path in notes {
+            var status = stat()
+            expect(lstat(place.directory.appending(path: path).path, &status), equals: 0)
+            expect(status.st_uid, equals: path.hasPrefix("theirs/") ? Self.user : 0)
         }
     }
 

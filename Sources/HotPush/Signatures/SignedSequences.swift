@@ -135,8 +135,11 @@ package struct SignedSequences: Sendable {
         _ pointer: ChannelPointer, _ body: (inout Memory, String, String) -> Void
     ) throws(StoreError) {
         guard let origin = pointer.origin else { return }
-        let path = try memoryFile()
-        let directory = try fileSystem.openDirectory(holding: path)
+        let directory = try atMemory { (directory, file) throws(StoreError) in
+            let above = Self.directory(of: file)
+            return try fileSystem.open(
+                directory, above.isEmpty ? "." : above, .directoryFollowingLinks, mode: 0)
+        }
         let owners = try fileSystem.owners(of: directory.raw, path)
         // Not the directory itself: whoever may read that could hold its lock.
         let lock = FileLock(
@@ -152,11 +155,12 @@ package struct SignedSequences: Sendable {
             }
             pause(milliseconds: 5)
         }
-        var memory = try all()
+        let name = key + Self.suffix
+        var memory = try read(directory.raw, name)
         body(&memory, Self.name(pointer.channel, origin), origin)
         try owners.replaceFile(
-            directory.raw, owners.fileName(in: path),
-            with: memory.document.fileBytes, mode: 0o600, token: "new", durably: true)
+            directory.raw, name, with: memory.document.fileBytes, mode: 0o600, token: "new",
+            durably: true)
     }
 
     private struct Unfinished {
@@ -210,17 +214,24 @@ package struct SignedSequences: Sendable {
         }
     }
 
-    /// The file of the memory, beside the key's file that is no link.
-    private func memoryFile() throws(StoreError) -> String {
+    /// Calls `body` with a directory, and with the path from there to the memory, beside the key's file that is no link.
+    ///
+    /// For root, in whose way others may put links, it is the open directory of that file.
+    private func atMemory<R: ~Copyable>(
+        _ body: (Int32, String) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        let (here, name) = (POSIXFileSystem.workingDirectory, key + Self.suffix)
+        if effectiveUser() == 0 {
+            let directory = try fileSystem.open(here, path, .directoryOfTypedFile, mode: 0)
+            return try body(directory.raw, name)
+        }
         var file = path
         // So many links Linux follows (path_resolution(7)); of a circle the caller hears when it opens the file.
         for _ in 0..<40 {
-            guard
-                let target = try fileSystem.symbolicLink(POSIXFileSystem.workingDirectory, file)
-            else { break }
+            guard let target = try fileSystem.symbolicLink(here, file) else { break }
             file = (target.hasPrefix("/") ? "" : Self.directory(of: file)) + target
         }
-        return Self.directory(of: file) + key + Self.suffix
+        return try body(here, Self.directory(of: file) + name)
     }
 
     /// What stands before a file's name.
@@ -228,25 +239,28 @@ package struct SignedSequences: Sendable {
         file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
     }
 
-    private func all() throws(StoreError) -> Memory {
-        let file = try memoryFile()
+    private func all() throws(StoreError) -> Memory { try atMemory(read) }
+
+    private func read(_ directory: Int32, _ file: String) throws(StoreError) -> Memory {
         let bytes = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.contents(
-                POSIXFileSystem.workingDirectory, file, limit: Self.byteCountMax)
+            try fileSystem.contents(directory, file, limit: Self.byteCountMax)
         }
+        let damaged = damaged(
+            directory == POSIXFileSystem.workingDirectory
+                ? file : "\(POSIXFileSystem().path(of: directory))/\(file)")
         guard let bytes else { return Memory() }
         // Whatever is wrong with it, the remedy is the same.
         let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 32))
         guard document?["castreeSigned"]?.asInt64 == Self.formatVersion,
             document?["sequences"]?.asObject != nil, document?["places"]?.asObject != nil
-        else { throw damaged(file) }
+        else { throw damaged }
         // Files of earlier versions lack some.
         func members<Value>(
             _ key: String, _ read: (JSONValue) -> Value?
         ) throws(StoreError) -> [String: Value] {
             var members: [String: Value] = [:]
             for member in document?[key]?.asObject ?? [] {
-                guard let value = read(member.value) else { throw damaged(file) }
+                guard let value = read(member.value) else { throw damaged }
                 members[member.key] = value
             }
             return members

@@ -172,6 +172,8 @@ package enum Access: Sendable, Hashable {
     /// The same to be written to. Root follows another user's link only to what is that user's: anything else that user
     /// could have root change by it.
     case typedDirectory
+    /// The directory of the file that a path leads to, also by a link in the file's place; for root, as the one before.
+    case directoryOfTypedFile
 }
 
 /// Free and total space of a file system, in bytes.

@@ -13,14 +13,17 @@ extension POSIXFileSystem {
     ///
     /// Such a link, and whatever its owner puts in its place, leads only to what is that user's. A link of root's own, or of
     /// whoever owns `/` (in a user namespace that is not root), leads anywhere.
+    /// - Parameter isOfFile: the path leads to a file, whose directory is opened.
     func openTyped(
-        _ directory: Int32, _ path: UnsafePointer<CChar>
+        _ directory: Int32, _ path: UnsafePointer<CChar>, ofFile isOfFile: Bool = false
     ) throws(StoreError) -> Descriptor {
-        let raw = retrying { castree_open_through_no_link(directory, path) }
-        if raw >= 0 { return Descriptor(owning: raw) }
-        // A link; a kernel before 5.6, or a sandbox that does not know the call.
-        guard [ELOOP, ENOSYS, EPERM].contains(errno) else {
-            throw failure("openat", directory, path)
+        if !isOfFile {
+            let raw = retrying { castree_open_through_no_link(directory, path) }
+            if raw >= 0 { return Descriptor(owning: raw) }
+            // A link; a kernel before 5.6, or a sandbox that does not know the call.
+            guard [ELOOP, ENOSYS, EPERM].contains(errno) else {
+                throw failure("openat", directory, path)
+            }
         }
         let typed = String(cString: path)
         var names = typed.split(separator: "/").reversed().map(String.init)
@@ -30,7 +33,13 @@ extension POSIXFileSystem {
         var current = try step(directory, typed.hasPrefix("/") ? "/" : ".")
         while let name = names.popLast() {
             let link = link(current.raw, name)
-            guard let link, let target = link.target, linksLeft > 0 else {
+            var target = link?.target
+            if isOfFile, names.isEmpty {
+                // What a process has open has a path, too.
+                if target == nil { target = try symbolicLink(current.raw, name) }
+                if target == nil { break }
+            }
+            guard let link, let target, linksLeft > 0 else {
                 // Who names a process in /proc means its directory.
                 let isOfProcess = link.map { $0.target == nil } ?? false
                 current = try step(current.raw, name, followingLinks: isOfProcess)

@@ -29,6 +29,9 @@ package struct POSIXFileSystem: FileSystem {
         if access == .typedDirectory, Self.isRoot {
             return try openTyped(directory, path)
         }
+        if access == .directoryOfTypedFile {
+            return try openTyped(directory, path, ofFile: true)
+        }
         let raw = opened(access) { castree_openat(directory, path, $0, mode_t(mode)) }
         guard raw >= 0 else { throw failure("openat", directory, path) }
         return Descriptor(owning: raw)
@@ -56,7 +59,8 @@ package struct POSIXFileSystem: FileSystem {
         case .writingFollowingLinks: O_WRONLY
         case .appending: O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK
         case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
-        case .directoryFollowingLinks, .typedDirectory: O_RDONLY | O_DIRECTORY
+        case .directoryFollowingLinks, .typedDirectory, .directoryOfTypedFile:
+            O_RDONLY | O_DIRECTORY
         }
     }
 
