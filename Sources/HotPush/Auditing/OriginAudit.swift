@@ -142,7 +142,9 @@ package final class OriginAudit {
 
     /// Holds the files against each other by which devices that are behind follow a change of keys.
     private func checkTrust(of state: OriginState) throws(StoreError) {
-        guard let chain = try TrustChain(of: state.pointers.values, in: storage) else { return }
+        guard let chain = try TrustChain(of: state.pointers.values, in: storage) else {
+            return try followTrust(of: state, after: nil)
+        }
         var problems = chain.problems()
         var others: [Int64: TrustFile] = [:]
         var left = problems
@@ -162,6 +164,41 @@ package final class OriginAudit {
                 guard left[version] == nil, let file = others[version] else { return false }
                 return try storage.put(path, StorageBody(file.serialized()), .document).isStored
             }
+        }
+        guard left.isEmpty, let last = chain.with(others).last else { return }
+        try followTrust(of: state, after: last)
+    }
+
+    /// Takes the versions that follow from another origin: an old state may have been put back here, and devices that have
+    /// seen a newer version obey none before it.
+    private func followTrust(of state: OriginState, after last: TrustFile?) throws(StoreError) {
+        let signed = state.pointers.values.filter(\.isSigned)
+        guard let mender, let origin = signed.first?.origin else { return }
+        let signers = Set(signed.flatMap(\.signatures).map(\.key))
+        var (last, version) = (last, (last?.version ?? TrustFile.firstVersion) + 1)
+        while version <= TrustChain.versionMax {
+            func follows(_ file: TrustFile) -> Bool {
+                // Nobody has written down which keys counted first.
+                last.map { file.isFollowing($0.trusted, $0.version, of: origin) }
+                    ?? (file.isFollowing(file.trusted, version - 1, of: origin)
+                        && file.signatures.contains { signers.contains($0.key) })
+            }
+            var next = try TrustFile.ifSound { () throws(StoreError) in
+                try storage.trust(version)
+            }
+            if next.map(follows) != true {
+                guard let file = try mender.trust(version), follows(file) else { return }
+                let path = OriginLayout.trust(version)
+                try found(
+                    .missingFile, path,
+                    "the copy has it, and it follows: devices that have seen it obey nothing that is signed by the keys of "
+                        + "before; look at what the origin offers, then sign by it (castree resign ORIGIN --adopt)"
+                ) { () throws(StoreError) in
+                    try storage.put(path, StorageBody(file.serialized()), .document).isStored
+                }
+                next = file
+            }
+            (last, version) = (next, version + 1)
         }
     }
 

@@ -68,6 +68,9 @@ struct TrustChain {
         return problems
     }
 
+    /// The newest version; `nil` if it is not there, or is none.
+    var last: TrustFile? { files[newest] }
+
     /// The chain with other files in the place of some.
     func with(_ others: [Int64: TrustFile]) -> TrustChain {
         var chain = self

@@ -210,6 +210,49 @@ import StorageTestSupport
         expect(step.file.version, equals: 4)
     }
 
+    // docs/signing.md, "A backup from before a change of keys", where nobody remembers what the keys have signed.
+    @Test(
+        "comes back from a copy of the origin, where a backup from before the changes is put back",
+        arguments: places)
+    func copiedBack(_ kind: OriginPlace) throws {
+        let people = try SignedPlace(kind)
+        try people.publish("1", people.sealing(people.alice))
+        var backups = [try people.place.published()]
+        for (old, new) in [(people.alice, people.bob), (people.bob, people.mallory)] {
+            let rotation = TrustRotation(
+                adding: [try people.key(new)], removing: [try people.key(old).id])
+            try people.publisher(people.sealing(old, new)).rotate(rotation)
+            backups.append(try people.place.published())
+        }
+        let whole = try require(backups.popLast())
+        try people.forget(people.alice, people.bob, people.mallory)
+        let paths = [2, 3].map(OriginLayout.trust)
+        for (number, backup) in backups.enumerated() {
+            try people.place.restore(backup)
+            let lacking = Array(paths.dropFirst(number))
+            // A stranger's, one of another origin, or one that another has to precede, follow from nothing.
+            for harm in [Harm.cut, .unsigned, .ofAnotherOrigin, .forged, .neighbours] {
+                var bad = whole
+                for path in lacking.prefix(1) {
+                    let version = try require(Int64(path.split { !$0.isNumber }.joined()))
+                    bad[path] = try harm.bytes(version, in: people, whole)
+                }
+                try expect(audit(people, from: bad), equals: [], "\(harm)")
+            }
+            try expect(audit(people), equals: [])
+            try expect(audit(people, from: backup), equals: [])
+            try expect(people.place.published(), equals: backup)
+            let findings = try audit(people, from: whole)
+            expect(findings.map(\.path), equals: lacking)
+            expect(findings.allSatisfy { $0.kind == .missingFile && $0.isRepaired }, "\(findings)")
+            for path in paths { try expect(people.place.bytes(path), equals: whole[path]) }
+            try expect(audit(people, from: whole), equals: [])
+            try people.publisher(people.sealing(people.mallory) { $0.adopts = true }).resign()
+            try expect(people.pointer().trustVersion, equals: 3)
+            try people.forget(people.mallory)
+        }
+    }
+
     @Test("is forgotten where somebody says that fewer may sign", arguments: places)
     func forgotten(_ kind: OriginPlace) throws {
         let people = try SignedPlace(kind)
