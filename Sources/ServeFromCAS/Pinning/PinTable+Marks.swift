@@ -29,7 +29,7 @@ extension PinTable {
         if found == nil {
             // The version absent for the longest time gives up its mark.
             let free = browser.marks.firstIndex { (mark, version) in
-                !browser.loads.contains { $0.version == version && isHeld($0, now) }
+                !browser.loads.contains { $0.version == version && isLive($0, now) }
                     && isSpare(mark, now)
             }
             guard let free else { return nil }
@@ -62,7 +62,7 @@ extension PinTable {
     private func isSpare(_ mark: PageMark, _ now: Duration) -> Bool {
         guard let version = given[mark.hints] else { return true }
         return !browsers.values.contains { browser in
-            browser.loads.contains { $0.version == version && isHeld($0, now) }
+            browser.loads.contains { $0.version == version && isLive($0, now) }
         }
     }
 
@@ -129,11 +129,15 @@ extension PinTable {
             note(request, name, version, now)
             guard var browser = browsers[name], var old = browser.loads.popLast() else { return }
             old.begunAt = now - limits.loadingMax - .seconds(1)
+            old.isMarked = true
             browser.loads.insert(old, at: 0)
             browsers[name] = browser
             return
         }
-        change(name, load.number) { $0.asks(at: now) }
+        change(name, load.number) { load in
+            load.asks(at: now)
+            load.isMarked = true
+        }
         attach(request.connection, name, load.number, now)
         if request.load == .frame { note(request, name, version, now, parent: load.number) }
     }

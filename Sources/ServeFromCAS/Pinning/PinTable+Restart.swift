@@ -94,11 +94,11 @@ extension PinTable.Load {
     mutating func heard(
         _ request: PinRequest, at now: Duration, _ limits: PinTable.Limits
     ) {
-        // Pages with a session hold their load themselves.
+        // Pages with a session hold their load themselves, and those with a mark are not in doubt.
         let isHeard =
             isRecalled
             ? now - begunAt < limits.loadingMax + limits.recalled
-            : path == request.referrer && sessions < pages
+            : path == request.referrer && sessions < pages && !isMarked
         if isHeard { usedAt = now }
     }
 }

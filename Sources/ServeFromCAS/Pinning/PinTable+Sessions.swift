@@ -205,6 +205,11 @@ extension PinTable {
         _ now: Duration
     ) -> Load {
         var browser = browsers[name] ?? Browser(usedAt: now)
+        // Its own requests may have named it already.
+        let own = browser.loads.last {
+            $0.version == version && !$0.isAnswered && $0.parent == nil && isFree($0, session, now)
+        }
+        if let own { return own }
         let address = addresses[session]
         let same = browser.loads.lastIndex {
             $0.version == version && $0.parent == nil && isLive($0, now)

@@ -93,6 +93,8 @@ struct PinTable: Sendable {
         var isEmbedded = false
         // Whether a navigation was answered with it; else a cookie or a page's word alone names it.
         var isAnswered = true
+        // Whether requests with its version's mark named it.
+        var isMarked = false
         // Its page is gone; requests under way still count.
         var isOver = false
 
