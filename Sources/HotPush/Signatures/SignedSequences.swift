@@ -8,7 +8,7 @@ import StrictJSON
 ///
 /// Whoever can write to an origin can put an old pointer back, or that of another origin. A publisher that remembers does
 /// not build upon it. The file is changed under a lock (`<id>.lock`, which nobody else can open), replaced as a whole, and
-/// never goes back. Both belong to the owner of the directory, also where root signs.
+/// never goes back. Both belong to the owner of the directory, also where root signs; in a directory of root's, to the key's.
 ///
 /// A pointer is noted twice. Before it is written: that its sequence is used, that nothing older than what it was built
 /// upon may be built upon again, and the pointer itself. After it was written: that nothing older than itself may. Whoever
@@ -142,8 +142,10 @@ package struct SignedSequences: Sendable {
         }
         let owners = try fileSystem.owners(of: directory.raw, path)
         // Not the directory itself: whoever may read that could hold its lock.
-        let lock = FileLock(
-            try owners.open(directory.raw, key + Self.lockSuffix, .updating, mode: 0o600), owners)
+        let lockFile = try owners.open(
+            directory.raw, key + Self.lockSuffix, .updating, mode: 0o600)
+        try give(lockFile.raw)
+        let lock = FileLock(lockFile, owners)
         defer { withExtendedLifetime(lock) {} }
         let deadline = SuspendingClock.now + patience
         while try !lock.take() {
@@ -159,8 +161,22 @@ package struct SignedSequences: Sendable {
         var memory = try read(directory.raw, name)
         body(&memory, Self.name(pointer.channel, origin), origin)
         try owners.replaceFile(
-            directory.raw, name, with: memory.document.fileBytes, mode: 0o600, token: "new",
-            durably: true)
+            directory.raw, name, mode: 0o600, token: "new", durably: true
+        ) { (file) throws(StoreError) in
+            try owners.write(file, memory.document.fileBytes)
+            try give(file)
+        }
+    }
+
+    /// Gives what root makes in a directory of root's to the owner of the key, who signs, too.
+    private func give(_ file: Int32) throws(StoreError) {
+        guard effectiveUser() == 0, try fileSystem.status(file).owner == 0 else { return }
+        let key = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
+        let owner = try fileSystem.status(key.raw)
+        if owner.owner != 0 {
+            try fileSystem.setOwner(file, owner.owner, group: owner.group)
+        }
     }
 
     private struct Unfinished {
@@ -239,7 +255,14 @@ package struct SignedSequences: Sendable {
         file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
     }
 
-    private func all() throws(StoreError) -> Memory { try atMemory(read) }
+    private func all() throws(StoreError) -> Memory {
+        try atMemory { (directory, file) throws(StoreError) in
+            // Whoever may not read it may not note anything either, which is said then.
+            try StoreError.ignoring(.permission) { () throws(StoreError) in
+                try read(directory, file)
+            } ?? Memory()
+        }
+    }
 
     private func read(_ directory: Int32, _ file: String) throws(StoreError) -> Memory {
         let bytes = try fileSystem.ifPresent { () throws(StoreError) in
