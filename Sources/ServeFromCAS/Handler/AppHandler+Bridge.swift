@@ -28,12 +28,14 @@ extension AppHandler {
     /// A page that sends something lives, and so does its version.
     private func holdPage(of head: RequestHead, _ exchange: Exchange) {
         let session = BridgeQuery(head).session
+        // A page that has gone may ask once more, and names no page that is there.
+        guard session == nil || bridge.knowsSession(of: head) else { return }
         if let session, pins.withLock({ $0.knows(session: session.description) }) {
             // Known for certain.
         } else if PinRequest.isOfPage(head) {
             _ = version(of: head, exchange)
         }
-        guard let session, bridge.knowsSession(of: head) else { return }
+        guard let session else { return }
         let query = BridgeQuery(head)
         hold(session, exchange.connection, saying: query)
         guard !query.paths.isEmpty else { return }
