@@ -92,6 +92,22 @@ extension AppHandler {
         return request.cookie
     }
 
+    /// What removes the cookies that other servers of this host's name have set in the pins' name: at longer paths than the
+    /// own one, or without a name (`=castree_page_1=…`).
+    func removals(of request: PinRequest, _ head: RequestHead) -> [String] {
+        guard !request.strays.isEmpty else { return [] }
+        let path = head.text(head.path)
+        var paths = [path]
+        for slash in path.indices.dropFirst().filter({ path[$0] == "/" }).prefix(8) {
+            paths += [String(path[..<slash]), String(path[...slash])]
+        }
+        let end = "; Max-Age=0"
+        return ["=x; Path=/" + end]
+            + paths.filter { $0 != "/" && !$0.contains(";") }.flatMap {
+                ["\(cookieName)=x; Path=\($0)" + end, "=x; Path=\($0)" + end]
+            }
+    }
+
     /// The value of `Set-Cookie`.
     func setting(_ cookie: PinCookie) -> String {
         cookie.setCookie(

@@ -127,39 +127,9 @@ extension AppHandler {
             guard let entry = found else {
                 return .response(adding(cookies, to: Self.gone(head.method)))
             }
-            var mark = mark
-            let cookie = cookie ?? renewed(request, entry)
-            // Its visit would send no navigation, so it must be what a navigation gets, its mark too.
-            if head.isPageAhead {
-                mark = mark ?? pins.withLock { $0.markAhead(request, version, SystemClock.now) }
-                if version != shelf.current?.site.version || isWaiting
-                    || request.canBeMarked && mark == nil
-                {
-                    return .response(adding(cookies, to: Self.refusedAhead(head.method)))
-                }
-            }
-            // What a worker keeps of a page is shown without a navigation.
-            let isKept = request.asksForPage && request.cookie != nil
-            if isKept, let browser = request.cookie?.browser {
-                mark = mark ?? pins.withLock { $0.markKept(version, browser, SystemClock.now) }
-            }
-            var response = respond(head, entry, fetched, exchange)
-            if request.isWorkerScript, response.head.status == 404,
-                pins.withLock({ $0.hasWorker(request) })
-            {
-                response = Self.removingWorker(head.method)
-            }
-            if isKept || request.load != .subresource && (mark != nil || request.hints == 7) {
-                // Also on a 304: the stored response may have another one.
-                response.head.add("Permissions-Policy", PageMark.policy(mark))
-            }
-            if cookie == nil, !request.mayBeKept(version), !response.head.isPublic {
-                response.head.add("Cache-Control", "no-store")
-            }
-            // An answer that a cache may give to others must not contain anybody's cookie.
-            if let cookie, request.load != .subresource || !response.head.isPublic {
-                response.head.add("Set-Cookie", setting(cookie))
-            }
+            let response = page(
+                of: entry, mark, cookie ?? renewed(request, entry), to: request, head, fetched,
+                exchange)
             return .response(adding(cookies, to: response))
         case .doubt([]):
             let method = head.method
@@ -182,7 +152,10 @@ extension AppHandler {
             guard entries.count == versions.count, let first = entries.first,
                 PinTable.agree(entries.map(\.site), on: head)
             else {
-                noteRefusal(versions)
+                // A page got no answer that may be of the version which is current, and so on trial.
+                if versions.contains(where: { $0 == shelf.current?.site.version }) {
+                    isRefused.store(true, ordering: .relaxed)
+                }
                 return .response(adding(cookies, to: PinTable.refusal(head.method)))
             }
             let response = respond(head, first, fetched, exchange)
@@ -190,27 +163,45 @@ extension AppHandler {
         }
     }
 
-    /// Notes that a page got no answer which may be of the version that is current, and so on trial.
-    private func noteRefusal(_ versions: [VersionName]) {
-        if versions.contains(where: { $0 == shelf.current?.site.version }) {
-            isRefused.store(true, ordering: .relaxed)
-        }
-    }
-
-    /// What removes the cookies that other servers of this host's name have set in the pins' name: at longer paths than the
-    /// own one, or without a name (`=castree_page_1=…`).
-    private func removals(of request: PinRequest, _ head: RequestHead) -> [String] {
-        guard !request.strays.isEmpty else { return [] }
-        let path = head.text(head.path)
-        var paths = [path]
-        for slash in path.indices.dropFirst().filter({ path[$0] == "/" }).prefix(8) {
-            paths += [String(path[..<slash]), String(path[...slash])]
-        }
-        let end = "; Max-Age=0"
-        return ["=x; Path=/" + end]
-            + paths.filter { $0 != "/" && !$0.contains(";") }.flatMap {
-                ["\(cookieName)=x; Path=\($0)" + end, "=x; Path=\($0)" + end]
+    /// The answer to a request whose version is known, with the mark and the cookie that go with it.
+    private func page(
+        of entry: SiteShelf.Entry, _ mark: PageMark?, _ cookie: PinCookie?, to request: PinRequest,
+        _ head: RequestHead, _ fetched: Fetched, _ exchange: Exchange
+    ) -> Response {
+        var mark = mark
+        let version = entry.site.version
+        // Its visit would send no navigation, so it must be what a navigation gets, its mark too.
+        if head.isPageAhead {
+            mark = mark ?? pins.withLock { $0.markAhead(request, version, SystemClock.now) }
+            if version != shelf.current?.site.version || isWaiting
+                || request.canBeMarked && mark == nil
+            {
+                return Self.refusedAhead(head.method)
             }
+        }
+        // What a worker keeps of a page is shown without a navigation.
+        let isKept = request.asksForPage && request.cookie != nil
+        if isKept, let browser = request.cookie?.browser {
+            mark = mark ?? pins.withLock { $0.markKept(version, browser, SystemClock.now) }
+        }
+        var response = respond(head, entry, fetched, exchange)
+        if request.isWorkerScript, response.head.status == 404,
+            pins.withLock({ $0.hasWorker(request) })
+        {
+            response = Self.removingWorker(head.method)
+        }
+        if isKept || request.load != .subresource && (mark != nil || request.hints == 7) {
+            // Also on a 304: the stored response may have another one.
+            response.head.add("Permissions-Policy", PageMark.policy(mark))
+        }
+        if cookie == nil, !request.mayBeKept(version), !response.head.isPublic {
+            response.head.add("Cache-Control", "no-store")
+        }
+        // An answer that a cache may give to others must not contain anybody's cookie.
+        if let cookie, request.load != .subresource || !response.head.isPublic {
+            response.head.add("Set-Cookie", setting(cookie))
+        }
+        return response
     }
 
     private func respond(
