@@ -205,9 +205,10 @@ extension PinTable {
         _ now: Duration
     ) -> Load {
         var browser = browsers[name] ?? Browser(usedAt: now)
-        // Its own requests may have named it already.
+        // Its own requests may have named it already; of an earlier run's pages nobody knows which it is.
         let own = browser.loads.last {
-            $0.version == version && !$0.isAnswered && $0.parent == nil && isFree($0, session, now)
+            $0.version == version && !$0.isAnswered && !$0.path.isEmpty && $0.parent == nil
+                && isFree($0, session, now)
         }
         if let own { return own }
         let address = addresses[session]
