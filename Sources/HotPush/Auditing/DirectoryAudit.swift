@@ -99,6 +99,7 @@ package struct DirectoryAudit {
             throw DirectoryOrigin.noOrigin(path)
         }
         do throws(StoreError) {
+            if try fileSystem.status(root.raw, OriginLayout.logMark) != nil { return }
             if try OriginMarker.remade(root.raw, fileSystem) != nil { return }
             // It says what is no origin.
             _ = try DirectoryOrigin(path, fileSystem: fileSystem)

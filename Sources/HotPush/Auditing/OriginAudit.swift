@@ -127,14 +127,16 @@ package final class OriginAudit {
         let bytes = try ReleaseFiles.ifSound { () throws(StoreError) in
             try storage.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
         }
-        if let bytes, OriginMarker.isMarker(bytes) { return }
+        if let bytes, OriginMarker.isMarker(bytes, isLogged: true) { return }
         let signed = state.pointers.values.first { $0.isSigned }
         let body = try StorageBody(
             OriginMarker.serialized(
                 of: signed?.origin, hasClients: !state.entry.clients.isEmpty))
+        let absence = absence(of: OriginLayout.marker)
         try found(
-            absence(of: OriginLayout.marker).kind, OriginLayout.marker,
-            "what says that an origin is here: \(absence(of: OriginLayout.marker).problem)"
+            absence.kind, OriginLayout.marker,
+            "what says that an origin is here: "
+                + (bytes == nil ? absence.problem : "other bytes stand there")
         ) { () throws(StoreError) in
             try storage.put(OriginLayout.marker, body, .pointer).isStored
         }

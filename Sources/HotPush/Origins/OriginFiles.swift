@@ -37,7 +37,7 @@ package enum OriginMarker {
             return true
         } catch {
             // What its pointers make again is lost rather than another program's.
-            guard error.code == .badOrigin || saysItIsBad(error),
+            guard [.badOrigin, .unsupportedFormat].contains(error.code) || saysItIsBad(error),
                 try remade(root, fileSystem) != nil
             else { throw error }
             return false
@@ -63,10 +63,13 @@ package enum OriginMarker {
         error.code != .permission && error.saysFileIsUnreadable
     }
 
-    /// Whether a file is a marker, of any format.
-    static func isMarker(_ bytes: [UInt8]) -> Bool {
+    /// Whether a file is a marker.
+    /// - Parameter isLogged: whether the origin has a log, so that a marker of a newer format is none: a newer castree says
+    ///   so in the log.
+    static func isMarker(_ bytes: [UInt8], isLogged: Bool) -> Bool {
         // What is no JSON is none.
-        (try? JSONValue.parse(bytes))?["castreeOrigin"]?.asInt64.map { $0 > 0 } ?? false
+        let format = (try? JSONValue.parse(bytes))?["castreeOrigin"]?.asInt64 ?? 0
+        return format > 0 && (!isLogged || format <= OriginLayout.formatVersion)
     }
 
     /// Refuses what is no marker, or that of a newer format.
@@ -102,9 +105,12 @@ extension OriginMarker {
             try fileSystem.openIfPresent(root, OriginLayout.channels, .directory)
         }
         guard let channels = opened else { return nil }
+        let isLogged = try fileSystem.status(root, OriginLayout.logMark) != nil
         var pointers: [ChannelPointer] = []
         for channel in try ChannelPointer.channels(channels.raw, fileSystem) {
-            let pointer = try StoreError.ignoring(where: { $0.code != .unsupportedFormat }) {
+            let pointer = try StoreError.ignoring(
+                where: { isLogged || $0.code != .unsupportedFormat }
+            ) {
                 () throws(StoreError) in
                 try ChannelPointer.read(channel, channels.raw, fileSystem)
             }
@@ -115,7 +121,7 @@ extension OriginMarker {
         let there = try StoreError.ignoring(where: saysItIsBad) { () throws(StoreError) in
             try bytes(root, fileSystem)
         }
-        if let there, isMarker(there) { return nil }
+        if let there, isMarker(there, isLogged: isLogged) { return nil }
         return serialized(
             of: pointers.first { $0.isSigned }?.origin,
             hasClients: try fileSystem.status(root, OriginLayout.clients) != nil)

@@ -156,7 +156,13 @@ struct OriginDirectory {
     }
 
     /// Those whom the marker lets read or write: all files get these rights, whatever the umask.
-    static func rights(of marker: FileStatus?) -> UInt32 { (marker?.mode ?? 0) & 0o666 }
+    ///
+    /// Never that everybody may write, whoever has said so.
+    static func rights(of marker: FileStatus?) -> UInt32 {
+        // Whatever a link leads to, its own mode says nothing.
+        guard let marker, marker.kind == .regular else { return 0 }
+        return marker.mode & 0o664
+    }
 
     private func openRoot(isCreating: Bool) throws(StoreError) -> Descriptor {
         let here = POSIXFileSystem.workingDirectory
@@ -222,7 +228,9 @@ struct OriginDirectory {
                 "\(printable(path)) is what a server keeps of an origin in a bucket: publish to the bucket"
             )
         }
-        return try OriginMarker.isPresent(root, path, fileSystem) || first != nil
+        // What is wrong with its marker is mended, as in a bucket.
+        if first != nil { return true }
+        return try OriginMarker.isPresent(root, path, fileSystem)
     }
 
     /// An origin is not part of a store: a foreign file among the store's files is a finding.

@@ -70,6 +70,31 @@ import StorageTestSupport
         try expect(Damage.mode(place.origin + "/channels/stable.json"), equals: 0o600)
     }
 
+    @Test(arguments: ["a link", "a file that everybody may write"])
+    func `can be written by no others, whatever stands in place of the origin's file`(
+        _ what: String
+    ) throws {
+        try place.publish("1")
+        let marker = place.origin + "/origin.json"
+        for version in ["2", "1", "2"] {
+            if what == "a link" {
+                let elsewhere = place.store.directory.appending("elsewhere-\(try randomToken())")
+                try FileManager.default.moveItem(atPath: marker, toPath: elsewhere)
+                try Damage.replace(marker, by: .symbolicLink(elsewhere))
+            } else {
+                try Damage.setMode(marker, 0o666)
+            }
+            let verifying = place.publisher { $0.verifiesObjects = version == "1" }
+            try verifying.publish(version, of: place.versions)
+            _ = try DirectoryAudit(
+                place.origin, OriginAuditOptions(), waiting: .seconds(1),
+                repairingFrom: OriginMender([place.versions]), notice: { _ in }
+            ).run()
+            let open = try names().filter { try Damage.mode(place.origin + "/" + $0) & 0o002 != 0 }
+            expect(open, equals: [])
+        }
+    }
+
     @Test func `is opened by publish --verify, where an older castree has written it`() throws {
         try place.publisher(packs: .before).publish("1", of: place.versions)
         try place.publisher(packs: .before).publish("2", of: place.versions)

@@ -138,14 +138,53 @@ import StorageTestSupport
             expect(code { try place.publish("1") }, equals: wanted)
             try expect(place.published().keys.sorted(), equals: ["origin.json"])
         }
-        // The log of a bucket tells enough.
-        guard kind == .directory else { return }
-        try place.restore([:])
-        try place.publish("1")
-        try place.set("origin.json", Array(#"{"castreeOrigin":3}"#.utf8))
-        let before = try place.published()
-        expect(code { try place.publish("2") }, equals: .unsupportedFormat)
-        try expect(place.published(), equals: before)
+    }
+
+    // docs/origin-format.md, "Later formats": a newer castree says so in the log.
+    @Test(arguments: places)
+    func `nothing where copies of what the log says are of a newer format: it mends them`(
+        _ kind: OriginPlace
+    ) throws {
+        let verbs: [(PublishingPlace) throws -> Void] = [
+            { try $0.publish("2") },
+            { _ = try $0.publisher().withdraw(VersionName("2")) },
+            { _ = try $0.publisher().collect() },
+            { place in
+                let mender = OriginMender([place.versions])
+                guard kind == .directory else {
+                    _ = try OriginAudit(
+                        place.storage(), OriginAuditOptions(), repairingFrom: mender
+                    ).run()
+                    return
+                }
+                _ = try DirectoryAudit(
+                    place.origin, OriginAuditOptions(), waiting: .seconds(1),
+                    repairingFrom: mender, notice: { _ in }
+                ).run()
+            },
+        ]
+        let copies = ["origin.json": "castreeOrigin", "channels/stable.json": "castreeChannel"]
+        for changed in [Array(copies.keys), ["origin.json"], ["channels/stable.json"]] {
+            let place = try PublishingPlace(kind, offering: "1")
+            for verb in verbs {
+                let before = try place.published()
+                for name in changed {
+                    let text = String(decoding: try require(before[name]), as: UTF8.self)
+                    try place.set(
+                        name,
+                        Array(
+                            text.replacing(
+                                "\(copies[name] ?? "")\":1", with: "\(copies[name] ?? "")\":9"
+                            ).utf8))
+                }
+                try verb(place)
+                expect(try place.read() != nil)
+            }
+            for name in changed {
+                let bytes = try require(place.published()[name])
+                expect(!String(decoding: bytes, as: UTF8.self).contains("\":9"), "\(name)")
+            }
+        }
     }
 
     @Test func `to begin a log where a pointer cannot be read, in any channel`() throws {
