@@ -90,6 +90,9 @@ final class FrameUnpacker {
         let bases = frame.bases.map { baseObjects.references[Int($0)] }
         if bases.count == 1, bases[0].byteCount > Self.readByteCountMax {
             let base = try open(bases[0])
+            // What the disk does not give ends the process if it is mapped (SIGBUS), and is an error if it is read.
+            let piece = room(for: 128 << 10)
+            try read(bases[0], from: base) { _ in piece }
             return FramePrefix(
                 mapped: try store.fileSystem.map(
                     base.file.raw, byteCount: Int(bases[0].byteCount), isWritable: false))
@@ -97,23 +100,26 @@ final class FrameUnpacker {
         let prefix = FramePrefix(byteCount: Int(bases.reduce(0) { $0 + $1.byteCount }))
         var start = 0
         for base in bases {
-            try read(base, into: prefix.room, at: start)
+            let room = prefix.room[start..<(start + Int(base.byteCount))]
+            try read(base, from: try open(base)) {
+                UnsafeMutableRawBufferPointer(rebasing: room.dropFirst($0))
+            }
             start += Int(base.byteCount)
         }
         return prefix
     }
 
+    /// - Parameter place: where the bytes from an offset on go, or some of them.
     private func read(
-        _ base: Reference, into room: UnsafeMutableRawBufferPointer, at start: Int
+        _ base: Reference, from reader: borrowing ObjectReader,
+        into place: (Int) -> UnsafeMutableRawBufferPointer
     ) throws(StoreError) {
-        let reader = try open(base)
         var done = 0
         while done < Int(base.byteCount) {
-            let rest = UnsafeMutableRawBufferPointer(
-                rebasing: room[(start + done)..<(start + Int(base.byteCount))])
             let count: Int
             do throws(StoreError) {
-                count = try store.fileSystem.read(reader.file.raw, into: rest, at: Int64(done))
+                count = try store.fileSystem.read(
+                    reader.file.raw, into: place(done), at: Int64(done))
             } catch {
                 throw error.ifUnreadable { _ in lacking(base) }
             }

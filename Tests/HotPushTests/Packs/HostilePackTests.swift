@@ -258,4 +258,35 @@ import Zstandard
             expect(report.fallbacks.allSatisfy { !$0.contains("refused") && $0.contains("\(old)") })
         }
     }
+
+    @Test
+    func `a large base that the disk does not give is another way's matter, and ends nothing`()
+        throws
+    {
+        let place = try PublishingPlace()
+        var generator = SeededRandom(seed: 9)
+        // More than is read to the heap at once.
+        let text = (0..<250_000).map { _ in String(generator.next() % 1_000_000) }.joined()
+        let files = ["app.js": text + "changed"]
+        try place.store.add("3", ["app.js": text])
+        try place.store.add("4", files)
+        let device = try TemporaryStore()
+        func pull(_ versions: VersionStore) throws -> PullReport {
+            let pull = Pull(
+                into: versions, over: DirectoryTransport(place.origin), PullingFixture.options)
+            return try require(try pull.run(place.origin))
+        }
+        try place.publisher(packs: .before).publish("3", of: place.versions)
+        _ = try pull(device.reopened())
+        try place.publisher(packs: .before).publish("4", of: place.versions)
+        let old = try require(place.versions.manifest(of: "3").entries.first).address
+        let object = device.path + "/objects/" + StoreLayout.objectPath(old)
+        let disk = FaultyFileSystem { operation in
+            operation.verb == .read && operation.path == object
+                ? StoreError(systemCall: "pread", errno: EIO, path: object) : nil
+        }
+        let report = try pull(device.opened(on: disk, keeping: 0))
+        expect(report.fallbacks.count == 1, "\(report.fallbacks)")
+        try expect(readTree(device.path + "/versions/4"), equals: files)
+    }
 }
