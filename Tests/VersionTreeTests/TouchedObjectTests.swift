@@ -1,5 +1,7 @@
 import StorageTestSupport
 
+@testable import Platform
+
 /// An object that another program has changed, through whatever name of its file, is linked into no tree.
 @Suite struct TouchedObjectTests {
     struct Touch: Sendable, CustomStringConvertible {
@@ -95,7 +97,10 @@ import StorageTestSupport
         expect(rebuilt, equals: .damagedObject)
     }
 
-    @Test func `one that has lost its seal alone is read, sealed and linked`() throws {
+    @Test(arguments: [false, true])
+    func `one that has lost its seal alone is read, sealed where that takes no room, and linked`(
+        isLayered: Bool
+    ) throws {
         let (temporary, path) = try makeStore()
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSince1970: 1_700_000_000)], ofItemAtPath: path)
@@ -105,8 +110,21 @@ import StorageTestSupport
             return ObjectDirectory.isSealed(status, address, status.byteCount)
         }
         try expect(!isSealed())
-        _ = try temporary.versions.checkout("1", to: temporary.directory.appending("checkout"))
-        try expect(isSealed())
+        let versions = try temporary.opened(
+            on: isLayered ? LayeredFileSystem() : POSIXFileSystem())
+        _ = try versions.checkout("1", to: temporary.directory.appending("checkout"))
+        try versions.activate("1")
+        _ = try versions.boot()
+        try expect(isSealed(), equals: !isLayered)
+    }
+}
+
+/// One of layers, where a change of a file's times copies all of it (overlayfs).
+private struct LayeredFileSystem: FileSystemWrapper {
+    let base: any FileSystem = POSIXFileSystem()
+
+    func mount(of file: Int32) -> MountStatus? {
+        MountStatus(kind: "overlay", isWritable: true, fileSystem: 1, number: 1)
     }
 }
 

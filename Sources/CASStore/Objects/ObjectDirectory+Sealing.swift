@@ -37,6 +37,16 @@ extension ObjectDirectory {
         try? fileSystem.setModified(directory, name, nanoseconds)
     }
 
+    /// The same for a file that lacks its seal and was read.
+    ///
+    /// Where the times alone cannot be set it is read again the next time: whoever only looks takes no room.
+    package func sealAgain(
+        _ directory: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID, at time: Int64
+    ) {
+        guard fileSystem.mount(of: directory)?.copiesToChange != true else { return }
+        seal(directory, name, as: address, at: time)
+    }
+
     /// Takes the seal from an object's file that somebody has found wrong: whoever would link it reads it first.
     func unseal(_ address: ObjectID, executable: Bool) throws(StoreError) {
         guard let time = try status(address, executable: executable)?.modifiedAt else { return }
@@ -77,7 +87,7 @@ extension ObjectDirectory {
         guard isSound else { return false }
         try StoreLayout.withObjectPath(address, executable: executable) {
             (path) throws(StoreError) in
-            seal(directories.objects.raw, path, as: address, at: status.modifiedAt)
+            sealAgain(directories.objects.raw, path, as: address, at: status.modifiedAt)
         }
         return true
     }

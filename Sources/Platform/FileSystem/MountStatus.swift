@@ -32,9 +32,13 @@ extension MountStatus {
         case 0x9123_683E: "btrfs"
         case 0xF2F5_2010: "f2fs"
         case 0x2FC1_2FC1: "zfs"
+        case 0x794C_7630: "overlay"
         default: "0x" + String(magic, radix: 16)
         }
     }
+
+    /// Whether a change of a file's times alone may copy the file, from a layer below (overlayfs).
+    package var copiesToChange: Bool { kind == "overlay" }
 
     /// Whether the kernel itself stamps each change of a file with a time that nobody can set.
     ///

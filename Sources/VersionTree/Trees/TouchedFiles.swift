@@ -91,7 +91,7 @@ struct TouchedFiles: Sendable {
             return false
         }
         name.withCString {
-            store.objects.seal(directory, $0, as: record.address, at: status.modifiedAt)
+            store.objects.sealAgain(directory, $0, as: record.address, at: status.modifiedAt)
         }
         return true
     }
