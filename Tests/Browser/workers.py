@@ -1,5 +1,6 @@
 """Service workers: pages that they keep confirm nothing but themselves."""
 
+import hashlib
 import json
 import subprocess
 import time
@@ -256,18 +257,64 @@ again();
 setInterval(again, 50);
 </script>"""
 
+# As Angular's worker: the same in every release. A list says which files the newest one has, and by which digests.
+LISTING = """
+const name = 'release-';
+const unkept = path => new Request(`${path}?ngsw-cache-bust=${Math.random()}`);
+const digest = async answer => Array.from(
+  new Uint8Array(await crypto.subtle.digest('SHA-1', await answer.clone().arrayBuffer())),
+  byte => byte.toString(16).padStart(2, '0')).join('');
+const newest = async () => caches.open((await caches.keys()).find(each => each.startsWith(name)) || 'none');
+const check = async () => {
+  const answer = await fetch(unkept('ngsw.json'));
+  if (!answer.ok) return;
+  const list = await answer.text();
+  if (await caches.has(name + list)) return;
+  const files = [];
+  for (const [path, wanted] of Object.entries(JSON.parse(list).hashTable)) {
+    let file = await fetch(new Request(path));
+    if (await digest(file) !== wanted) file = await fetch(unkept(path));
+    if (await digest(file) !== wanted) return;
+    files.push([path, file]);
+  }
+  for (const each of await caches.keys()) await caches.delete(each);
+  const release = await caches.open(name + list);
+  for (const [path, file] of files) await release.put(path, file);
+  for (const page of await clients.matchAll()) page.postMessage('ready');
+};
+const releases = new Map();
+addEventListener('install', () => skipWaiting());
+addEventListener('activate', event => event.waitUntil(clients.claim()));
+addEventListener('message', event => event.waitUntil(check()));
+addEventListener('fetch', event => event.respondWith((async () => {
+  const isPage = event.request.mode === 'navigate', id = event.resultingClientId || event.clientId;
+  if (isPage) releases.set(id, await newest());
+  const path = isPage ? '/index.html' : new URL(event.request.url).pathname;
+  return await releases.get(id)?.match(path) || fetch(event.request);
+})()));
+"""
+# What an Angular app does when it has loaded, and when a version is ready.
+LISTENING = """<script>
+navigator.serviceWorker.ready.then(worker => setTimeout(() => worker.active.postMessage('check'), 300));
+navigator.serviceWorker.addEventListener('message', () => location.reload());
+</script>"""
+
 
 def strategic(version, strategy, page=EAGER):
-    worker = HEAD % version + STRATEGIES[strategy]
     page = page.replace(
         "</title>", "</title><script src=\"/app.js\"></script><script src=\"/kept.js\"></script>", 1)
-    return {
-        "index.html": page % (version, version), "worker.js": worker, "data.txt": version,
+    files = {
+        "index.html": page % (version, version), "data.txt": version,
         "app.js": f"window.app = '{version}'", "kept.js": f"window.kept = '{version}'"}
+    if strategy != "angular":
+        return files | {"worker.js": HEAD % version + STRATEGIES[strategy]}
+    files["index.html"] += LISTENING
+    table = {f"/{name}": hashlib.sha1(files[name].encode()).hexdigest() for name in ("index.html", "kept.js")}
+    return files | {"worker.js": LISTING, "ngsw.json": json.dumps({"hashTable": table})}
 
 
 def strategy_checks(suite):
-    for name in STRATEGIES:
+    for name in [*STRATEGIES, "angular"]:
         suite.check(
             f"worker-{name}",
             f"With {name}, pages come over an update, a rollback and restarts of browser and server.",

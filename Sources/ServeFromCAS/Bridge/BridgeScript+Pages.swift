@@ -33,6 +33,21 @@ extension BridgeScript {
         try { said = saidBy(window); } catch (error) {}
         """#
 
+    static let telling = #"""
+        // What is ready, or was left, is told to whoever listens first, however late.
+        const unheard = { 'version-ready': null, 'rolled-back': null };
+        const emit = (type, detail) => {
+          if (type in unheard) unheard[type] = detail;
+          return bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
+        };
+        bridge.addEventListener = (type, ...how) => {
+          EventTarget.prototype.addEventListener.call(bridge, type, ...how);
+          const detail = unheard[type];
+          delete unheard[type];
+          if (detail) queueMicrotask(() => emit(type, detail));
+        };
+        """#
+
     static let turning = #"""
         // The way back: what the browser has in memory it takes for a page without asking, whatever `Vary` says. A tab that
         // has had pages of two versions loads such a page again.

@@ -45,7 +45,7 @@ package enum BridgeScript {
           \#(turning)
           \#(foreignness)
           \#(sharing)
-          const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
+          \#(telling)
           const bytesOf = x => typeof x === 'string' ? encoder.encode(x) : x;
           const join = (...parts) => {
             const all = parts.map(bytesOf);

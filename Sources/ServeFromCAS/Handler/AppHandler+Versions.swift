@@ -185,7 +185,7 @@ extension AppHandler {
             mark = mark ?? pins.withLock { $0.markKept(version, browser, SystemClock.now) }
         }
         var response = respond(head, entry, fetched, exchange)
-        if request.isWorkerScript, response.head.status == 404,
+        if request.isWorkerScript, !head.isWorkersList, response.head.status == 404,
             pins.withLock({ $0.hasWorker(request) })
         {
             response = Self.removingWorker(head.method)

@@ -75,6 +75,12 @@ extension PinRequest {
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)
         sender = Self.sender(request, referrer)
+        if isWorkerScript, request.isWorkersList {
+            // What asks is the worker, and named by its script.
+            let script = referrer.flatMap { Responder.isAsset($0[...]) ? $0 : nil }
+            isWorkerScript = script != nil
+            path = script ?? path
+        }
         if load == .subresource { shared = Self.shared(request, referrer) }
         cookie = nil
         for value in CookieText.values(of: Array(cookieName.utf8), in: request) {

@@ -128,7 +128,7 @@ extension PinTable {
         let versions = Self.versions(possible)
         if let newest = Self.newest(possible),
             versions.count == 1
-                || isLoading(newest, now) && !isEarlier
+                || isLoading(newest, now) && (newest.isAnswered || browser.hasWorker) && !isEarlier
                     && !Self.isOfOther(than: newest, possible, request)
         {
             // Of that version's loads, the one whose path is the Referer.

@@ -221,12 +221,18 @@ extension PinTable {
             browsers[name] = browser
             return browser.loads[same]
         }
+        // It was there before this run of the server began, or has no address of its own and is part of a page that is there.
+        let isOld =
+            address.map { $0.first != 47 } ?? false
+            || browser.loads.contains {
+                $0.path.isEmpty && $0.version == version && isLive($0, now)
+            }
         nextLoad += 1
         var load = Load(
             number: nextLoad, path: address ?? path, version: version, usedAt: now,
             askedAt: now, begunAt: now, isAnswered: false)
-        if address.map({ $0.first != 47 }) ?? false {
-            // Without an address of its own it is part of a page that is there already, and makes that no newer.
+        if isOld {
+            // It makes no page newer.
             load.begunAt -= limits.loadingMax + .seconds(1)
             browser.loads.insert(load, at: 0)
             if browser.loads.count > limits.loads {

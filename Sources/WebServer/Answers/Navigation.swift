@@ -111,9 +111,18 @@ extension RequestHead {
         return false
     }
 
-    /// Whether a browser loads a service worker's script (Service Workers, section 4.3).
+    /// Whether a browser loads a service worker's script (Service Workers, section 4.3), or what stands for it.
     package var isWorkerScript: Bool {
-        value(of: "service-worker").map { matches($0, "script") } ?? false
+        value(of: "service-worker").map { matches($0, "script") } ?? isWorkersList
+    }
+
+    /// Whether Angular's worker asks which files the newest release has: its script is the same in all of them
+    /// (angular.dev/ecosystem/service-workers/devops).
+    package var isWorkersList: Bool {
+        guard let query, bytes[path].suffix(10).elementsEqual("/ngsw.json".utf8) else {
+            return false
+        }
+        return bytes[query].starts(with: "ngsw-cache-bust=".utf8)
     }
 
     /// Whether a service worker sends a navigation on: what comes need not be what is shown.

@@ -39,6 +39,24 @@ extension BridgeScriptTests {
             script.split(separator: "_castree", omittingEmptySubsequences: false).count, equals: 2)
     }
 
+    @Test func `tells whoever listens late of what waits, and of what was left, once`() throws {
+        let steps = """
+            const heard = [];
+            open(first);
+            tell(1, 'version-ready', { version: '3' });
+            tell(2, 'rolled-back', { version: '1', reason: 'r', at: 5, own: false });
+            for (const type of ['version-ready', 'rolled-back']) for (const name of ['a', 'b']) {
+              castree.bridge.addEventListener(type, event => heard.push(name + event.detail.version));
+            }
+            await pause();
+            tell(3, 'version-ready', { version: '4' });
+            castree.bridge.addEventListener('version-ready', () => heard.push('never'));
+            await pause();
+            console.log(heard.join(' '), loads);
+            """
+        try expect(run(steps), equals: "a3 b3 a1 b1 a4 b4 0")
+    }
+
     @Test func `says no more of a long address than an address may hold`() throws {
         for (length, isSaid) in [(100, true), (2000, true), (2100, false), (7000, false)] {
             let long = """

@@ -38,6 +38,25 @@ final class PinRestartTests {
         expect(server.get("/dep.js", by: browser, from: "/app.3f2a9c1b.js"), equals: "A")
     }
 
+    @Test(arguments: [false, true])
+    func `take no page that comes back for one that is loading`(isOlderLast: Bool) throws {
+        server.current = server.b
+        _ = server.go("/", in: &browser, connection: 2)
+        restart()
+        let pages = [("old", UInt64(8), server.a), ("new", UInt64(9), server.b)]
+        for (session, connection, version) in isOlderLast ? pages.reversed() : pages {
+            _ = server.get("/_castree/bridge", by: browser, from: nil, connection: connection)
+            server.table.hold(
+                session: session, connection: connection, word: PageWord.version(version),
+                now: server.now)
+        }
+        // A worker's script, or what a page loads into a window that it writes itself.
+        for referrer in [nil, "/"] {
+            let got = server.get("/worker.js", by: browser, from: referrer, connection: 3)
+            expect(got, equals: "doubt")
+        }
+    }
+
     @Test("never take an older page's request for that of a page that begins after the restart")
     func navigation() throws {
         restart()
