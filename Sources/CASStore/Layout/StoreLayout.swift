@@ -156,13 +156,16 @@ extension StoreLayout {
     /// Held by the process that watches a start.
     package static let startLock = ".start"
 
+    /// Made for a moment, to see whose a file is that this process makes.
+    static let ownerProbe = ".owner"
+
     /// Held by all who keep the store up to date, while they do.
     package static let updatesLock = ".updates"
 
     /// Locks that say nothing of what a store holds.
     static let plainLocks: Set<String> = [
         indexLock, writerLock, lifecycleLock, serverLock, eventsLock, channelsLock, trustLock,
-        startLock,
+        startLock, ownerProbe,
     ]
 
     /// Held by the pull that fetches a release, whatever it calls it.

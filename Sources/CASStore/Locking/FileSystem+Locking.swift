@@ -8,13 +8,16 @@ extension FileSystem {
     ///
     /// Only the store's owner may open one: if anybody could take the lock, anybody could stop every command
     /// (flock(2) asks for no right to write). A lock that an older castree made for all to read is closed to
-    /// others.
+    /// others. Where a group may write in the store, its owner's commands alone work there.
     package func openLock(
         _ leases: Int32, _ name: String
     ) throws(StoreError) -> Descriptor {
         let file: Descriptor
         do throws(StoreError) {
-            file = try open(leases, name, .updating, mode: 0o600)
+            let there = try ifPresent { () throws(StoreError) in
+                try open(leases, name, .appending, mode: 0)
+            }
+            file = if let there { there } else { try makeLock(leases, name) }
         } catch {
             // Report why it could not be opened; this only adds detail.
             guard let status = try? status(leases, name), status.kind != .regular else {
@@ -25,10 +28,25 @@ extension FileSystem {
         let status = try status(file.raw)
         guard status.kind == .regular else { throw Self.refusal(ofLock: name, status.kind) }
         if status.mode != 0o600 {
-            // Only the owner can; the owner's next command does.
-            try? setMode(file.raw, 0o600)
+            do throws(StoreError) { try setMode(file.raw, 0o600) } catch {
+                // A disk may have one mode for all files. Otherwise only the owner can, so this is somebody else.
+                guard error.code == .permission, status.owner != effectiveUser() else {
+                    return file
+                }
+                _ = try makeLock(leases, StoreLayout.ownerProbe)
+                try removeIfPresent(leases, StoreLayout.ownerProbe)
+            }
         }
         return file
+    }
+
+    private func makeLock(_ leases: Int32, _ name: String) throws(StoreError) -> Descriptor {
+        let file = try open(leases, name, .updating, mode: 0o600)
+        let user = effectiveUser()
+        // Compared with what the disk makes of an owner: a server may give all files to one user.
+        guard user != 0, try status(file.raw).owner != status(leases).owner else { return file }
+        try removeIfPresent(leases, name)
+        throw StoreError(.permission, "\(StoreLayout.leasePath(name)) is another user's")
     }
 
     /// Closes a lock in a directory to which a group may write to all who may not write there: whoever could take it

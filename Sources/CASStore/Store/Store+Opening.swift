@@ -8,7 +8,8 @@ extension Store {
     ///
     /// A crash in the middle is repaired by the next call: FORMAT is written last.
     /// - Returns: the store, and whether this call made it.
-    /// - Throws: `.storeExists` if the directory holds something else; what opening throws.
+    /// - Throws: `.storeExists` if the directory holds something else; `.unsupported` on a disk without hard links; what opening
+    ///   throws.
     package static func create(
         at path: String, options: StoreOptions, manifests: any ManifestReading,
         fileSystem: any FileSystem = POSIXFileSystem()
@@ -57,6 +58,7 @@ extension Store {
         do throws(StoreError) {
             try store.makeReserve()
             try store.makeIndex()
+            try store.checkLinks()
             try fileSystem.replaceFile(
                 raw, StoreLayout.format, with: Array("castree \(formatVersion)\n".utf8),
                 token: try randomToken(), durably: options.isDurable)
@@ -69,6 +71,22 @@ extension Store {
             throw error
         }
         return (store, true)
+    }
+
+    /// - Throws: `.unsupported` where there are no hard links.
+    private func checkLinks() throws(StoreError) {
+        let root = directories.root.raw
+        let link = ".\(StoreLayout.format).\(try randomToken())"
+        do throws(StoreError) {
+            try fileSystem.link(directories.leases.raw, StoreLayout.indexLock, to: root, link)
+        } catch {
+            guard error.isLinkRefused else { throw error }
+            throw StoreError(
+                .unsupported,
+                "the file system of \(printable(path)) has no hard links, which the versions of a store consist of; choose a "
+                    + "place on another one (df -T names them)", cause: error.cause)
+        }
+        try fileSystem.removeIfPresent(root, link)
     }
 
     private func makeIndex() throws(StoreError) {

@@ -1,0 +1,53 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+
+// docs/maintenance.md: other users are refused wherever a lock is needed; also where they may write, as a group that all of a
+// store was given to (`chmod -R g+rwX`, `chgrp -R 0 … && chmod -R g=u`).
+@Suite(
+    "A store that another user may write to",
+    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+struct SharedStoreTests {
+    private let place = Workplace(inMemory: true)
+
+    /// Runs a script with the functions `own` and `other`, which run castree as two members of a group.
+    private func shell(_ script: String) throws -> Finished {
+        let castree = ProgramUnderTest.castree.url.path
+        let head = ["own": 65534, "other": 65533].map { name, user in
+            "\(name)() { setpriv --reuid=\(user) --regid=65534 --clear-groups -- \(castree) --store s \"$@\"; }\n"
+        }.joined()
+        return try place.run(.shell, ["-c", head + script])
+    }
+
+    private func prepared(booted: Bool) throws {
+        try place.write(["index.html": "page"], to: "r")
+        try place.give(to: 65534)
+        let boot = booted ? "own boot &&" : ""
+        let made = try shell(
+            "chmod 775 . && own add r --version 1 --activate && \(boot) chmod -R g+rwX s")
+        expect(made.status, equals: 0, "\(made)")
+    }
+
+    @Test(arguments: [true, false])
+    func `is refused to him by every verb before anything is written, and stays its owner's`(
+        booted: Bool
+    ) throws {
+        try prepared(booted: booted)
+        // Only directories may have another time: whose a file would be is tried.
+        let list = "find s -type d -printf '%p %U %m\\n' -o -printf '%p %U %m %s %T@\\n' | sort"
+        for words in [
+            "boot", "versions", "status", "fsck", "report", "du", "gc", "add r --version 2",
+            "activate 1", "protect 1", "serve --next-port", "rollback", "retire 1",
+            "publish 1 o", "fsck --repair",
+        ] {
+            let before = try shell(list).text
+            let refused = try shell("other \(words) 2>&1")
+            expect(refused.text.contains("belongs to user"), "\(words): \(refused)")
+            try expect(shell(list).text == before, "\(words)")
+        }
+        for words in ["boot", "versions", "status", "gc", "fsck --repair"] {
+            let done = try shell("own \(words)")
+            expect(done.status == 0 || words == "fsck --repair", "\(words): \(done)")
+        }
+    }
+}
