@@ -66,6 +66,13 @@ struct PointerVerdict: Sendable, Hashable {
         _ first: Int64, through last: Int64, of id: String,
         reading read: (Int64) throws(StoreError) -> TrustFile
     ) throws(StoreError) {
+        // Whoever has a key that counts still could sign versions without end.
+        guard last - first < TrustChain.versionMax else {
+            throw StoreError(
+                .untrusted,
+                "the pointer names version \(last) of the origin's trust, and version \(first - 1) is known: so many changes of "
+                    + "keys are not followed at once; \(TrustFile.remedy)")
+        }
         var version = first
         while version <= last {
             try take(read(version), of: id)

@@ -108,7 +108,14 @@ extension ObjectStorage {
     /// - Throws: `.untrusted`, `.tooLarge` for a file that is none.
     func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
         try contents(OriginLayout.trust(version), limit: TrustFile.byteCountMax).map {
-            (bytes) throws(StoreError) in try TrustFile(parsing: bytes, version: version)
+            (bytes) throws(StoreError) in
+            do throws(StoreError) {
+                return try TrustFile(parsing: bytes, version: version)
+            } catch {
+                // What it says of itself decides nothing before somebody has proved it: a newer castree says so in the log.
+                guard error.code == .unsupportedFormat else { throw error }
+                throw StoreError(.untrusted, error.message)
+            }
         }
     }
 }

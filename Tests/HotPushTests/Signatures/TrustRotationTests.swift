@@ -256,6 +256,12 @@ import StorageTestSupport
             try step.file.check(follows: TrustedKeys([place.key(place.bob)]), 2, of: origin)
             try expect(trust(place, 3), equals: step.file)
         }
+        // What it says of itself decides nothing, whatever format it claims.
+        try place.place.restore(third)
+        try place.forget(place.alice, place.bob)
+        try place.place.set("trust/3.json", Array("{\"castreeTrust\":9,\"version\":3}".utf8))
+        let step = try place.publisher(both).rotate(next)
+        try expect(trust(place, 3), equals: step.file)
     }
 }
 

@@ -43,6 +43,20 @@ import StorageTestSupport
         expect(code { try origin.pull() }, equals: .untrusted)
     }
 
+    @Test func `are followed as far as a publisher looks at them, and no chain without an end`()
+        throws
+    {
+        let key = origin.keys[0]
+        let last = TrustChain.versionMax + 1
+        for version in 2...last + 1 { try origin.write(version, [key], by: [key]) }
+        try offer("2", last + 1, by: key)
+        expect(code { try origin.pull() }, equals: .untrusted)
+        expect(!origin.requests.contains { $0.path.contains("/trust/") })
+        try offer("1", last, by: key)
+        try expect(origin.pull()?.version, equals: "1")
+        try expect(origin.trusted?.version, equals: last)
+    }
+
     @Test func `are refused unless the keys before say so`() throws {
         let (first, stranger) = (origin.keys[0], origin.stranger)
         let ways: [(String, () throws -> Void)] = [
