@@ -190,6 +190,33 @@ import WebTestSupport
         withExtendedLifetime(others) {}
     }
 
+    @Test
+    func `half of the places are not for those who ask other servers, however long these take`()
+        throws
+    {
+        let upstream = try ScriptedUpstream { peer in
+            while peer.head() != nil {}
+        }
+        let table = try ProxyTable(
+            [ProxyRoute("/api=http://127.0.0.1:\(upstream.port)")], options: .patient)
+        let server = try TestServer({
+            $0.loop.maximumConnections = 8
+            $0.loop.patience = 3_600_000
+        }) { path, head, _ in path == "/api" ? table.answer(head) : nil }
+        // Each has a place, and so has the connection that is made for it.
+        let held = try (0..<2).map { _ in
+            let client = try server.client()
+            client.send(get("/api"))
+            return client
+        }
+        while upstream.connectionCount < 2 {}
+        let third = try server.client()
+        third.send(get("/api"))
+        expect(third.response()?.status, equals: 503)
+        Deed.answered.begin(try server.client())
+        withExtendedLifetime(held) {}
+    }
+
     @Test func `one client keeps no more than its share once half of the places are taken`() throws
     {
         func server(_ forwarded: ForwardedClients) throws -> TestServer {

@@ -68,6 +68,8 @@ final class ProxyExchange: ExchangeStreamHandler {
         if let link = pool.take(isRepeatable: request.isRepeatable) {
             use(link)
             sendHead()
+        } else if !client.loop.mayConnect {
+            fail(503, "Too many requests to other servers are under way; ask again in a moment.")
         } else {
             holdClient()
             findAddresses()

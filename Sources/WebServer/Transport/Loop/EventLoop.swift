@@ -28,6 +28,11 @@ package final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) var failures: [(Stream, Int32)] = []
     @exclusivity(unchecked) var afterCalls: [() -> Void] = []
     package internal(set) var streamCount = 0
+    /// How many of them it has made itself.
+    private(set) var outboundCount = 0
+    /// Whether it may make another: each is made for somebody who has a place, too, and half of all places are for those who
+    /// ask for nothing of other servers, however long these take.
+    var mayConnect: Bool { outboundCount * 4 < options.maximumConnections }
     /// Connections in the order in which they were accepted, as far as a first request may not have come.
     @exclusivity(unchecked) var awaited: [Stream.Token] = []
     var awaitedStart = 0
@@ -135,6 +140,7 @@ package final class EventLoop: @unchecked Sendable {
         let stream = Stream(socket, token, self, isConnecting: isConnecting)
         streams[slot] = stream
         streamCount += 1
+        if isConnecting { outboundCount += 1 }
         return stream
     }
 
@@ -165,6 +171,7 @@ package final class EventLoop: @unchecked Sendable {
         freeSlots.append(slot)
         deadlines.set(slot, to: DeadlineQueue.never)
         streamCount -= 1
+        if stream.isOutbound { outboundCount -= 1 }
         if let client = stream.client { clients.remove(client) }
         // close(2) takes the socket out of the poller.
         Socket.close(stream.socket)

@@ -54,6 +54,8 @@ package final class Stream {
     @exclusivity(unchecked) package var handler: (any StreamHandler)?
     /// When it began, by the loop's clock.
     let beganAt: Int64
+    /// Whether the loop has made the connection, and not the peer.
+    let isOutbound: Bool
     /// The client that it counts for.
     var client: ClientCounts.Client?
     /// Called when the stream is gone, after its handler: for whoever had the stream before an upgrade.
@@ -106,6 +108,7 @@ package final class Stream {
         self.loop = loop
         beganAt = loop.now
         self.isConnecting = isConnecting
+        isOutbound = isConnecting
         isDirect = !isConnecting
     }
 
