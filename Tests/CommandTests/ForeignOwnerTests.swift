@@ -129,6 +129,60 @@ struct ForeignOwnerTests {
         }
     }
 
+    /// What stands at `manifests/3.json`, and what then belongs there.
+    private static let manifests = [
+        "chown root:root $m; chmod 400 $m", "chmod 000 $m",
+        "mv $m kept; mkdir -m 700 $m; touch $m/mine", "mv $m kept; mkdir -m 700 $m",
+    ]
+
+    @Test(
+        "keeps no command from what it does without it where it is one manifest",
+        arguments: manifests)
+    func manifest(_ script: String) throws {
+        try prepared()
+        let made = try shell("own add r3 --version 3; own boot; m=s/manifests/3.json; \(script)")
+        expect(made.status, equals: 0, "\(made)")
+        for words in [
+            "boot", "activate 1", "activate 2", "add r1 --version 4", "versions", "du", "pull o",
+            "report /dev/null",
+        ] {
+            if words == "pull o" { try expect(shell("own publish 1 o").status, equals: 0) }
+            let finished = try shell("own \(words)")
+            expect(finished.status, equals: 0, "\(words): \(finished)")
+        }
+        let status = try shell("own status --json").document(.status)
+        expect(status.versions, equals: 4, "\(status)")
+        // It is as if it were damaged: nothing of its version goes, and nobody makes anything of it.
+        for words in ["gc", "publish 3 o", "checkout 3 out"] {
+            let finished = try shell("own \(words)")
+            expect(finished.status == 1, "\(words): \(finished)")
+        }
+        let checked = try shell("own fsck")
+        expect(checked.status == 4 && checked.text.contains("manifests/3.json"), "\(checked)")
+        let own = try shell("own fsck --repair")
+        if script.contains("chown") {
+            expect(own.status == 4 && own.text.contains("run as root"), "\(own)")
+            let root = try shell("root fsck --repair")
+            expect(root.status == 1 && root.text.contains("it was given back"), "\(root)")
+        } else {
+            expect(own.status, equals: 1, "\(own)")
+        }
+        for words in ["activate 3", "gc", "fsck --deep"] {
+            let finished = try shell("own \(words)")
+            expect(finished.status, equals: 0, "\(script): \(words): \(finished)")
+        }
+    }
+
+    @Test func `gives way to the same content where it is one manifest`() throws {
+        try prepared()
+        let made = try shell(
+            "own add r3 --version 3; chown root:root s/manifests/3.json; chmod 400 s/manifests/3.json"
+        )
+        expect(made.status, equals: 0, "\(made)")
+        try expect(shell("own add r3 --version 3").status, equals: 0)
+        try expectUsable("added again")
+    }
+
     @Test("is no repaired problem where the owner's repair cannot remove it, and root's removes it")
     func stays() throws {
         try prepared()

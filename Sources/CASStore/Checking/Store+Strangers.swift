@@ -47,6 +47,17 @@ extension Store {
         return findings
     }
 
+    /// Finds that a manifest is closed to the store's owner, and mends it if that is asked for; `nil` if it is not.
+    package func checkRights(
+        ofManifest version: String, repairing: Bool
+    ) throws(StoreError) -> Finding? {
+        let check = try entryCheck(mending: repairing)
+        let entry = try check.entry(
+            StoreLayout.manifest(version), at: StoreLayout.manifestPath(version),
+            in: directories.manifests.raw)
+        return try entry.flatMap { (entry) throws(StoreError) in try check.rights(entry) }
+    }
+
     /// Finds what in the root of the store and among its locks belongs to another user.
     ///
     /// A look at each name, for those who ask every minute.

@@ -47,8 +47,10 @@ extension IndexTransaction {
             let identity = Index.identity(status)
             let row = rows.removeValue(forKey: name)
             if let row, row.status == identity || (!thoroughly && row.status.isEmpty) { continue }
+            var isClosed = true
             do throws(StoreError) {
                 let registration = try index.readManifest(name)
+                isClosed = false
                 if row?.manifest != registration.manifest {
                     if let row {
                         // An incomplete version may be revised; a complete one is as it was registered.
@@ -73,9 +75,10 @@ extension IndexTransaction {
                 }
                 // A manifest that cannot be read keeps its references: nothing is lost by waiting until fsck names
                 // it and someone repairs it.
-                let isDamaged = error.cause == nil || error.isNotDirectory || error.isUnreadable
+                let isUnreadNow = error.isUnreadable || isClosed && error.isOfOneName
+                let isDamaged = error.cause == nil || error.isNotDirectory || isUnreadNow
                 guard error.code != .index, isDamaged else { throw error }
-                isUnread = isUnread || error.isUnreadable
+                isUnread = isUnread || isUnreadNow
                 damaged.append(name)
                 index.options.notice("manifest \(printable(name)) is not used: \(error.message)")
             }
@@ -84,7 +87,7 @@ extension IndexTransaction {
         where try !index.manifests.isSpokenOf(name, directories, fileSystem) {
             try removeVersion(id: row.id)
         }
-        // What the disk did not give now, it may give the next time.
+        // What could not be read now, can be perhaps the next time.
         try setMeta("manifests_changed_at", isUnread ? -1 : changedAt)
         _ = try completeVersions()
         return damaged

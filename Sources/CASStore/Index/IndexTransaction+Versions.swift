@@ -90,16 +90,16 @@ extension IndexTransaction {
     /// Whether a version promises the real sizes of its objects, which are all there.
     ///
     /// Only the manifest says what it promised; it is read once, when the version would become
-    /// complete. If it cannot be read, or is not the registered one, the version is not complete; if the disk does not give
-    /// it, the next use of the index looks again.
+    /// complete. If it cannot be read, or is not the registered one, the version is not complete; if this process may not read
+    /// it now, or the disk does not give it, the next use of the index looks again.
     private func promisesHold(_ name: String, _ manifest: ObjectID?) throws(StoreError) -> Bool {
         let registration: Registration
         do throws(StoreError) {
             registration = try index.readManifest(name)
         } catch {
-            let isDamaged = error.cause == nil || error.isNotDirectory || error.isUnreadable
+            let isDamaged = error.cause == nil || error.isNotDirectory || error.isOfOneName
             guard error.code == .notFound || isDamaged else { throw error }
-            if error.isUnreadable {
+            if error.isOfOneName {
                 try setMeta("manifests_changed_at", -1)
                 index.isReconciled = false
             }

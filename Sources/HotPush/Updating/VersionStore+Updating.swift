@@ -71,8 +71,8 @@ extension VersionStore {
             do throws(StoreError) {
                 manifest = try manifestUnlessLost(of: row.name)
             } catch {
-                // Of what the disk does not give, nobody knows what it is.
-                guard error.isUnreadable else { throw error }
+                // Of what cannot be read, nobody knows what it is.
+                guard error.isOfOneName else { throw error }
                 continue
             }
             let terms = manifest.map { ReleaseTerms(of: $0) } ?? ReleaseTerms()

@@ -31,15 +31,21 @@ extension FileSystem {
     package func openRegular(
         _ directory: Int32, _ path: UnsafePointer<CChar>, limit: Int
     ) throws(StoreError) -> RegularFile {
-        let file = try open(directory, path, .reading, mode: 0)
-        let status = try status(file.raw)
-        guard status.kind == .regular else {
+        func refusal(_ kind: FileStatus.Kind) -> StoreError {
             let advice = directory == POSIXFileSystem.workingDirectory ? "" : ": move it away"
-            throw StoreError(
-                .io,
-                "\(name(of: path, in: directory)) is \(status.kind.noun), not a regular file\(advice)"
+            return StoreError(
+                .io, "\(name(of: path, in: directory)) is \(kind.noun), not a regular file\(advice)"
             )
         }
+        let file: Descriptor
+        do throws(StoreError) { file = try open(directory, path, .reading, mode: 0) } catch {
+            guard error.isAccessDenied, try status(directory, path)?.kind == .directory else {
+                throw error
+            }
+            throw refusal(.directory)
+        }
+        let status = try status(file.raw)
+        guard status.kind == .regular else { throw refusal(status.kind) }
         guard status.byteCount <= Int64(limit) else {
             throw StoreError(
                 .tooLarge,

@@ -161,10 +161,11 @@ extension VersionStore {
             try store.waitForWriters()
             guard let error = try problem(ofManifest: name) else { continue }
             if error.code == .noVersion, try store.versionRow(name) == nil { continue }
-            let finding = try damagedManifest(name, error)
+            let finding = try damagedManifest(name, error, repairing: repairing)
             damaged.append(
                 try finding.repaired { () throws(StoreError) in
-                    repairing ? try recovering(finding) : finding
+                    repairing && finding.kind == .damagedManifest
+                        ? try recovering(finding) : finding
                 })
         }
         // An index that is made again follows the manifests: that would answer a question that only a person

@@ -38,7 +38,7 @@ extension VersionStore {
                 // Lost, which is another finding; or being retired, which takes the manifest before the row.
                 guard error.code != .noVersion, try hasManifest(name) else { continue }
                 let problem = try problem(ofManifest: name)
-                if error.isUnreadable, problem == nil { continue }
+                if error.isOfOneName, problem == nil { continue }
                 findings.append(
                     try problem != nil
                         ? damagedManifest(name, error)
@@ -50,8 +50,15 @@ extension VersionStore {
         return findings
     }
 
-    /// The finding of a manifest that cannot be read.
-    func damagedManifest(_ name: String, _ error: StoreError) throws(StoreError) -> Finding {
+    /// The finding of a manifest that cannot be read; a repair opens it if it is only closed, or not its owner's.
+    func damagedManifest(
+        _ name: String, _ error: StoreError, repairing: Bool = false
+    ) throws(StoreError) -> Finding {
+        if error.isAccessDenied,
+            let finding = try store.checkRights(ofManifest: name, repairing: repairing)
+        {
+            return finding
+        }
         var message =
             error.ifUnreadable {
                 StoreError(.badManifest, "the manifest of version \(name) cannot be read: \($0)")

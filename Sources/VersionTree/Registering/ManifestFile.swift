@@ -55,7 +55,7 @@ struct ManifestFile {
 
     /// Must not use the index.
     ///
-    /// One that the disk does not give at a second look either is that of the same content, as the index says, or all
+    /// One that cannot be read at a second look either is that of the same content, as the index says, or all
     /// that is left of its version: this one takes its place, and it stays in quarantine.
     /// - Throws: `.versionExists` if a manifest with other content is there.
     private func standing() throws(StoreError) -> Standing {
@@ -67,7 +67,7 @@ struct ManifestFile {
             }
         } catch {
             if error.code == .noVersion { return .nothing }
-            if error.isUnreadable {
+            if error.isOfOneName {
                 try versions.setDamagedManifestAside(version, unless: false)
                 return .damaged
             }

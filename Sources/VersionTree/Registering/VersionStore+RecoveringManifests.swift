@@ -159,7 +159,13 @@ extension VersionStore {
         case .directory:
             try fileSystem.removeEmpty(manifests, manifest, orMoveTo: quarantine, aside)
         case .regular where !isSame:
-            try fileSystem.link(manifests, manifest, to: quarantine, aside)
+            do throws(StoreError) {
+                try fileSystem.link(manifests, manifest, to: quarantine, aside)
+            } catch {
+                // Another user's that may not be read (proc_sys_fs(5), protected_hardlinks).
+                guard error.isLinkRefused else { throw error }
+                try fileSystem.rename(manifests, manifest, to: quarantine, aside)
+            }
         default: break
         }
     }

@@ -50,10 +50,10 @@ extension VersionStore {
         [.badManifest, .noVersion, .tooLarge].contains(error.code)
     }
 
-    /// Whether a manifest is lost, or the disk does not give it now: of that, a check makes a finding, and nobody else
-    /// more than doing without.
+    /// Whether a manifest is lost, or cannot be read now (the disk does not give it, or its owner is another one): of that,
+    /// a check makes a finding, and nobody else more than doing without.
     package static func saysManifestIsUnusable(_ error: StoreError) -> Bool {
-        saysManifestIsLost(error) || error.isUnreadable
+        saysManifestIsLost(error) || error.isOfOneName
     }
 
     /// The manifest of a registered version, if its file is the one that was registered.
