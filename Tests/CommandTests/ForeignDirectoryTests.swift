@@ -62,6 +62,32 @@ struct ForeignDirectoryTests {
         expect(finished.status == 0 && finished.errors.contains(name), "\(finished)")
     }
 
+    @Test func `is for counting as good as a file that is not castree's among the objects`() throws
+    {
+        try prepared()
+        for name in [".DS_Store", "ab", "Thumbs.db"] {
+            try expect(shell("rm -rf s/objects/ab; echo x > s/objects/\(name)").status, equals: 0)
+            for words in ["du", "du --html page"] {
+                let finished = try shell("chmod 777 .; own \(words)")
+                expect(finished.status, equals: 0, "\(name) \(words): \(finished)")
+            }
+        }
+    }
+
+    // As systemd's DynamicUser=: /var/lib/kiosk leads to private/kiosk, and private/ is root's.
+    @Test func `above a store keeps root from nothing that is made there for its owner`() throws {
+        try prepared()
+        for words in ["init", "pull o", "add r1 --version 1"] {
+            let made = try shell(
+                """
+                rm -rf private kiosk; mkdir -p -m 700 private && mkdir private/kiosk && chown 65534:65534 private/kiosk &&
+                    ln -s private/kiosk . && root() { \(ProgramUnderTest.castree.url.path) --store kiosk "$@"; } &&
+                    root \(words) && root \(words) && root fsck && ! find private/kiosk -user root | grep .
+                """)
+            expect(made.status, equals: 0, "\(words): \(made)")
+        }
+    }
+
     @Test func `lets a store be made beside it, at the root of a disk`() throws {
         let made = try shell(
             """

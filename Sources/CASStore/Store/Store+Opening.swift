@@ -198,9 +198,9 @@ extension Store {
         }
     }
 
-    // A directory is durable once its parent's entry is.
+    // A directory is durable once its parent's entry is. Its owner need not have the right to pass there.
     private func syncParent(of path: String) throws(StoreError) {
-        let parent = try fileSystem.open(
+        let parent = try fileSystem.outside.open(
             directories.root.raw, "..", .directoryFollowingLinks, mode: 0)
         try sync(directories.root.raw)
         try sync(parent.raw)

@@ -107,7 +107,7 @@ extension Store {
         if try isFinished() { return false }
         for name in try fileSystem.names(in: root) { try fileSystem.removeIfPresent(root, name) }
         if !withRoot { return true }
-        let above = try fileSystem.open(root, "..", .directory, mode: 0)
+        let above = try fileSystem.outside.open(root, "..", .directory, mode: 0)
         return try removeIfEmpty(
             above.raw, fileSystem.fileName(in: Self.absolute(path, root)))
     }

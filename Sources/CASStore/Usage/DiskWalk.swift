@@ -59,11 +59,18 @@ struct DiskWalk {
     private mutating func walkObjects(_ root: Int32) throws(StoreError) {
         guard let objects = try fileSystem.openIfPresent(root, StoreLayout.objects, .directory)
         else { return }
-        let shards = try fileSystem.names(in: objects.raw).sorted()
+        let entries = try entries(of: objects.raw).sorted { $0.name < $1.name }
         try countDirectory(objects.raw)
         var executableCopies = DiskUsage.Figures()
-        for shard in shards {
+        for (shard, isDirectory) in entries {
             // What is no shard is walked through all the same.
+            guard
+                try isDirectory
+                    ? true : fileSystem.status(objects.raw, shard)?.kind == .directory
+            else {
+                try walkEntry(objects.raw, shard, isDirectory: false)
+                continue
+            }
             try walk(
                 objects.raw, shard,
                 shard: StoreLayout.isShardName(shard) ? UInt8(shard, radix: 16) : nil,
