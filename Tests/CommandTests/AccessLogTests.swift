@@ -67,6 +67,29 @@ import ProgramTestSupport
         }
     }
 
+    // docs/maintenance.md, "Root, and other users".
+    @Test(.enabled(if: geteuid() == 0, "needs root"))
+    func `root begins it for the owner of its directory, also behind links of root's`() throws {
+        let directory = place.directory.path
+        for name in ["theirs", "roots"] { mkdir("\(directory)/\(name)", 0o755) }
+        chown("\(directory)/theirs", 5001, 5001)
+        expect(symlink("../theirs/linked", "\(directory)/roots/link"), equals: 0)
+        // One that root has made there before.
+        try place.write(["before": ""], to: "theirs")
+        for (typed, file, user) in [
+            ("theirs/log", "theirs/log", 5001), ("roots/link", "theirs/linked", 5001),
+            ("theirs/before", "theirs/before", 0), ("roots/log", "roots/log", 0),
+        ] as [(String, String, UInt32)] {
+            try forEachServer(["--access-log", typed]) { served in
+                try expect(served.end().status, equals: 0, "\(typed)")
+                var status = stat()
+                expect(lstat("\(directory)/\(file)", &status), equals: 0, "\(typed)")
+                expect(status.st_uid, equals: user, "\(typed)")
+                if user != 0 { unlink("\(directory)/\(file)") }
+            }
+        }
+    }
+
     @Test(.enabled(if: !hasTerminal, "a terminal controls these tests"))
     func `without a log SIGHUP changes nothing`() throws {
         try forEachServer([]) { (served) throws in

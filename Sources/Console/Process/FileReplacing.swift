@@ -33,10 +33,33 @@ package func replaceFile(
     }
 }
 
+/// Opens a file to append to, and makes it if it is not there: in a directory of somebody else's, as that one.
+///
+/// Follows symbolic links as above, also to nothing. A file that root has made there before stays root's.
+package func openToAppend(
+    _ path: String, asking owners: @escaping OwnersAsking
+) throws(StoreError) -> Descriptor {
+    let system = POSIXFileSystem()
+    let typed = try OutputName(path, system, owners)
+    let place = try resolved(typed) ?? typed
+    do throws(StoreError) {
+        if let old = try place.status() { try place.refuseStrangers(old) }
+        let there = place === typed ? system : place.system
+        if let file = try there.openIfPresent(place.directory, place.name, .appending) {
+            return file
+        }
+        // Opening for appending does not create the file.
+        _ = try place.system.open(place.directory, place.name, .updating, mode: 0o644)
+        return try place.system.open(place.directory, place.name, .appending, mode: 0)
+    } catch {
+        throw system.naming(directoryMissingAbove: path, error)
+    }
+}
+
 private func replace(
     _ typed: OutputName, _ writeBytes: (Int32) throws(StoreError) -> Int64
 ) throws(StoreError) -> Bool {
-    guard let place = try resolved(typed) else {
+    guard let place = try resolved(typed), try place === typed ? true : place.status() != nil else {
         try write(into: typed, writeBytes)
         return false
     }
@@ -133,7 +156,7 @@ private func holdIfFifo(_ path: String) throws(StoreError) -> System.FifoHold? {
     )
 }
 
-/// The place behind symbolic links; `nil` if a link leads to nothing, or to an open file.
+/// The place behind symbolic links, where nothing need be; `nil` if a link leads to an open file, or in a circle.
 private func resolved(_ typed: OutputName) throws(StoreError) -> OutputName? {
     guard var target = try typed.link() else { return typed }
     var place = typed
@@ -144,7 +167,7 @@ private func resolved(_ typed: OutputName) throws(StoreError) -> OutputName? {
         // Links of the system lead to open files, whatever they say (proc(5)).
         for system in ["/proc/", "/dev/"] where place.path.hasPrefix(system) { return nil }
         place = try place.following(target)
-        guard let next = try place.link() else { return try place.status() == nil ? nil : place }
+        guard let next = try place.link() else { return place }
         target = next
     }
     return nil

@@ -16,14 +16,17 @@ package final class AccessLog: Sendable {
     /// Opens the log, creating it.
     package init(_ path: String, _ notices: ServerNotices) throws(StoreError) {
         try refuseOwnPlace(path)
-        file = try Self.open(path)
+        let open = { @Sendable () throws(StoreError) -> Descriptor in
+            try openToAppend(path, asking: fileSystem(forWritingIn:_:))
+        }
+        file = try open()
         let (turns, number) = (Turns(), file.raw)
         lines = LineQueue(
             descriptor: file.raw,
             onTurn: {
                 guard turns.isNew() else { return }
                 do throws(StoreError) {
-                    let next = try Self.open(path)
+                    let next = try open()
                     try POSIXFileSystem().redirect(number, to: next.raw)
                 } catch {
                     notices.tell(
@@ -45,16 +48,6 @@ package final class AccessLog: Sendable {
         func isNew() -> Bool {
             let count = HangUp.count
             return seen.exchange(count, ordering: .relaxed) != count
-        }
-    }
-
-    /// Opens the log at a path, and creates it.
-    private static func open(_ path: String) throws(StoreError) -> Descriptor {
-        let fileSystem = POSIXFileSystem()
-        return try fileSystem.atTyped(path) { (directory, name) throws(StoreError) in
-            // Opening for appending does not create the file.
-            _ = try fileSystem.open(directory, name, .updating, mode: 0o644)
-            return try fileSystem.open(directory, name, .appending, mode: 0)
         }
     }
 
