@@ -56,12 +56,6 @@ package struct EntryRules {
             if rest.last == Self.slash { rest = rest.dropLast() }
             if rest.isEmpty || rest.elementsEqual(".".utf8) { return nil }
         }
-        // `a:b` is a name here; backslashes are refused below.
-        if rest.dropFirst().starts(with: ":/".utf8), let letter = rest.first,
-            (65...90).contains(letter & 0xDF)
-        {
-            throw archive.refusal("its name begins with a drive letter", entry: name, .badPath)
-        }
         let path: TreePath
         do throws(StoreError) {
             path = try TreePath(String(Substring(rest)))

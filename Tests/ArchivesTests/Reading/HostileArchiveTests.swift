@@ -37,8 +37,8 @@ import StorageTestSupport
     @Test func `whose name leads elsewhere`() throws {
         let names = [
             ("../evil", "\"..\""), ("a/../../evil", "\"..\""), ("/etc/passwd", "absolute"),
-            ("..\\evil", "backslash"), ("C:\\evil", "backslash"), ("c:/evil", "drive letter"),
-            ("a//b", "empty component"), ("a/./b", "\".\""), (".", "\".\""),
+            ("..\\evil", "backslash"), ("C:\\evil", "backslash"), ("a//b", "empty component"),
+            ("a/./b", "\".\""), (".", "\".\""),
             ("a/" + String(repeating: "n", count: 256), "255"),
         ]
         for (name, why) in names {
