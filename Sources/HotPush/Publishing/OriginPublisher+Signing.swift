@@ -181,9 +181,7 @@ extension OriginPublisher {
         let state = try finishing(nil, upon: opened, log)
         // Channels that a call which was cut short has signed already: devices may not see it yet.
         writeCopies(of: state, log)
-        // That may have been all that a rotation had left.
-        var step = try self.step(
-            rotation, upon: state, signing: [], mayBeDone: state.number > opened.number)
+        var step = try self.step(rotation, upon: state, signing: [])
         if !step.isThere { try write(step.file, insteadOf: { !step.mayBeFollowed($0) }) }
         var commits: [OriginCommit] = []
         for channel in step.channels {
@@ -202,12 +200,11 @@ extension OriginPublisher {
     }
 
     private func step(
-        _ rotation: TrustRotation, upon state: OriginState, signing wanted: Set<ChannelName>,
-        mayBeDone: Bool = false
+        _ rotation: TrustRotation, upon state: OriginState, signing wanted: Set<ChannelName>
     ) throws(StoreError) -> TrustRotation.Step {
         try rotation.step(
             upon: state.pointers, by: options.sealing, in: storage.place, log: state.number + 1,
-            signing: wanted, now: now(), mayBeDone: mayBeDone
+            signing: wanted, now: now()
         ) { (version) throws(StoreError) in try storage.trust(version) }
     }
 

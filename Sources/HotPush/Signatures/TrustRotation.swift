@@ -50,26 +50,20 @@ package struct TrustRotation: Sendable {
     ///   - place: the origin, for messages.
     ///   - log: the number of the log's entry in which the pointers will stand.
     ///   - wanted: the channels whose pointers are signed now.
-    ///   - mayBeDone: whether nothing may be left of it: it is no mistake then.
     ///   - read: a version of the trust as the origin has it.
-    /// - Throws: `.untrusted` for pointers or a version that must not be built upon; `.badKey` if nothing changes, or the
-    ///   signers are too few.
+    /// - Throws: `.untrusted` for pointers or a version that must not be built upon; `.badKey` if nothing is asked for, or
+    ///   the signers are too few.
     func step(
         upon pointers: [ChannelName: ChannelPointer], by sealing: PointerSealing,
         in place: String, log: Int64, signing wanted: Set<ChannelName>,
-        now: Int64, mayBeDone: Bool = false, read: (Int64) throws(StoreError) -> TrustFile?
+        now: Int64, read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> Step {
         let rotation = try Rotation(self, pointers, sealing, place, log, wanted)
         let version = rotation.version
         if version > TrustFile.firstVersion, let file = try read(version), isMet(by: file.trusted) {
-            // Only what an earlier call has left.
+            // Only what an earlier call has left, which may be nothing.
             try rotation.checkOwn(file)
             let lagging = rotation.pointers.filter { $0.trustVersion != version }
-            guard mayBeDone || !lagging.isEmpty else {
-                throw .badKey(
-                    "version \(version) of the trust of \(place) has these keys already: nothing changes"
-                )
-            }
             try rotation.checkVouched(lagging)
             return try rotation.step(file, isThere: true, lagging, now: now)
         }
