@@ -177,7 +177,13 @@ import ProgramTestSupport
         try expect(place.castree("publish", "--all-of", "site", "copy").status, equals: 1)
         try expect(place.castree("publish", "--all-of", "site", "site").status, equals: 1)
         try expect(place.castree("publish", "--all-of", "nowhere", "new").status, equals: 3)
-        expect(!place.exists("new"))
+        for target in ["new", "site/new", "site/new/", "./site/new", "site/objects/new"] {
+            if target != "new" {
+                try place.ended(
+                    1, "publish", "--all-of", "site", target, saying: "one is within the other")
+            }
+            expect(!place.exists(target), "\(target)")
+        }
     }
 
     @Test func `publish, withdraw and prune tell what is not there by exit status 3`() throws {

@@ -95,10 +95,31 @@ package struct OriginCopy: Sendable {
         return report
     }
 
+    /// Refuses a directory to be made in the one that is copied.
+    /// - Throws: `.badOrigin`.
+    package static func checkIsElsewhere(
+        _ source: any ObjectStorage, _ path: String
+    ) throws(StoreError) {
+        let system = POSIXFileSystem()
+        var path = path
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        // What is wrong with the path, whoever makes the directory says.
+        guard source.readableWork != nil, let above = try? system.openDirectory(holding: path)
+        else { return }
+        try checkIsElsewhere(
+            source.identity,
+            printable("\(system.path(of: above.raw))/\(system.fileName(in: path))", .max))
+    }
+
     /// - Throws: `.badOrigin` for a directory that is copied into itself.
     private func checkIsElsewhere() throws(StoreError) {
-        let (one, other) = (source.identity, storage.identity)
         guard source.readableWork != nil, storage.work != nil else { return }
+        try Self.checkIsElsewhere(source.identity, storage.identity)
+    }
+
+    private static func checkIsElsewhere(
+        _ one: String, _ other: String
+    ) throws(StoreError) {
         guard one == other || one.hasPrefix(other + "/") || other.hasPrefix(one + "/") else {
             return
         }

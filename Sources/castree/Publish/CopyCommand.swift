@@ -33,6 +33,9 @@ extension Invocation {
         defer { bar.finish() }
         // Nothing is made for what is not there.
         let source = try copied(reference.location)
+        if case .directory(let path) = try origin(argument("ORIGIN")).location {
+            try OriginCopy.checkIsElsewhere(source, path)
+        }
         let publisher = try publisher(isCreating: true) {
             bar.report($0.bytes, of: $0.bytesTotal)
         }
