@@ -111,6 +111,7 @@ struct TreeReading {
     }
 
     /// What `body` reads; `nil` if it is gone meanwhile, or cannot be read: then `unread` says so.
+    @discardableResult
     private func read<R: ~Copyable>(
         _ unread: inout [StoreError], _ body: () throws(StoreError) -> R?
     ) throws(StoreError) -> R? {
@@ -129,15 +130,17 @@ struct TreeReading {
         _ unread: inout [StoreError]
     ) throws(StoreError) {
         var inner: [[CChar]] = []
-        try fileSystem.list(directory) { (entry, _) throws(StoreError) in
-            guard let status = try fileSystem.status(directory, entry) else { return true }
-            let name = RawName.bytes(of: entry)
-            switch status.kind {
-            case .regular: found.append(Found(names: path + [name], status: status))
-            case .directory: inner.append(name)
-            default: break
+        try read(&unread) { () throws(StoreError) in
+            try fileSystem.list(directory) { (entry, _) throws(StoreError) in
+                guard let status = try fileSystem.status(directory, entry) else { return true }
+                let name = RawName.bytes(of: entry)
+                switch status.kind {
+                case .regular: found.append(Found(names: path + [name], status: status))
+                case .directory: inner.append(name)
+                default: break
+                }
+                return true
             }
-            return true
         }
         for name in inner {
             let opened = try read(&unread) { () throws(StoreError) in

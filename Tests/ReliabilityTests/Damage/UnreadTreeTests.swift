@@ -26,7 +26,14 @@ import StorageTestSupport
     ]
 
     enum Obstacle: String, CaseIterable, Sendable {
-        case forbiddenFile, failingFile, forbiddenDirectory
+        case forbiddenFile, failingFile, forbiddenDirectory, failingDirectory
+
+        var isDirectory: Bool { [.forbiddenDirectory, .failingDirectory].contains(self) }
+        var isFailing: Bool { [.failingFile, .failingDirectory].contains(self) }
+        /// The system call that cannot be made.
+        var call: String {
+            isFailing ? (isDirectory ? "getdents64" : "read") : "openat"
+        }
     }
 
     enum Verb: String, CaseIterable, Sendable { case repair, collect, addAgain, addOther }
@@ -48,7 +55,7 @@ import StorageTestSupport
     func stays(_ way: (tree: Tree, obstacle: Obstacle), _ verb: Verb) throws {
         let (tree, obstacle) = way
         let (victim, entry) = try Self.lost(tree)
-        let unread = obstacle == .forbiddenDirectory ? "/lib" : "/lib/only.js"
+        let unread = obstacle.isDirectory ? "/lib" : "/lib/only.js"
         let disk = UnreadDisk(obstacle, inode: try Self.inode(entry + unread))
         let only = try address(of: "only here")
 
@@ -152,11 +159,16 @@ private struct UnreadDisk: FileSystemWrapper {
         return try base.read(file, into: buffer, at: offset)
     }
 
+    func list(
+        _ directory: Int32,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        try refuse(directory, "getdents64", "a directory")
+        try base.list(directory, body)
+    }
+
     private func refuse(_ file: Int32, _ call: String, _ path: String) throws(StoreError) {
-        guard obstacle == .failingFile ? call == "read" : call == "openat",
-            try base.status(file).inode == inode
-        else { return }
-        throw StoreError(
-            systemCall: call, errno: obstacle == .failingFile ? EIO : EACCES, path: path)
+        guard call == obstacle.call, try base.status(file).inode == inode else { return }
+        throw StoreError(systemCall: call, errno: obstacle.isFailing ? EIO : EACCES, path: path)
     }
 }
