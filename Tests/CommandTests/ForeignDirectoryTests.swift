@@ -15,6 +15,7 @@ struct ForeignDirectoryTests {
         let head = """
             own() { setpriv --reuid=65534 --regid=65534 --clear-groups -- \\
                 \(ProgramUnderTest.castree.url.path) --store s "$@"; }
+            root() { \(ProgramUnderTest.castree.url.path) "$@"; }
 
             """
         return try place.run(.shell, ["-c", head + script])
@@ -81,8 +82,7 @@ struct ForeignDirectoryTests {
             let made = try shell(
                 """
                 rm -rf private kiosk; mkdir -p -m 700 private && mkdir private/kiosk && chown 65534:65534 private/kiosk &&
-                    ln -s private/kiosk . && root() { \(ProgramUnderTest.castree.url.path) --store kiosk "$@"; } &&
-                    root \(words) && root \(words) && root fsck && ! find private/kiosk -user root | grep .
+                    ln -s private/kiosk . && k='root --store kiosk' && $k \(words) && $k \(words) && $k fsck && ! find private/kiosk -user root | grep .
                 """)
             expect(made.status, equals: 0, "\(words): \(made)")
         }
@@ -106,6 +106,46 @@ struct ForeignDirectoryTests {
             expect(finished.status, equals: 1, "\(words): \(finished)")
         }
     }
+
+    @Test(
+        "is one of castree's own, or a file, that only the clients of other systems need",
+        arguments: ["for", "for/chcp", "for/chcp/stable.json", "for/chcp/config.json"])
+    func clients(_ name: String) throws {
+        try prepared()
+        let made = try shell(
+            """
+            own origin enable o chcp --base-url http://x --deployment stable=stable && chown root o/\(name) &&
+                chmod go= o/\(name)
+            """)
+        expect(made.status, equals: 0, "\(made)")
+        let published = try shell("own publish 1 o --no-packs")
+        expect(published.status, equals: 0, "\(published)")
+        // A directory root gives back; a file that nobody else could read is replaced.
+        _ = try shell("root fsck o --repair")
+        try expect(shell("own fsck o").status, equals: 0)
+    }
+
+    @Test func `is opened by its owner's repair, as a file is, where it is the owner's own`() throws
+    {
+        try prepared()
+        let listed = try shell(
+            """
+            { own origin enable o chcp --base-url http://x --deployment stable=stable && own publish 1 o; } >&2 &&
+                cd o && find . ! -path './.publish*' ! -name . ! -name origin.json | sort
+            """)
+        let names = listed.text.split(separator: "\n")
+        expect(names.count > 20, "\(listed)")
+        for name in names {
+            let before = try shell("stat -c %a o/\(name); chmod 000 o/\(name)").text
+            let found = try shell("own fsck o")
+            expect(found.status == 4 && found.text.contains("wrongMode"), "\(name): \(found)")
+            let repaired = try shell("own fsck o --repair")
+            expect(repaired.status, equals: 1, "\(name): \(repaired)")
+            try expect(shell("stat -c %a o/\(name)").text, equals: before, "\(name)")
+        }
+        try expect(shell("own fsck o --deep").status, equals: 0)
+    }
+
     @Test func `is not what castree's own scratch is called`() throws {
         try prepared()
         try expect(

@@ -102,8 +102,11 @@ package final class ClientLog {
     private func standing(_ name: HistoryName) throws(StoreError) -> HistoryFile? {
         guard state.entry.clients[name.system]?.histories[name.channel] != nil else { return nil }
         if let known = standing[name] { return known }
-        let copy = try LogCopy.history(name).read(from: log.storage)
-        let near = HistoryFile(copy.document, of: name)
+        // It only saves entries.
+        let copy = try StoreError.ignoring(where: \.saysFileIsUnreadable) { () throws(StoreError) in
+            try LogCopy.history(name).read(from: log.storage)
+        }
+        let near = HistoryFile(copy?.document, of: name)
         let history: HistoryFile?
         do throws(StoreError) {
             history = try log.history(name, in: state.entry, near: near)

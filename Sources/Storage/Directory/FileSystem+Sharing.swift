@@ -26,7 +26,7 @@ extension FileSystem {
             file = try open(
                 directory, name, there.kind == .directory ? .directory : .reading, mode: 0)
         } catch {
-            guard error.code == .permission, there.kind == .directory else { throw error }
+            guard error.code == .permission else { throw error }
             // Closed even to its owner; links are not followed.
             guard let mode = there.lacks(rights) else { return false }
             try setMode(directory, name, mode)
