@@ -14,11 +14,13 @@ extension ClientLog {
     ///
     /// - Parameters:
     ///   - systems: looks at these only; `nil` for all.
-    ///   - passOver: told of one that cannot be read, which is left out; `nil` to throw what is wrong.
+    ///   - passOver: told of one that cannot be read, which is left out, unless it throws what is wrong.
     /// - Throws: `.badClients`; what reading throws.
     package func configurations(
         of systems: Set<ClientSystem>? = nil,
-        passingOver passOver: ((ClientSystem, StoreError) -> Void)? = nil
+        passingOver passOver: (ClientSystem, StoreError) throws(StoreError) -> Void = {
+            (_, error) throws(StoreError) in throw error
+        }
     ) throws(StoreError) -> [ClientConfiguration] {
         var found: [ClientConfiguration] = []
         for system in ClientSystem.allCases.sorted()
@@ -28,8 +30,8 @@ extension ClientLog {
                     found.append(configuration)
                 }
             } catch {
-                guard let passOver, error.isOfClients else { throw error }
-                passOver(system, error)
+                guard error.isOfClients else { throw error }
+                try passOver(system, error)
             }
         }
         return found

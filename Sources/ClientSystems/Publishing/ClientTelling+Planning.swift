@@ -20,7 +20,7 @@ extension ClientTelling {
         let manifest = try versions.registeredManifest(of: plan.version.name.description)
         let content = clients.content(of: manifest, facts.facts)
         var outcomes: [ClientOutcome] = []
-        for configuration in try clients.configurations(of: systems)
+        for configuration in try clients.configurations(of: systems, passingOver: leaveOut)
         where configuration.tells(of: plan.pointer.channel) {
             let history = try clients.history(of: plan.pointer.channel, configuration.system)
             let now = history.time(
@@ -67,7 +67,9 @@ extension ClientTelling {
                     old.version?.content == version.content && share(old) > share(release)
                 })
             else { continue }
-            let told = try clients.configurations().first { $0.tells(of: pointer.channel) }
+            let told = try clients.configurations(passingOver: leaveOut).first {
+                $0.tells(of: pointer.channel)
+            }
             guard let told else { return }
             throw StoreError(
                 .notExpressible,

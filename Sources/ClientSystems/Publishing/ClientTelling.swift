@@ -59,8 +59,7 @@ package struct ClientTelling: OfferTelling {
     package func tells(
         of channel: ChannelName, in clients: ClientLog
     ) throws(StoreError) -> Bool {
-        try configurations(clients, passingOver: isUrgent ? { _, _ in } : nil)
-            .contains { $0.tells(of: channel) }
+        try configurations(clients, passingOver: leaveOut).contains { $0.tells(of: channel) }
     }
 
     package func tell(
@@ -73,8 +72,16 @@ package struct ClientTelling: OfferTelling {
                 "the clients of \(system.rawValue) are told nothing of it, and get no answers from this channel until "
                     + "that is mended: \(error.message)")
         }
-        for configuration in try configurations(clients, passingOver: passesOver ? passOver : nil)
-        where configuration.tells(of: pointer.channel) {
+        let configurations = try configurations(clients) { (system, error) throws(StoreError) in
+            if passesOver { return passOver(system, error) }
+            try leaveOut(system, error)
+            if system != pending?.system {
+                try say(
+                    "nothing is offered to the clients of \(system.rawValue): \(error.message)",
+                    clients)
+            }
+        }
+        for configuration in configurations where configuration.tells(of: pointer.channel) {
             do throws(StoreError) {
                 try tell(configuration, pointer, upon: before, clients)
             } catch {
@@ -85,9 +92,16 @@ package struct ClientTelling: OfferTelling {
         }
     }
 
+    /// Leaves a system out whose configuration is none: a stranger's entry of the log keeps no release from all others,
+    /// unless the system was asked for by name.
+    func leaveOut(_ system: ClientSystem, _ error: StoreError) throws(StoreError) {
+        guard isUrgent || systems == nil && error.code == .badClients else { throw error }
+    }
+
     /// The configurations of the systems that are meant, also of what is about to be set.
     private func configurations(
-        _ clients: ClientLog, passingOver passOver: ((ClientSystem, StoreError) -> Void)?
+        _ clients: ClientLog,
+        passingOver passOver: (ClientSystem, StoreError) throws(StoreError) -> Void
     ) throws(StoreError) -> [ClientConfiguration] {
         let standing = try clients.configurations(of: systems, passingOver: passOver)
         guard let pending, systems.map({ $0.contains(pending.system) }) ?? true else {
@@ -170,14 +184,15 @@ package struct ClientTelling: OfferTelling {
         guard !objections.contains(where: \.refuses) else { return outcome }
         let signer = signers[rules.system]
         // Nothing is signed of what was shipped with the app.
-        if signer == nil,
+        if signer == nil, !adoptsKeys,
             history.offers.last(where: { $0.isSigned || $0.version != nil })?.isSigned == true
         {
             let system = rules.system.rawValue
             throw StoreError(
                 .signingFailed,
                 "what the clients of \(system) were offered last was signed: sign this, too, with --client-key "
-                    + "\(system)=FILE or --client-sign-command \(system)=COMMAND")
+                    + "\(system)=FILE or --client-sign-command \(system)=COMMAND; if nobody here has ever signed for them, "
+                    + "a stranger wrote that: say --adopt")
         }
         if let signer { try refuseOtherKey(signer, rules, history, clients) }
         do throws(StoreError) {
