@@ -171,36 +171,36 @@ package final class OriginAudit {
         try followTrust(of: state, after: last)
     }
 
-    /// Takes the versions that follow from another origin: an old state may have been put back here, and devices that have
-    /// seen a newer version obey none before it.
+    /// Takes the versions that follow from another origin, and names those that are here: an old state may have been put back,
+    /// and devices that have seen a newer version obey none before it.
     private func followTrust(of state: OriginState, after last: TrustFile?) throws(StoreError) {
-        let signed = state.pointers.values.filter(\.isSigned)
-        guard let mender, let origin = signed.first?.origin else { return }
-        let signers = Set(signed.flatMap(\.signatures).map(\.key))
+        let pointers = state.pointers.values
         var (last, version) = (last, (last?.version ?? TrustFile.firstVersion) + 1)
         while version <= TrustChain.versionMax {
-            func follows(_ file: TrustFile) -> Bool {
-                // Nobody has written down which keys counted first.
-                last.map { file.isFollowing($0.trusted, $0.version, of: origin) }
-                    ?? (file.isFollowing(file.trusted, version - 1, of: origin)
-                        && file.signatures.contains { signers.contains($0.key) })
-            }
+            let path = OriginLayout.trust(version)
             var next = try TrustFile.ifSound { () throws(StoreError) in
                 try storage.trust(version)
             }
-            if next.map(follows) != true {
-                guard let file = try mender.trust(version), follows(file) else { return }
-                let path = OriginLayout.trust(version)
-                try found(
-                    .missingFile, path,
-                    "the copy has it, and it follows: devices that have seen it obey nothing that is signed by the keys of "
-                        + "before; look at what the origin offers, then sign by it (castree resign ORIGIN --adopt)"
-                ) { () throws(StoreError) in
-                    try storage.put(path, StorageBody(file.serialized()), .document).isStored
-                }
-                next = file
+            let isHere = next?.follows(last, pointers) == true
+            if !isHere { next = try mender?.trust(version) }
+            guard let file = next, file.follows(last, pointers) else { return }
+            let isAhead = try lasting { () throws(StoreError) in
+                // Who rotates writes it first.
+                let now = isHere ? try newest(since: state).pointers.values.map(\.trustVersion) : []
+                return now.contains { $0 ?? 0 >= version } ? nil : true
             }
-            (last, version) = (next, version + 1)
+            guard isAhead != nil else { return }
+            let what = isHere ? "no pointer names it" : "the copy has it"
+            try found(
+                isHere ? .wrongPointer : .missingFile, path,
+                "\(what), and it follows: a rotation was cut short, which is to be repeated as it was, or an old state of the "
+                    + "origin was put back, and devices that have seen it obey nothing that is signed by the keys of before; look at "
+                    + "what the origin offers, then sign by it (castree resign ORIGIN --adopt)"
+            ) { () throws(StoreError) in
+                guard !isHere else { return false }
+                return try storage.put(path, StorageBody(file.serialized()), .document).isStored
+            }
+            (last, version) = (file, version + 1)
         }
     }
 

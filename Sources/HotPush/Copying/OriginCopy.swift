@@ -80,7 +80,7 @@ package struct OriginCopy: Sendable {
                 state = newer
                 continue
             }
-            try sendTrust(trust)
+            try sendTrust(trust, of: state)
             try sendEntries(after: copied, through: state.number)
             copied = state.number
             guard let newer = try from.state(from: copied), newer.number > copied else { break }
@@ -290,12 +290,13 @@ package struct OriginCopy: Sendable {
         return Set(chain.versions)
     }
 
-    /// Sends whose signatures count, all versions: devices that are behind follow them.
-    private func sendTrust(_ named: Set<Int64>) throws(StoreError) {
+    /// Sends whose signatures count, all versions that devices may follow.
+    private func sendTrust(_ named: Set<Int64>, of state: OriginState) throws(StoreError) {
         var versions = named
         try source.forEachFile(below: OriginLayout.trust + "/") { (file) throws(StoreError) in
             if let version = OriginLayout.trustVersion(of: file.key) { versions.insert(version) }
         }
+        var last: TrustFile?
         for version in versions.sorted() {
             // One that no pointer names, and is none, no device follows.
             let file = try TrustFile.ifSound { () throws(StoreError) in
@@ -304,7 +305,10 @@ package struct OriginCopy: Sendable {
                     "\(OriginLayout.trust(version)) is listed in \(source.place), and is not there; repeat the copy"
                 )
             }
-            if let file { try publisher.write(file) }
+            guard let file, named.contains(version) || file.follows(last, state.pointers.values)
+            else { continue }
+            try publisher.write(file)
+            last = file
         }
     }
 

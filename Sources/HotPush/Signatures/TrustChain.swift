@@ -97,6 +97,21 @@ struct TrustChain {
     }
 }
 
+extension TrustFile {
+    /// Whether it is the next version after those that pointers name.
+    /// - Parameters:
+    ///   - last: the newest of these; `nil` for none: then a key of the pointers must have signed it, since nobody has written
+    ///     down which keys counted first.
+    func follows(_ last: TrustFile?, _ pointers: some Sequence<ChannelPointer>) -> Bool {
+        let signed = pointers.filter(\.isSigned)
+        guard let origin = signed.first?.origin else { return false }
+        if let last { return isFollowing(last.trusted, last.version, of: origin) }
+        let signers = Set(signed.flatMap(\.signatures).map(\.key))
+        return isFollowing(trusted, Self.firstVersion, of: origin)
+            && signatures.contains { signers.contains($0.key) }
+    }
+}
+
 extension ObjectStorage {
     /// The id that the marker says; `nil` for an origin that nobody has signed, and without a marker.
     func markedID() throws(StoreError) -> String? {

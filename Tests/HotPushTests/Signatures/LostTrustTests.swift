@@ -246,11 +246,44 @@ import StorageTestSupport
             expect(findings.map(\.path), equals: lacking)
             expect(findings.allSatisfy { $0.kind == .missingFile && $0.isRepaired }, "\(findings)")
             for path in paths { try expect(people.place.bytes(path), equals: whole[path]) }
-            try expect(audit(people, from: whole), equals: [])
+            // Until somebody signs by it.
+            for left in [try audit(people, from: whole), try audit(people)] {
+                expect(left.map(\.path) == lacking && left.allSatisfy { !$0.isRepaired }, "\(left)")
+            }
             try people.publisher(people.sealing(people.mallory) { $0.adopts = true }).resign()
             try expect(people.pointer().trustVersion, equals: 3)
+            try expect(audit(people), equals: [])
             try people.forget(people.mallory)
         }
+    }
+
+    /// What keys that counted once may put behind what counts.
+    private func forge(
+        _ version: Int64, in people: SignedPlace, _ files: [String: [UInt8]]
+    ) throws {
+        let last = try require(files[OriginLayout.trust(3)])
+        var file = try TrustFile(parsing: last, version: 3)
+        file.version = version
+        file.trusted = try TrustedKeys([people.key(people.bob)])
+        let sealing = try people.sealing(people.alice, people.bob)
+        file.signatures = try sealing.signers.sign(file.signedBytes)
+        try people.place.set(OriginLayout.trust(version), file.serialized())
+    }
+
+    @Test("is copied with an origin, and none that a stranger has put behind it", arguments: places)
+    func copiedWhole(_ kind: OriginPlace) throws {
+        let people = try rotated(kind)
+        let whole = try people.place.published()
+        let target = people.place.withOrigin("target")
+        for number in [4, 5, 300] { try forge(Int64(number), in: people, whole) }
+        var source: any ObjectStorage = try people.place.storage()
+        if kind == .directory { source = try OriginCopy.directory(people.place.origin) }
+        _ = try OriginCopy(
+            target.publisher().engine(isCreating: true), from: source,
+            scratch: people.place.store.directory.path
+        ).run()
+        let trust = try target.published().filter { $0.key.hasPrefix("trust/") }
+        expect(trust, equals: whole.filter { $0.key.hasPrefix("trust/") })
     }
 
     @Test("is forgotten where somebody says that fewer may sign", arguments: places)
