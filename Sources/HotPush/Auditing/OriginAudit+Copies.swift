@@ -25,7 +25,8 @@ extension OriginAudit {
         for path in unknown.sorted() {
             try found(
                 .foreignPointer, path,
-                "the log knows nothing of it: somebody has copied a directory's origin here; delete the file"
+                "the log knows nothing of it: somebody has copied a directory's origin here, or the log has lost its last "
+                    + "entries; restore them, or delete the file"
             )
         }
     }

@@ -119,7 +119,8 @@ enum LogCopy: Hashable {
             if there == pointer { return true }
             // Entry 1 has pointers that do not name it.
             let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
-            guard theirs > mine, there.sequence >= pointer.sequence else { return false }
+            guard theirs > mine, there.sequence >= pointer.sequence, !pointer.takesOver(there)
+            else { return false }
             return try newer(theirs, in: log).pointers[channel] == there
         }
         guard let mine = place(in: state.entry) else { return true }

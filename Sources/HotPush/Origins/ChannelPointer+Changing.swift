@@ -129,6 +129,11 @@ extension ChannelPointer {
     /// The same pointer once more, to be signed anew.
     func renewed(now: Int64) -> ChannelPointer { advanced(now: now) }
 
+    /// Whether it is in entry 1 of a log what a pointer of an older log was.
+    func takesOver(_ old: ChannelPointer) -> Bool {
+        log == nil && old.log != nil && releases == old.releases && sequence >= old.sequence
+    }
+
     /// Raises the sequence of a channel that begins anew, and that of its newest release with it.
     mutating func raise(to sequence: Int64) {
         if releases.first?.sequence == self.sequence { releases[0].sequence = sequence }

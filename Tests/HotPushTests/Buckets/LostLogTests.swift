@@ -155,6 +155,32 @@ import BucketTestSupport
         try expect(OriginAudit(ModelStorage(store)).run().findings, equals: [])
     }
 
+    @Test(arguments: [false, true])
+    func `a take-over that is killed before the pointers is finished by whatever comes next`(
+        isSigned: Bool
+    ) throws {
+        let people = try SignedPlace(.bucket)
+        let sealing = try isSigned ? people.sealing(people.alice) : PointerSealing()
+        for channel in ["beta", "stable"] { try people.publish("1", sealing, to: channel) }
+        try people.cutLog(after: 0)
+        let taking = people.place.publisher(
+            { ($0.sealing, $0.takesOver) = (sealing, true) },
+            schedule: { request in
+                let isPointer = request.verb == .putIf && request.key.hasPrefix("channels/")
+                return isPointer ? .end(isApplied: false) : .answered
+            })
+        _ = refusal { try taking.publish("2", of: people.place.versions) }
+        try expect(people.place.bytes(OriginLayout.logEntry(1)) != nil)
+        try expect(people.pointer("beta").log != nil)
+        try people.publish("2", sealing)
+        try people.publish("2", sealing, to: "beta")
+        try expect(OriginAudit(people.place.storage()).run().findings, equals: [])
+        // A pointer that is newer than what was taken over shows that entries are lost.
+        try people.cutLog(after: 1)
+        let refused = refusal { try people.publish("1", sealing) }
+        expect(refused?.code, equals: .damagedOrigin)
+    }
+
     @Test(arguments: [1_000, 3])
     func `the newest epoch is found in an origin of any size`(pageCountMax: Int) throws {
         let (store, _, shelf) = try Left.pruned.make()
