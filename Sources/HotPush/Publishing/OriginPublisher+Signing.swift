@@ -97,10 +97,13 @@ extension OriginPublisher {
     /// Entries of the log never go: one that a stranger has written must not keep others from publishing. Only pointers of
     /// entries from ``LogEntry/keptFrom`` on are taken, since the files of older ones may be gone; and none that keys
     /// have signed which were changed since.
-    /// - Parameter isSaid: whether somebody is told that it is another one than the newest.
+    /// - Parameters:
+    ///   - isSaid: whether somebody is told that it is another one than the newest.
+    ///   - isRotating: whether it is this command that changes the keys.
     /// - Returns: the state as it is, if there is no such pointer: whoever builds upon it is refused.
     func trusted(
-        _ state: OriginState, _ channel: ChannelName, _ log: OriginLog, isSaid: Bool = true
+        _ state: OriginState, _ channel: ChannelName, _ log: OriginLog, isSaid: Bool = true,
+        isRotating: Bool = false
     ) throws(StoreError) -> OriginState {
         let sealing = options.sealing
         guard sealing.isSigning, !sealing.adopts, let newest = state.pointers[channel],
@@ -115,7 +118,7 @@ extension OriginPublisher {
             place = earlier
             // Live by rule G only if an entry from `kept` on still offers it: `before` is one.
             guard try sealing.vouches(for: pointer) else { continue }
-            guard try !isRotated(since: pointer) else { return state }
+            if !isRotating, try isRotated(since: pointer) { return state }
             if isSaid {
                 options.notice(
                     "the pointer of channel \(channel) in entry \(state.entry.channels[channel] ?? 0) of the log in "
@@ -144,26 +147,46 @@ extension OriginPublisher {
     package func resign(_ only: ChannelName? = nil) throws(StoreError) -> [OriginCommit] {
         try options.sealing.requireSigner()
         let log = makeLog()
+        var refused: [ChannelName: StoreError] = [:]
         let state = try open(only ?? .stable, log) { (state) throws(StoreError) in
             if let only, state.pointers[only] == nil {
                 throw .noChannel(only, in: storage.place)
             }
+            refused = [:]
             for channel in only.map({ [$0] }) ?? state.pointers.keys.sorted() {
-                try checkSigning(channel, upon: state, log)
+                do throws(StoreError) {
+                    try checkSigning(channel, upon: state, log)
+                } catch {
+                    guard error.code == .untrusted else { throw error }
+                    refused[channel] = error
+                    continue
+                }
                 _ = try state.pointers[channel].map { (pointer) throws(StoreError) in
                     try options.sealing.end(of: pointer, now: now())
                 }
             }
+            if let first = refused.min(by: { $0.key < $1.key })?.value,
+                refused.count == (only == nil ? state.pointers.count : 1)
+            {
+                throw first
+            }
         }.state
-        let channels = only.map { [$0] } ?? state.pointers.keys.sorted()
         var commits: [OriginCommit] = []
-        for channel in channels {
+        for channel in only.map({ [$0] }) ?? state.pointers.keys.sorted()
+        where refused[channel] == nil {
             let newest = try self.state(of: log, from: state.number)
             let (commit, _) = try committing(to: channel, upon: newest, log) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
                 state.pointers[channel].map { ($0.renewed(now: now()), .resign) }
             }
             commits.append(commit)
+        }
+        // What anybody may have written beside them keeps no channel from being signed in time.
+        if let (_, error) = refused.min(by: { $0.key < $1.key }) {
+            // What is to be looked at is to be seen.
+            writeCopies(of: try self.state(of: log, from: state.number), log)
+            let signed = commits.map(\.pointer.channel.description).joined(separator: ", ")
+            throw StoreError(error.code, "\(error.message) (signed anew: \(signed))")
         }
         return commits
     }
@@ -174,14 +197,19 @@ extension OriginPublisher {
         _ rotation: TrustRotation
     ) throws(StoreError) -> (step: TrustRotation.Step, commits: [OriginCommit]) {
         try options.sealing.requireSigner()
+        guard !options.sealing.trusted.isEmpty else {
+            var publisher = self
+            publisher.options.sealing.trusted = try rotation.known(to: options.sealing)
+            return try publisher.rotate(rotation)
+        }
         let log = makeLog()
         let opened = try open(.stable, log) { (state) throws(StoreError) in
-            if !state.hasLog { _ = try self.step(rotation, upon: state, signing: []) }
+            if !state.hasLog { _ = try self.step(rotation, upon: state, log) }
         }.state
         let state = try finishing(nil, upon: opened, log)
         // Channels that a call which was cut short has signed already: devices may not see it yet.
         writeCopies(of: state, log)
-        var step = try self.step(rotation, upon: state, signing: [])
+        var step = try self.step(rotation, upon: state, log)
         if !step.isThere { try write(step.file, insteadOf: { !step.mayBeFollowed($0) }) }
         var commits: [OriginCommit] = []
         for channel in step.channels {
@@ -190,8 +218,8 @@ extension OriginPublisher {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
                 // Somebody else may have done it meanwhile.
                 guard state.pointers[channel]?.trustVersion != step.file.version else { return nil }
-                return try self.step(rotation, upon: state, signing: [channel]).pointers.first
-                    .map { ($0, .rotate) }
+                return try self.step(rotation, upon: state, log, signing: channel)
+                    .pointers.first.map { ($0, .rotate) }
             }
             commits.append(commit)
         }
@@ -199,13 +227,43 @@ extension OriginPublisher {
         return (step, commits)
     }
 
+    /// - Parameter only: the channel whose pointer is signed; `nil` to decide about all.
     private func step(
-        _ rotation: TrustRotation, upon state: OriginState, signing wanted: Set<ChannelName>
+        _ rotation: TrustRotation, upon state: OriginState, _ log: OriginLog,
+        signing only: ChannelName? = nil
     ) throws(StoreError) -> TrustRotation.Step {
         try rotation.step(
-            upon: state.pointers, by: options.sealing, in: storage.place, log: state.number + 1,
-            signing: wanted, now: now()
+            upon: known(in: state, log, only), by: options.sealing, in: storage.place,
+            log: state.number + 1, signing: only.map { [$0] } ?? [], now: now()
         ) { (version) throws(StoreError) in try storage.trust(version) }
+    }
+
+    /// The newest pointer of each channel that a key known here has signed: anybody can write others, and no rotation waits
+    /// for those.
+    /// - Parameter only: this channel alone; `nil` for all, and the others are said.
+    /// - Returns: all pointers if there are only others.
+    private func known(
+        in state: OriginState, _ log: OriginLog, _ only: ChannelName?
+    ) throws(StoreError) -> [ChannelName: ChannelPointer] {
+        let sealing = options.sealing
+        let all = state.pointers.filter { only == nil || $0.key == only }
+        var pointers = all
+        for (channel, pointer) in all where !sealing.knowsSigner(of: pointer) {
+            let trusted = try trusted(state, channel, log, isSaid: only == nil, isRotating: true)
+            pointers[channel] = trusted.pointers[channel].flatMap {
+                sealing.knowsSigner(of: $0) ? $0 : nil
+            }
+        }
+        guard !pointers.isEmpty else { return all }
+        let others = all.keys.filter { pointers[$0] == nil }.sorted().map(\.description)
+        if !others.isEmpty {
+            let more = others.count > 10 ? " and \(others.count - 10) more" : ""
+            options.notice(
+                "no key that is known here has signed these channels, and they stay as they are: "
+                    + "\(others.prefix(10).joined(separator: ", "))\(more); if one is yours, look at what it offers (castree "
+                    + "channels), then castree resign --channel NAME --adopt")
+        }
+        return pointers
     }
 
     /// Writes a version of the trust, before any pointer names it; one that is there stays, unless no device follows it.

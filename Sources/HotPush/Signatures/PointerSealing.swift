@@ -252,6 +252,11 @@ package struct PointerSealing: Sendable {
         }.map(\.key)
     }
 
+    /// Whether a key that is known here has signed a pointer, whoever else has.
+    func knowsSigner(of pointer: ChannelPointer) -> Bool {
+        unknownKeys(of: pointer).count < pointer.signatures.count
+    }
+
     private static func foreign(_ origin: String, _ place: String) -> StoreError {
         .untrusted(
             "\(place) is the origin \(origin), not that of --origin-id")
@@ -304,10 +309,13 @@ package struct PointerSealing: Sendable {
     func checkOrigin(
         _ id: String, of pointers: [ChannelName: ChannelPointer], _ place: String
     ) throws(StoreError) {
-        let others = pointers.values.compactMap(\.origin).filter { $0 != id }
-        guard others.isEmpty else {
+        // Anybody can add a channel of any origin; one that a known key has signed may go to that one's devices.
+        let other = pointers.values.first {
+            $0.origin ?? id != id && knowsSigner(of: $0)
+        }
+        if let other = other?.origin {
             throw .untrusted(
-                "the channels of \(place) belong to different origins (\(id), \(others[0])): somebody has copied a pointer "
+                "the channels of \(place) belong to different origins (\(id), \(other)): somebody has copied a pointer "
                     + "of another one here; look at them, then say --origin-id")
         }
         guard let known = try remembered(place), known != id else { return }

@@ -91,6 +91,18 @@ package struct TrustRotation: Sendable {
         return step
     }
 
+    /// Each of these must have signed what is built upon.
+    /// - Throws: `.badKey` if only new keys sign.
+    func known(to sealing: PointerSealing) throws(StoreError) -> [VerificationKey] {
+        guard sealing.trusted.isEmpty else { return sealing.trusted }
+        let known = sealing.signers.map(\.key).filter { !added.contains($0) }
+        guard !known.isEmpty else {
+            throw .badKey(
+                "no key of the version before signs the new one: name it by --sign-key, too")
+        }
+        return known
+    }
+
     /// - Throws: `.untrusted` if fewer of the keys sign than must, with those that do not.
     private func checkSigners(
         _ sealing: PointerSealing, of keys: TrustedKeys, _ which: String
@@ -151,13 +163,8 @@ private struct Rotation {
         _ rotation: TrustRotation, _ pointers: [ChannelName: ChannelPointer],
         _ sealing: PointerSealing, _ place: String, _ log: Int64, _ wanted: Set<ChannelName>
     ) throws(StoreError) {
-        let known = sealing.signers.map(\.key).filter { !rotation.added.contains($0) }
-        signing = known
-        let keys = sealing.trusted.isEmpty ? known : sealing.trusted
-        guard !keys.isEmpty else {
-            throw .badKey(
-                "no key of the version before signs the new one: name it by --sign-key, too")
-        }
+        signing = sealing.signers.map(\.key).filter { !rotation.added.contains($0) }
+        let keys = try rotation.known(to: sealing)
         old = try TrustedKeys(keys, threshold: keys.count)
         self.sealing = sealing
         self.place = place
@@ -216,8 +223,8 @@ private struct Rotation {
     private static func advice(_ pointer: ChannelPointer) -> String {
         let channel = pointer.channel
         return
-            "look at what it offers (castree channels): if that is not yours, withdraw it (castree withdraw --channel "
-            + "\(channel) --unsigned); if it is, castree resign --channel \(channel) --adopt signs all of it"
+            "look at what it offers (castree channels), withdraw what is not yours (castree withdraw VERSION --channel "
+            + "\(channel) --unsigned), then castree resign --channel \(channel) --adopt signs the rest"
     }
 
     /// Why another version of the trust is in the way.

@@ -91,6 +91,79 @@ import StorageTestSupport
         expect(refusal { try other.publish("1", sealing) }?.code, equals: .untrusted)
     }
 
+    /// A channel that a stranger adds by an entry of the log, or takes over.
+    private func forgeries(
+        _ place: SignedPlace
+    ) throws -> [(String, (inout ChannelPointer) throws -> Void)] {
+        let mallory = try place.sealing(place.mallory)
+        func signed(
+            _ change: @escaping (inout ChannelPointer) -> Void
+        ) -> (inout ChannelPointer) throws -> Void {
+            { pointer in
+                change(&pointer)
+                pointer = try mallory.sign(pointer, now: 1)
+            }
+        }
+        return [
+            ("claims that Alice has signed", { $0.releases[0].isMandatory = true }),
+            ("unsigned", { $0.signatures = [] }),
+            ("empty", { ($0.signatures, $0.releases) = ([], []) }),
+            ("signed by a stranger", signed { _ in }),
+            ("of a newer trust", signed { $0.trustVersion = 99 }),
+            ("of another origin", signed { $0.origin = String(repeating: "7", count: 32) }),
+            ("far ahead", signed { $0.sequence = ChannelPointer.sequenceMax }),
+        ]
+    }
+
+    // Entries of the log cannot be taken back, and nobody needs a key for one.
+    @Test(
+        "renews in time, and rotates, what its keys have signed, whichever channels a stranger adds or takes over",
+        arguments: places, ["a", "beta"])
+    func strangersChannels(_ kind: OriginPlace, _ name: String) throws {
+        for position in try forgeries(SignedPlace()).indices {
+            let place = try SignedPlace(kind)
+            let alice = try place.sealing(place.alice)
+            for channel in ["beta", "stable"] { try place.publish("1", alice, to: channel) }
+            let (what, forge) = try forgeries(place)[position]
+            func append() throws {
+                let state = try require(try OriginLog(place.place.storage()).state(from: 0))
+                var pointer = try require(state.pointers[.stable])
+                (pointer.channel, pointer.log) = (try ChannelName(name), state.number + 1)
+                try forge(&pointer)
+                var entry = try LogEntry(after: state, .publish, now: pointer.createdAt)
+                entry.channels[pointer.channel] = state.number + 1
+                entry.pointers[pointer.channel] = pointer
+                try place.place.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
+            }
+            try append()
+            let renewing = try place.sealing(place.alice) { $0.expiry = .after(1 << 30) }
+            let error = refusal { try place.publisher(renewing).resign() }
+            // Who runs it from cron is told of a channel that nobody has signed.
+            expect(error?.code, equals: name == "beta" ? nil : .untrusted, "\(what)")
+            expect(error?.message.hasSuffix("(signed anew: beta, stable)") ?? true, "\(what)")
+            for channel in ["beta", "stable"] {
+                try place.expectSigned(by: place.alice, channel: channel)
+                try expect(place.pointer(channel).expiresAt != nil, "\(what)")
+            }
+            try append()
+            let notices = Notices()
+            let both = try place.sealing(place.alice, place.bob)
+            let rotation = TrustRotation(
+                adding: [try place.key(place.bob)], removing: [try place.key(place.alice).id])
+            let step = try place.publisher(both, notices: notices).rotate(rotation)
+            expect(step.file.version == 2 && step.pointers.count == 2, "\(what)")
+            let areNamed = notices.all.contains { $0.contains("stay as they are: a;") }
+            expect(areNamed, equals: name == "a", "\(what): \(notices.all)")
+            for channel in ["beta", "stable"] {
+                try place.expectSigned(by: place.bob, channel: channel)
+                let pointer = try place.pointer(channel)
+                expect(pointer.trustVersion == 2 && pointer.releases.count == 1, "\(what)")
+                expect(pointer.releases.first?.isMandatory, equals: false, "\(what)")
+                try place.publish("2", place.sealing(place.bob), to: channel)
+            }
+        }
+    }
+
     @Test(arguments: places)
     func `takes no id from a channel that a stranger has signed`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)

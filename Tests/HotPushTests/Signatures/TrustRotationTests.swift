@@ -91,14 +91,15 @@ import StorageTestSupport
         let last = TrustRotation(removing: [try place.key(place.alice).id])
         expect(code(last, alice), equals: .badKey)
         try expect(place.place.published(), equals: before)
-        // A channel that nobody has signed.
-        try place.place.publish("1", to: "gamma")
-        let unsigned = refusal { try place.publisher(both).rotate(rotation(place)) }
+        // Where nobody has signed anything.
+        let other = SignedPlace(copying: place, "other")
+        try other.place.publish("1", to: "gamma")
+        let unsigned = refusal { try other.publisher(both).rotate(rotation(other)) }
         expect(unsigned?.code, equals: .untrusted)
         let message = try require(unsigned?.message)
         expect(
             message.contains("castree channels")
-                && message.contains("castree withdraw --channel gamma --unsigned"))
+                && message.contains("castree withdraw VERSION --channel gamma --unsigned"))
     }
 
     @Test(
