@@ -1,6 +1,6 @@
 import Archives
+import CASStore
 import HotPush
-import Platform
 import VersionTree
 
 /// The files of a release, and the facts of each.

@@ -51,7 +51,7 @@ struct ClientInquiry {
 
     /// The URL of an object, which is a file of the origin.
     func url(of address: ObjectID) -> String {
-        "\(configuration.baseURL)/\(OriginLayout.object(address))"
+        "\(configuration.baseURL)/\(OriginLayout.path(.object, address))"
     }
 }
 

@@ -1,5 +1,5 @@
+import CASStore
 import HotPush
-import Platform
 
 /// A file of an update under a URL of its own, with its media type, and compressed for clients that accept it.
 enum ExpoAsset {

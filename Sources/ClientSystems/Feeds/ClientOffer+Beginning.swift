@@ -33,7 +33,7 @@ extension ClientOffer {
         switch release.release.target {
         case .embedded: target = .embedded
         case .version(let version):
-            guard let facts = release.release.facts else {
+            guard let facts = release.release.facts?.address else {
                 throw StoreError(
                     .badPointer,
                     "version \(version.name) has no facts yet: publish it again, so that they are made"

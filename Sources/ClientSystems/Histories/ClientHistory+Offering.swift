@@ -109,7 +109,7 @@ extension ChannelPointer {
 extension ClientOffer {
     /// Whether it says of its target what a release says.
     func isOffer(of release: OfferedRelease) -> Bool {
-        if case .version(_, let facts) = target, facts != release.facts { return false }
+        if case .version(_, let facts) = target, facts != release.facts?.address { return false }
         return hasTarget(of: release)
     }
 

@@ -82,12 +82,12 @@ extension OriginReader {
     ) throws(StoreError) -> [UInt8] {
         guard let byteCount = content?.facts[address]?.byteCount,
             let bytes = try bytes(
-                of: address, at: OriginLayout.object(address), byteCount: byteCount,
+                of: address, at: OriginLayout.path(.object, address), byteCount: byteCount,
                 mayRead: mayRead)
         else {
             throw StoreError(
                 .damagedOrigin,
-                "\(OriginLayout.object(address)) is missing; castree publish --verify mends it",
+                "\(OriginLayout.path(.object, address)) is missing; castree publish --verify mends it",
                 object: address)
         }
         return bytes

@@ -27,7 +27,7 @@ extension ClientTelling {
                 of: ClientHistory.Lacking(release: release, isAgain: false), in: plan.pointer)
             var client = ClientRelease(
                 release, content, now: now, for: configuration, in: clients)
-            client.head = plan.head
+            client.head = plan.before?.releases.first?.sequence
             let rules = try rules(of: configuration.system)
             var outcome = try self.outcome(of: client, rules, history, clients)
             // Ids that are made of the time will be others: they are not known yet.

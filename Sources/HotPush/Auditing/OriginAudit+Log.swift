@@ -169,7 +169,7 @@ extension OriginAudit {
             if let state = try log.state(from: hint) { return state }
             // The gap that its entries leave is a finding already.
             if report.entryCount > 0 { return try standing() }
-            if storage.listsAll, seen.pointer?.log == nil {
+            if storage.isOnDisk, seen.pointer?.log == nil {
                 let state = try standing()
                 if !state.pointers.isEmpty || !report.findings.isEmpty { return state }
             }
@@ -189,9 +189,9 @@ extension OriginAudit {
     /// entry cannot be read.
     private func salvaged(_ hint: Int64) throws(StoreError) -> OriginState? {
         func entry(_ number: Int64) throws(StoreError) -> LogEntry? {
-            try ReleaseFiles.ifSound { () throws(StoreError) in try log.reading(number)?.entry }
+            try allowing(ReleaseFiles.isHarmless, try log.reading(number)?.entry)
         }
-        let number = try ReleaseFiles.ifSound { () throws(StoreError) in try log.end(from: hint) }
+        let number = try allowing(ReleaseFiles.isHarmless, try log.end(from: hint))
         guard let number, let newest = try entry(number) else { return nil }
         var pointers: [ChannelName: ChannelPointer] = [:]
         for (channel, place) in newest.channels {

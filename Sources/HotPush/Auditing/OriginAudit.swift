@@ -45,9 +45,7 @@ package final class OriginAudit {
     package func run() throws(StoreError) -> OriginAuditReport {
         let raced = options.isProbing ? try race() : []
         if let state = try readLog() {
-            try StoreError.ignoring(where: saysWhatIsFound) { () throws(StoreError) in
-                try look(at: state)
-            }
+            try allowing(saysWhatIsFound, try look(at: state))
         } else if let absence = report.absence {
             report.absence = try "\(absence). \(cleared(raced))"
         }
@@ -110,12 +108,9 @@ package final class OriginAudit {
     private func cleared(_ keys: [String]) throws(StoreError) -> String {
         let said = "Only the store was tried"
         guard !keys.isEmpty else { return said }
-        var leftCount = keys.count
         // A probe needs no right to delete.
-        try StoreError.ignoring(.accessDenied) { () throws(StoreError) in
-            let outcome = try storage.delete(keys)
-            leftCount = outcome.refused.count + outcome.unknownCount
-        }
+        let outcome = try allowing([.accessDenied], try storage.delete(keys))
+        let leftCount = outcome.map { $0.refused.count + $0.unknownCount } ?? keys.count
         if leftCount == 0 { return "\(said), and what that wrote is deleted" }
         return
             "\(said), and \(counted(leftCount, "file")) of that may be left in \(OriginLayout.probe)/: they could not be deleted"
@@ -124,9 +119,9 @@ package final class OriginAudit {
     // MARK: What is written over
 
     private func checkMarker(of state: OriginState) throws(StoreError) {
-        let bytes = try ReleaseFiles.ifSound { () throws(StoreError) in
-            try storage.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
-        }
+        let bytes = try allowing(
+            ReleaseFiles.isHarmless,
+            try storage.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax))
         if let bytes, OriginMarker.isMarker(bytes, isLogged: true) { return }
         let signed = state.pointers.values.first { $0.isSigned }
         let body = try StorageBody(
@@ -178,9 +173,7 @@ package final class OriginAudit {
         var (last, version) = (last, (last?.version ?? TrustFile.firstVersion) + 1)
         while version <= TrustChain.versionMax {
             let path = OriginLayout.trust(version)
-            var next = try TrustFile.ifSound { () throws(StoreError) in
-                try storage.trust(version)
-            }
+            var next = try TrustFile.ifSound(try storage.trust(version))
             let isHere = next?.follows(last, pointers) == true
             if !isHere { next = try mender?.trust(version) }
             guard let file = next, file.follows(last, pointers) else { return }
@@ -238,9 +231,7 @@ package final class OriginAudit {
 
     /// What the origin is by now: somebody may have published since.
     func newest(since state: OriginState) throws(StoreError) -> OriginState {
-        try StoreError.ignoring(where: saysWhatIsFound) { () throws(StoreError) in
-            try log.state(from: state.number)
-        } ?? state
+        try allowing(saysWhatIsFound, try log.state(from: state.number)) ?? state
     }
 
     /// What is wrong with a file of which no bytes came.

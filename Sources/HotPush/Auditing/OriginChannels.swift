@@ -25,22 +25,18 @@ package struct OriginChannels: Sendable {
     ///   throws.
     package func offered(_ only: ChannelName? = nil) throws(StoreError) -> Offered {
         // Those who may not read, or list, that are told less.
-        let seen = try StoreError.ignoring(.accessDenied) { () throws(StoreError) in
-            try LogCopy.pointer(only ?? .stable).read(from: storage)
-        }
+        let seen = try allowing(
+            [.accessDenied], try LogCopy.pointer(only ?? .stable).read(from: storage))
         // Where to begin to look for the end of the log.
         let hint = seen?.pointer?.log
-        var reason: String? = "the log of \(storage.place) may not be read"
-        let state = try StoreError.ignoring(.accessDenied) { () throws(StoreError) in
-            let state = try OriginLog(storage).state(from: hint ?? 0)
-            reason = nil
-            return state
-        }
+        let log = OriginLog(storage)
+        let read = try allowing([.accessDenied], .some(try log.state(from: hint ?? 0)))
+        var reason = read == nil ? "the log of \(storage.place) may not be read" : nil
+        let state = read ?? nil
         var absence: StoreError?
         if state == nil, reason == nil {
-            absence = try StoreError.ignoring(.accessDenied) { () throws(StoreError) in
-                try OriginTraces(of: storage).absence(namedBy: hint)
-            }
+            absence = try allowing(
+                [.accessDenied], try OriginTraces(of: storage).absence(namedBy: hint))
             reason = absence?.message ?? "there is no log in \(storage.place)"
         }
         let all = if let state { Array(state.pointers.values) } else { try copies(only) }
@@ -76,9 +72,9 @@ package struct OriginChannels: Sendable {
     }
 
     private func names() throws(StoreError) -> [ChannelName] {
-        let bytes = try StoreError.ignoring(.accessDenied) { () throws(StoreError) in
-            try storage.contents(OriginLayout.channelList, limit: ChannelList.byteCountMax)
-        }
+        let bytes = try allowing(
+            [.accessDenied],
+            try storage.contents(OriginLayout.channelList, limit: ChannelList.byteCountMax))
         return try bytes.map { (bytes) throws(StoreError) in
             try ChannelList.names(parsing: bytes)
         } ?? [.stable]
@@ -95,14 +91,12 @@ package struct OriginChannels: Sendable {
                 deliveries[published.address] == nil
             else { continue }
             let key = OriginKey(.delivery, published.address, in: published.epoch)
-            deliveries[published.address] = try StoreError.ignoring(
-                .accessDenied, .badPack, .tooLarge
-            ) { () throws(StoreError) in
-                let (outcome, bytes) = try storage.bytes(
-                    key.path, ReadRequest(byteCountMax: published.byteCount))
-                guard case .found = outcome else { return nil }
-                return try Delivery(bytes, named: published, of: version)
-            }
+            deliveries[published.address] = try allowing(
+                [.accessDenied, .badPack, .tooLarge],
+                try storage.contents(key.path, limit: published.byteCount).map {
+                    (bytes) throws(StoreError) in
+                    try Delivery(bytes, named: published, of: version)
+                })
         }
         return deliveries
     }

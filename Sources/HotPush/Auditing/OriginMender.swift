@@ -38,11 +38,10 @@ package final class OriginMender {
 
     /// A version of another origin's trust; `nil` for none.
     func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
-        try TrustFile.ifSound { () throws(StoreError) in
+        try TrustFile.ifSound(
             try reading(OriginLayout.trust(version), TrustFile.byteCountMax).map {
                 (bytes) throws(StoreError) in try TrustFile(parsing: bytes, version: version)
-            }
-        }
+            })
     }
 
     /// Fetches what no store has.

@@ -93,7 +93,7 @@ package struct OriginUsage: Sendable {
         let log = OriginLog(storage)
         let named = try LogCopy.pointer(.stable).read(from: storage).pointer?.log
         var found = try log.state(from: named ?? 0)
-        if found == nil, named == nil, storage.listsAll {
+        if found == nil, named == nil, storage.isOnDisk {
             found = try OriginState(standingIn: storage)
         }
         guard let state = found else {

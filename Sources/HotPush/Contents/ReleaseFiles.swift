@@ -32,11 +32,6 @@ package struct ReleaseFiles {
         [.damagedOrigin, .tooLarge, .badManifest, .badPack].contains(error.code)
     }
 
-    /// What the origin has of something that only saves work; `nil` if it is damaged.
-    static func ifSound<R>(_ body: () throws(StoreError) -> R?) throws(StoreError) -> R? {
-        try allowing(.damagedOrigin, .tooLarge, .badManifest, .badPack, body: body) ?? nil
-    }
-
     /// Its objects where they stand, in ascending order.
     /// - Throws: `.damagedOrigin`, `.badManifest`; what reading throws.
     func objects() throws(StoreError) -> [SizedKey] {
@@ -92,7 +87,7 @@ package struct ReleaseFiles {
     /// - Throws: as ``told()``.
     package func facts() throws(StoreError) -> ContentFacts? {
         guard let published = release.facts else { return nil }
-        let key = OriginKey(.facts, published.address, in: published.place.epoch)
+        let key = OriginKey(.facts, published.address, in: published.epoch)
         return try read(key) { (bytes) throws(StoreError) in
             try ContentFacts(bytes, named: published.address)
         }
@@ -103,15 +98,14 @@ package struct ReleaseFiles {
     package func twins(
         of facts: ContentFacts, _ published: PublishedFacts
     ) throws(StoreError) -> [SizedKey] {
-        let (twins, place) = (facts.twins, published.place)
-        let found = try place.places.map { (places) throws(StoreError) in
-            try read(OriginKey(.places, places, in: place.epoch)) { (bytes) throws(StoreError) in
-                try Places(bytes, ofTwinsOf: release.version.name, place, count: twins.count)
+        let (twins, epoch) = (facts.twins, published.epoch)
+        let found = try published.places.map { (places) throws(StoreError) in
+            try read(OriginKey(.places, places, in: epoch)) { (bytes) throws(StoreError) in
+                try Places(bytes, ofTwinsOf: release.version.name, published, count: twins.count)
             }
         }
         return twins.enumerated().map { number, twin in
-            SizedKey(
-                .twin, twin.address, in: found?.epoch(of: number) ?? place.epoch, twin.byteCount)
+            SizedKey(.twin, twin.address, in: found?.epoch(of: number) ?? epoch, twin.byteCount)
         }
     }
 

@@ -241,9 +241,8 @@ package struct OriginCopy: Sendable {
     /// A file of a directory, if its bytes are right; `nil` where the source is none.
     private func opened(_ wanted: SizedKey) throws(StoreError) -> Descriptor? {
         guard let place = source.readableWork else { return nil }
-        let there = try place.fileSystem.ifPresent { () throws(StoreError) in
-            try place.fileSystem.openBeneath(place.root, wanted.key.path, .reading)
-        }
+        let there = try allowing(
+            [.notFound], try place.fileSystem.openBeneath(place.root, wanted.key.path, .reading))
         guard let there else { throw missing(wanted.key) }
         var checker = try ObjectChecker()
         guard try checker.hash(there.raw, place.fileSystem).address == wanted.key.address else {
@@ -299,17 +298,19 @@ package struct OriginCopy: Sendable {
         var last: TrustFile?
         for version in versions.sorted() {
             // One that no pointer names, and is none, no device follows.
-            let file = try TrustFile.ifSound { () throws(StoreError) in
-                if let file = try source.trust(version) { return file }
-                throw .damagedOrigin(
-                    "\(OriginLayout.trust(version)) is listed in \(source.place), and is not there; repeat the copy"
-                )
-            }
+            let file = try TrustFile.ifSound(try trust(version))
             guard let file, named.contains(version) || file.follows(last, state.pointers.values)
             else { continue }
             try publisher.write(file)
             last = file
         }
+    }
+
+    private func trust(_ version: Int64) throws(StoreError) -> TrustFile {
+        if let file = try source.trust(version) { return file }
+        throw .damagedOrigin(
+            "\(OriginLayout.trust(version)) is listed in \(source.place), and is not there; repeat the copy"
+        )
     }
 
     /// Sends the file that says that an origin stands there, as it is.

@@ -271,7 +271,7 @@ struct CopyWriting {
             switch outcome {
             case .stored:
                 // For people and pages alone: the next prune brings it in order.
-                if case .pointer = copy, tag == nil, !log.storage.looksAreFree {
+                if case .pointer = copy, tag == nil, !log.storage.isOnDisk {
                     _ = try ChannelListCopy(of: state, in: log.storage).write()
                 }
                 guard isPlain, let newer = try log.state(from: state.number),
@@ -306,7 +306,7 @@ struct CopyWriting {
     /// How the store may take a tag: as it did when the origin was made, and otherwise, if it has become another since.
     private func spellings() throws(StoreError) -> [TagSpelling] {
         // A withdrawal must not need what the first entry says.
-        if let known = log.storage.knownTags { return [known] }
+        if log.storage.isOnDisk { return [.quoted] }
         guard let first = try log.pastEntry(1).pointerCondition?.spelling else { return [] }
         return [first] + TagSpelling.allCases.filter { $0 != first }
     }

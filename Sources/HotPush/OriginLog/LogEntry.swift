@@ -72,7 +72,7 @@ struct LogEntry: Sendable, Hashable {
     ///
     /// Where deletions are never late, all of it may: whoever deletes keeps publishers out meanwhile (``OriginLock``).
     func garbageEpochMax(in storage: any ObjectStorage) -> Int64 {
-        storage.deletesLate ? epoch - 2 : .max
+        storage.isOnDisk ? .max : epoch - 2
     }
 
     /// How pointers can be replaced in one step.

@@ -363,7 +363,7 @@ package struct LiveRelease: Sendable, Hashable {
         guard let version = offered.version else { return nil }
         self.version = version
         delivery = offered.delivery
-        facts = offered.published
+        facts = offered.facts
     }
 
     /// What says which objects it has: manifest, places.
@@ -376,9 +376,8 @@ package struct LiveRelease: Sendable, Hashable {
     /// What says which twins it has, and all else that the clients of other systems are told of: facts, places.
     package var factsDocuments: [PlacedFile] {
         guard let facts else { return [] }
-        let epoch = facts.place.epoch
-        return [PlacedFile(OriginKey(.facts, facts.address, in: epoch))]
-            + Self.places(facts.place.places, epoch)
+        return [PlacedFile(OriginKey(.facts, facts.address, in: facts.epoch))]
+            + Self.places(facts.places, facts.epoch)
     }
 
     /// What says which packs it has.

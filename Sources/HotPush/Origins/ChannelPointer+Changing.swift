@@ -27,7 +27,7 @@ extension ChannelPointer {
         var release = release
         // A release keeps its packs: who offers it again may have made none this time.
         release.delivery = release.delivery ?? delivery(of: release.version?.manifest)
-        if release.facts == nil { release.published = facts(of: release.version?.manifest) }
+        release.facts = release.facts ?? facts(of: release.version?.manifest)
         if let head = releases.first {
             release.sequence = head.sequence
             release.createdAt = head.createdAt
@@ -58,7 +58,7 @@ extension ChannelPointer {
             guard mended.version?.manifest == release.version?.manifest else { return }
             mended.target = release.target
             if mended.delivery != nil { mended.delivery = release.delivery ?? mended.delivery }
-            if release.facts != nil { mended.published = release.published }
+            mended.facts = release.facts ?? mended.facts
         }
     }
 
@@ -85,15 +85,15 @@ extension ChannelPointer {
 
     /// The facts of the release with a manifest, wherever it stands.
     func facts(of manifest: ObjectID?) -> PublishedFacts? {
-        releases.first { $0.facts != nil && $0.version?.manifest == manifest }?.published
+        releases.first { $0.facts != nil && $0.version?.manifest == manifest }?.facts
     }
 
     /// The pointer whose releases have these facts, by their manifests; `nil` if that changes nothing.
     func knowing(_ facts: [ObjectID: PublishedFacts], now: Int64) -> ChannelPointer? {
         changing(now) { release in
-            guard let manifest = release.version?.manifest, let published = facts[manifest]
+            guard let manifest = release.version?.manifest, let known = facts[manifest]
             else { return }
-            release.published = published
+            release.facts = known
         }
     }
 
@@ -198,15 +198,6 @@ extension ChannelPointer {
 }
 
 extension OfferedRelease {
-    /// Its facts, and where they stand.
-    var published: PublishedFacts? {
-        get { facts.map { PublishedFacts(address: $0, place: factsPlace) } }
-        set {
-            facts = newValue?.address
-            factsPlace = newValue?.place ?? FactsPlace()
-        }
-    }
-
     fileprivate func isSameOffer(as other: OfferedRelease) -> Bool {
         switch (target, other.target) {
         case (.embedded, .embedded): true

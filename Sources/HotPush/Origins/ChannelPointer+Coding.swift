@@ -140,8 +140,8 @@ extension OfferedRelease {
             "mandatory": isMandatory ? .bool(true) : nil,
             "delivery": .text(delivery?.address), "deliveryBytes": .number(delivery?.byteCount),
             "deliveryEpoch": .epoch(delivery?.epoch),
-            "facts": .text(facts), "factsEpoch": .epoch(published?.place.epoch),
-            "factsPlaces": .text(published?.place.places),
+            "facts": .text(facts?.address), "factsEpoch": .epoch(facts?.epoch),
+            "factsPlaces": .text(facts?.places),
             "rolloutPerMille": .number(rollout.map { Int64($0.perMille) }),
             "rolloutSalt": .text(rollout?.salt),
             "requirements": requirements.isEmpty ? nil : .object(requirements),
@@ -164,13 +164,11 @@ extension OfferedRelease {
             requirements.removeAll { $0 == .knowingEpochs }
         }
         let delivery = Self.delivery(&fields, epochMax)
-        let facts = try fields.address(ifThere: "facts")
-        let factsPlace = try Self.factsPlace(&fields, place, epochMax, hasFacts: facts != nil)
+        let facts = try Self.facts(&fields, place, epochMax)
         self.init(
             target, sequence: sequence, createdAt: createdAt, rollout: rollout,
             requirements: requirements, isMandatory: isMandatory, delivery: delivery,
             facts: facts, foreign: fields.rest)
-        self.factsPlace = factsPlace
         // What its epoch adds must fit, too: whoever changes the pointer writes it.
         if let problem = writtenRequirements.problem { throw .broken("\(place): \(problem)") }
     }
@@ -217,19 +215,19 @@ extension OfferedRelease {
         version.places = try fields.address("places")
     }
 
-    private static func factsPlace(
-        _ fields: inout FieldReader, _ place: String, _ epochMax: Int64, hasFacts: Bool
-    ) throws(PointerProblem) -> FactsPlace {
-        var found = FactsPlace()
-        found.epoch = try fields.integer(ifThere: "factsEpoch", 0...epochMax) ?? 0
-        found.places = try fields.address(ifThere: "factsPlaces")
-        guard hasFacts || found == FactsPlace() else {
+    private static func facts(
+        _ fields: inout FieldReader, _ place: String, _ epochMax: Int64
+    ) throws(PointerProblem) -> PublishedFacts? {
+        let address = try fields.address(ifThere: "facts")
+        let epoch = try fields.integer(ifThere: "factsEpoch", 0...epochMax) ?? 0
+        let places = try fields.address(ifThere: "factsPlaces")
+        guard address != nil || (epoch == 0 && places == nil) else {
             throw .broken("\(place) says where facts stand, and has no \"facts\"")
         }
-        guard found.epoch > 0 || found.places == nil else {
+        guard epoch > 0 || places == nil else {
             throw .broken("\(place) has \"factsPlaces\" and no \"factsEpoch\"")
         }
-        return found
+        return address.map { PublishedFacts(address: $0, epoch: epoch, places: places) }
     }
 
     private static func delivery(

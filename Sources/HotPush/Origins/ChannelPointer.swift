@@ -74,26 +74,10 @@ public struct OfferedRelease: Sendable, Hashable {
     package var isMandatory: Bool
     /// Which packs lead to its manifest; `nil` if there are none.
     package var delivery: PublishedDelivery?
-    /// The address of what the clients of other systems need to know of its objects (``ContentFacts``); `nil` if no such
-    /// system is enabled.
-    package var facts: ObjectID?
-    /// Where these facts stand, and the twins that they name.
-    package var factsPlace = FactsPlace()
+    /// What the clients of other systems need to know of its objects; `nil` if no such system is enabled.
+    package var facts: PublishedFacts?
     /// Fields that castree does not know, kept as they came.
     package var foreign: [JSONValue.Member]
-
-    /// Where the facts of a release stand: as for the manifest and its objects.
-    package struct FactsPlace: Sendable, Hashable {
-        /// The epoch in which the facts stand; no twin stands in a later one.
-        package var epoch: Int64 = 0
-        /// The SHA-256 of what says where the twins stand (``Places``, in the facts' epoch, over the distinct addresses of the
-        /// twins in ascending order); `nil` if all stand in the facts' epoch.
-        package var places: ObjectID?
-
-        package init(epoch: Int64 = 0, places: ObjectID? = nil) {
-            (self.epoch, self.places) = (epoch, places)
-        }
-    }
 
     /// What a device should run.
     package enum Target: Sendable, Hashable {
@@ -106,7 +90,7 @@ public struct OfferedRelease: Sendable, Hashable {
     package init(
         _ target: Target, sequence: Int64, createdAt: Int64, rollout: Rollout? = nil,
         requirements: [Requirement] = [], isMandatory: Bool = false,
-        delivery: PublishedDelivery? = nil, facts: ObjectID? = nil,
+        delivery: PublishedDelivery? = nil, facts: PublishedFacts? = nil,
         foreign: [JSONValue.Member] = []
     ) {
         self.target = target
@@ -138,10 +122,14 @@ public struct OfferedRelease: Sendable, Hashable {
     }
 }
 
-/// The facts of a release: their address, and where they and their twins stand.
+/// The facts of a release (``ContentFacts``), and where they and their twins stand: as for the manifest and its objects.
 package struct PublishedFacts: Sendable, Hashable {
     package var address: ObjectID
-    package var place = OfferedRelease.FactsPlace()
+    /// The epoch in which the facts stand; no twin stands in a later one.
+    package var epoch: Int64 = 0
+    /// The SHA-256 of what says where the twins stand (``Places``, in the facts' epoch, over the distinct addresses of the
+    /// twins in ascending order); `nil` if all stand in the facts' epoch.
+    package var places: ObjectID?
 }
 
 /// A version in an origin: how to find it there, and how to recognize it.

@@ -13,9 +13,7 @@ package struct ContentFacts: Sendable, Hashable {
     }
 
     /// The twins that they name, each once, in ascending order of addresses.
-    package var twins: [ObjectFacts.Twin] {
-        Set(objects.compactMap(\.twin)).sorted { $0.address < $1.address }
-    }
+    package var twins: [Reference] { Set(objects.compactMap(\.twin)).sorted() }
 
     /// What is known of an object; `nil` if it is none of the version's.
     package subscript(address: ObjectID) -> ObjectFacts? {
@@ -32,23 +30,12 @@ package struct ObjectFacts: Sendable, Hashable {
     package var crc32: UInt32
     /// Their MD5: 32 lower-case hexadecimal digits.
     package var md5: String
-    /// Its deflated twin; `nil` if that would not be smaller.
-    package var twin: Twin?
-
-    /// The object's bytes as raw DEFLATE (RFC 1951).
-    package struct Twin: Sendable, Hashable {
-        /// The SHA-256 of the twin's own bytes: where it stands.
-        package var address: ObjectID
-        package var byteCount: Int64
-
-        package init(address: ObjectID, byteCount: Int64) {
-            self.address = address
-            self.byteCount = byteCount
-        }
-    }
+    /// Its deflated twin: the object's bytes as raw DEFLATE (RFC 1951), by the SHA-256 of the twin's own; `nil` if that would
+    /// not be smaller.
+    package var twin: Reference?
 
     package init(
-        address: ObjectID, byteCount: Int64, crc32: UInt32, md5: String, twin: Twin?
+        address: ObjectID, byteCount: Int64, crc32: UInt32, md5: String, twin: Reference?
     ) {
         self.address = address
         self.byteCount = byteCount
@@ -182,7 +169,7 @@ extension ContentFacts {
         guard let twin, let twinByteCount, 1..<max(byteCount, 1) ~= twinByteCount else {
             throw reader.failure("A twin has no address, or is not smaller than its object")
         }
-        object.twin = ObjectFacts.Twin(address: twin, byteCount: twinByteCount)
+        object.twin = Reference(address: twin, byteCount: twinByteCount)
         return object
     }
 }
@@ -192,7 +179,7 @@ extension DirectoryOrigin {
     /// - Throws: `.damagedOrigin` if they are not what their address says.
     package func facts(_ address: ObjectID) throws(StoreError) -> ContentFacts? {
         let bytes = try fileSystem.derived(
-            directory, OriginLayout.facts(address), limit: ContentFacts.byteCountMax)
+            directory, OriginLayout.path(.facts, address), limit: ContentFacts.byteCountMax)
         return try bytes.map { (bytes) throws(StoreError) in
             try ContentFacts(bytes, named: address)
         }

@@ -67,7 +67,7 @@ package final class DirectoryOrigin: Sendable {
     package func manifestBytes(
         _ address: ObjectID, in epoch: Int64 = 0
     ) throws(StoreError) -> [UInt8]? {
-        let name = OriginLayout.manifest(address, in: epoch)
+        let name = OriginLayout.path(.manifest, address, in: epoch)
         let noFile = StoreError.damagedOrigin(
             "\(printable(path))/\(name) is not a regular file; castree publish --verify mends it",
             object: address)
@@ -107,9 +107,8 @@ extension DirectoryOrigin {
     package func file(
         _ path: String, limit: Int
     ) throws(StoreError) -> (bytes: [UInt8], status: FileStatus)? {
-        let file = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.openBeneath(directory, path, .reading)
-        }
+        let file = try allowing(
+            [.notFound], try fileSystem.openBeneath(directory, path, .reading))
         guard let file else { return nil }
         let status = try fileSystem.status(file.raw)
         guard status.kind == .regular else { return nil }
@@ -126,9 +125,8 @@ extension DirectoryOrigin {
     package func open(
         _ address: ObjectID, at path: String
     ) throws(StoreError) -> ObjectReader? {
-        try StoreError.ignoring(.notFound) { () throws(StoreError) in
-            try ObjectReader(address, at: path, below: directory, fileSystem)
-        }
+        try allowing(
+            [.notFound], try ObjectReader(address, at: path, below: directory, fileSystem))
     }
 }
 

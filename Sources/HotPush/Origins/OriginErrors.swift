@@ -20,28 +20,15 @@ extension StoreError.Code {
     package static let signingFailed = Self("signingFailed")
 }
 
+/// What an expression gives; `nil` if it throws an error of one of these codes.
+@discardableResult
+func allowing<R: ~Copyable>(
+    _ codes: [StoreError.Code], _ value: @autoclosure () throws(StoreError) -> R?
+) throws(StoreError) -> R? {
+    try allowing({ codes.contains($0.code) }, try value())
+}
+
 extension StoreError {
-    /// What `body` gives; `nil` if it throws what does not matter here.
-    @discardableResult
-    static func ignoring<R: ~Copyable>(
-        where isHarmless: (StoreError) -> Bool, _ body: () throws(StoreError) -> R?
-    ) throws(StoreError) -> R? {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            guard isHarmless(error) else { throw error }
-            return nil
-        }
-    }
-
-    /// What `body` gives; `nil` if it throws an error of one of these codes.
-    @discardableResult
-    static func ignoring<R: ~Copyable>(
-        _ codes: Code..., by body: () throws(StoreError) -> R?
-    ) throws(StoreError) -> R? {
-        try ignoring(where: { codes.contains($0.code) }, body)
-    }
-
     static func untrusted(_ problem: String) -> StoreError { StoreError(.untrusted, problem) }
 
     static func badKey(_ problem: String) -> StoreError { StoreError(.badKey, problem) }

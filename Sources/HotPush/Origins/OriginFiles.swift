@@ -49,9 +49,9 @@ package enum OriginMarker {
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [UInt8]? {
         do throws(StoreError) {
-            return try fileSystem.ifPresent { () throws(StoreError) in
-                try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax))
-            }
+            return try allowing(
+                [.notFound],
+                try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax)))
         } catch {
             guard error.code == .tooLarge else { throw error }
             return []
@@ -101,26 +101,21 @@ extension OriginMarker {
     static func remade(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [UInt8]? {
-        let opened = try StoreError.ignoring(where: \.isNotDirectory) { () throws(StoreError) in
-            try fileSystem.openIfPresent(root, OriginLayout.channels, .directory)
-        }
+        let opened = try allowing(
+            \.isNotDirectory,
+            try fileSystem.openIfPresent(root, OriginLayout.channels, .directory))
         guard let channels = opened else { return nil }
         let isLogged = try fileSystem.status(root, OriginLayout.logMark) != nil
         var pointers: [ChannelPointer] = []
         for channel in try ChannelPointer.channels(channels.raw, fileSystem) {
-            let pointer = try StoreError.ignoring(
-                where: { isLogged || $0.code != .unsupportedFormat }
-            ) {
-                () throws(StoreError) in
-                try ChannelPointer.read(channel, channels.raw, fileSystem)
-            }
+            let pointer = try allowing(
+                { isLogged || $0.code != .unsupportedFormat },
+                try ChannelPointer.read(channel, channels.raw, fileSystem))
             if let pointer { pointers.append(pointer) }
         }
         guard !pointers.isEmpty else { return nil }
         // Publishers write it before all else: whoever sees their pointers sees it afterwards.
-        let there = try StoreError.ignoring(where: saysItIsBad) { () throws(StoreError) in
-            try bytes(root, fileSystem)
-        }
+        let there = try allowing(saysItIsBad, try bytes(root, fileSystem))
         if let there, isMarker(there, isLogged: isLogged) { return nil }
         return serialized(
             of: pointers.first { $0.isSigned }?.origin,
@@ -154,10 +149,9 @@ extension ChannelPointer {
     static func read(
         _ channel: ChannelName, _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> ChannelPointer? {
-        let bytes = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.contents(
-                directory, OriginLayout.pointerFile(channel), limit: byteCountMax)
-        }
+        let file = OriginLayout.pointerFile(channel)
+        let bytes = try allowing(
+            [.notFound], try fileSystem.contents(directory, file, limit: byteCountMax))
         do throws(StoreError) {
             return try bytes.map { (bytes) throws(StoreError) in
                 try ChannelPointer(parsing: bytes, of: channel)

@@ -25,20 +25,7 @@ package struct OriginKey: Sendable, Hashable {
     /// Which file, wherever it stands.
     package var name: OriginKey { OriginKey(kind, address) }
 
-    package var path: String {
-        switch kind {
-        case .object: OriginLayout.object(address, in: epoch)
-        case .manifest: OriginLayout.manifest(address, in: epoch)
-        case .places: OriginLayout.places(address, in: epoch)
-        case .pack: OriginLayout.pack(address, in: epoch)
-        case .delivery: OriginLayout.delivery(address, in: epoch)
-        case .twin: OriginLayout.twin(address, in: epoch)
-        case .facts: OriginLayout.facts(address, in: epoch)
-        case .document(let system):
-            OriginLayout.clientDocument(address, of: system.description, in: epoch)
-        case .delta(let base): OriginLayout.delta(to: address, from: base)
-        }
-    }
+    package var path: String { OriginLayout.path(kind, address, in: epoch) }
 
     /// Below which all objects, twins or packs of an epoch stand.
     static func prefix(of kind: Kind, in epoch: Int64) -> String {

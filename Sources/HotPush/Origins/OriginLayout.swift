@@ -75,20 +75,23 @@ package enum OriginLayout {
     static let reserve = "reserve"
     static let packingPrefix = "work-"
 
-    /// The place of an object: `objects/ab/cdef…`.
-    /// - Parameter epoch: that in which it was written.
-    package static func object(_ address: ObjectID, in epoch: Int64 = 0) -> String {
-        "\(root(epoch))\(objects)/\(StoreLayout.objectPath(address))"
-    }
-
-    /// The place of a manifest: `manifests/<address>.json`.
-    package static func manifest(_ address: ObjectID, in epoch: Int64 = 0) -> String {
-        "\(root(epoch))\(manifests)/\(manifestFile(address))"
-    }
-
-    /// The place of what says in which epochs the objects of a manifest stand: `e/<epoch>/places/<address>.json`.
-    package static func places(_ address: ObjectID, in epoch: Int64) -> String {
-        "\(root(epoch))\(places)/\(manifestFile(address))"
+    /// The place of a file that never changes.
+    /// - Parameter epoch: that in which it was written; deltas are all of the first.
+    package static func path(
+        _ kind: OriginKey.Kind, _ address: ObjectID, in epoch: Int64 = 0
+    ) -> String {
+        let (root, object) = (root(epoch), StoreLayout.objectPath(address))
+        return switch kind {
+        case .object: "\(root)\(objects)/\(object)"
+        case .pack: "\(root)\(packs)/\(object)"
+        case .twin: "\(root)\(twins)/\(object)"
+        case .manifest: "\(root)\(manifests)/\(manifestFile(address))"
+        case .places: "\(root)\(places)/\(manifestFile(address))"
+        case .delivery: "\(root)\(deliveries)/\(manifestFile(address))"
+        case .facts: "\(root)\(facts)/\(manifestFile(address))"
+        case .document(let system): "\(root)\(clients)/\(system)/\(clientDocuments)/\(address)"
+        case .delta(let base): "\(manifests)/\(deltaFile(address, from: base))"
+        }
     }
 
     /// All files of a kind in an epoch: `[e/<epoch>/]objects/`.
@@ -115,32 +118,6 @@ package enum OriginLayout {
         "\(manifests)/\(version)\(suffix)"
     }
 
-    /// The place of the delta to a manifest from an older one: `manifests/<address>.from.<base>.json`.
-    package static func delta(to address: ObjectID, from base: ObjectID) -> String {
-        "\(manifests)/\(deltaFile(address, from: base))"
-    }
-
-    /// The place of a pack: `packs/ab/cdef…`.
-    package static func pack(_ address: ObjectID, in epoch: Int64 = 0) -> String {
-        "\(root(epoch))\(packs)/\(StoreLayout.objectPath(address))"
-    }
-
-    /// The place of a delivery: `deliveries/<address>.json`.
-    package static func delivery(_ address: ObjectID, in epoch: Int64 = 0) -> String {
-        "\(root(epoch))\(deliveries)/\(manifestFile(address))"
-    }
-
-    /// The place of an object's deflated twin: `deflated/ab/cdef…`.
-    /// - Parameter address: the SHA-256 of the twin's own bytes.
-    package static func twin(_ address: ObjectID, in epoch: Int64 = 0) -> String {
-        "\(root(epoch))\(twins)/\(StoreLayout.objectPath(address))"
-    }
-
-    /// The place of what is known of a version's objects: `facts/<address>.json`.
-    package static func facts(_ address: ObjectID, in epoch: Int64 = 0) -> String {
-        "\(root(epoch))\(facts)/\(manifestFile(address))"
-    }
-
     /// The place of what the operator has set for a system: `for/<system>/config.json`.
     package static func clientConfiguration(of system: String) -> String {
         "\(clients)/\(system)/\(clientConfiguration)"
@@ -165,7 +142,7 @@ package enum OriginLayout {
     package static func clientDocument(
         _ address: ObjectID, of system: String, in epoch: Int64 = 0
     ) -> String {
-        "\(root(epoch))\(clients)/\(system)/\(clientDocuments)/\(address)"
+        path(.document(of: ToldSystem(known: system)), address, in: epoch)
     }
 
     /// The place of the pointer of a channel: `channels/<name>.json`.

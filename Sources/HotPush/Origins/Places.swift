@@ -86,11 +86,10 @@ extension Places {
     /// - Parameter count: the number of distinct addresses of these twins.
     /// - Throws: as ``init(_:of:count:)``.
     package init(
-        _ bytes: [UInt8], ofTwinsOf version: VersionName, _ place: OfferedRelease.FactsPlace,
-        count: Int
+        _ bytes: [UInt8], ofTwinsOf version: VersionName, _ facts: PublishedFacts, count: Int
     ) throws(StoreError) {
         try self.init(
-            bytes, named: place.places, of: "the twins of version \(version)", upTo: place.epoch,
+            bytes, named: facts.places, of: "the twins of version \(version)", upTo: facts.epoch,
             count: count)
     }
 

@@ -36,9 +36,7 @@ final class FrameStore: Sendable {
     func byteCount(
         of name: ObjectID, buffer: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> Int64? {
-        try fileSystem.cached { () throws(StoreError) in
-            try wholeByteCount(of: name, buffer)
-        }
+        try allowing(\.isOfCache, try wholeByteCount(of: name, buffer))
     }
 
     private func wholeByteCount(

@@ -107,13 +107,16 @@ final class PackSource: Sendable {
 
     private func open(_ address: ObjectID, _ place: Place) throws(StoreError) -> Descriptor? {
         // Something else stands in its place: it is not here.
-        try StoreError.ignoring(where: { $0.code == .damagedObject || $0.isNotDirectory }) {
-            () throws(StoreError) in
-            if place == .store { return try store?.objects.open(address) }
-            guard let objects else { return nil }
-            return try fileSystem.ifPresent { () throws(StoreError) in
-                try fileSystem.openBeneath(objects.raw, StoreLayout.objectPath(address), .reading)
-            }
+        if place == .store {
+            return try allowing(Self.saysItIsNone, try store?.objects.open(address))
         }
+        guard let objects else { return nil }
+        return try allowing(
+            { $0.code == .notFound || Self.saysItIsNone($0) },
+            try fileSystem.openBeneath(objects.raw, StoreLayout.objectPath(address), .reading))
+    }
+
+    private static func saysItIsNone(_ error: StoreError) -> Bool {
+        error.code == .damagedObject || error.isNotDirectory
     }
 }

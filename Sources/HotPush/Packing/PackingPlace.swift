@@ -130,9 +130,8 @@ final class PackingPlace: Sendable {
             (OriginLayout.frames, record.frames), (OriginLayout.sketches, record.contents),
         ] {
             // What else stands there is nothing of ours.
-            let opened = try fileSystem.cached { () throws(StoreError) in
-                try OpenedDirectory.open(publishing, name, fileSystem)
-            }
+            let opened = try allowing(
+                \.isOfCache, try OpenedDirectory.open(publishing, name, fileSystem))
             guard let directory = opened else { continue }
             for name in try fileSystem.names(in: directory.raw) {
                 if let address = ObjectID(name), used.contains(address) { continue }
@@ -198,14 +197,5 @@ final class CacheTrouble: Sendable {
 
 extension StoreError {
     /// Whether a cache in which this happened can be left alone.
-    fileprivate var isOfCache: Bool {
-        ![.outOfSpace, .outOfMemory, .interrupted].contains(code)
-    }
-}
-
-extension FileSystem {
-    /// What is kept to be quicker: `nil` if it is missing, something else, or cannot be read.
-    func cached<R>(_ body: () throws(StoreError) -> R?) throws(StoreError) -> R? {
-        try StoreError.ignoring(where: \.isOfCache, body)
-    }
+    var isOfCache: Bool { ![.outOfSpace, .outOfMemory, .interrupted].contains(code) }
 }

@@ -29,9 +29,9 @@ struct PackingRecord: Sendable, Hashable {
     static func read(
         _ publishing: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> PackingRecord {
-        let bytes = try fileSystem.cached { () throws(StoreError) in
-            try fileSystem.contents(publishing, OriginLayout.packed, limit: byteCountMax)
-        }
+        let bytes = try allowing(
+            \.isOfCache,
+            try fileSystem.contents(publishing, OriginLayout.packed, limit: byteCountMax))
         // Unreadable is empty, as said above.
         guard let bytes, let document = try? JSONValue.parse(bytes) else { return PackingRecord() }
         var record = PackingRecord()
@@ -81,11 +81,9 @@ extension FileSystem {
     func derived(
         _ directory: Int32, _ path: String, limit: Int
     ) throws(StoreError) -> [UInt8]? {
-        try StoreError.ignoring(where: { [.notFound, .tooLarge].contains($0.code) || $0.isOfPlace })
-        {
-            () throws(StoreError) in
-            guard try status(directory, path)?.kind == .regular else { return nil }
-            return try contents(directory, path, limit: limit)
-        }
+        try allowing(
+            { [.notFound, .tooLarge].contains($0.code) || $0.isOfPlace },
+            try status(directory, path)?.kind == .regular
+                ? try contents(directory, path, limit: limit) : nil)
     }
 }

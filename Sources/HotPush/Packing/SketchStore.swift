@@ -17,13 +17,13 @@ struct SketchStore {
 
     /// The sketches of a content that have enough hashes; empty if there are none.
     func read(_ content: ObjectID, limit: Int) throws(StoreError) -> [ObjectID: ContentSketch] {
-        let bytes = try fileSystem.cached { () throws(StoreError) in
-            // A link would lead out of the origin.
+        // A link would lead out of the origin.
+        let bytes = try allowing(
+            \.isOfCache,
             try OpenedDirectory.open(publishing, OriginLayout.sketches, fileSystem).map {
                 (kept) throws(StoreError) in
                 try fileSystem.contents(kept.raw, "\(content)", limit: Self.byteCountMax)
-            }
-        }
+            })
         guard let bytes, bytes.count >= Self.magic.count + 8 + Self.fingerprintByteCount else {
             return [:]
         }

@@ -33,7 +33,7 @@ extension OriginPruner {
         let comesAfterTrimming =
             prunedAt > 0 ? try !log.pastEntry(prunedAt).pointers.isEmpty : false
         var isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
-        if !isMark, prunedAt > 0, !storage.hasClock {
+        if !isMark, prunedAt > 0, storage.isOnDisk {
             isMark = try age(of: prunedAt, state, log) == nil
         }
         guard
@@ -76,7 +76,7 @@ extension OriginPruner {
     private func age(
         of number: Int64, _ state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> Int64? {
-        guard !storage.hasClock else {
+        guard storage.isOnDisk else {
             return try storage.head(OriginLayout.logEntry(number))
                 .map { $0.answeredAt - $0.modifiedAt }
         }

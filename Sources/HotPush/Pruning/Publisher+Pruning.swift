@@ -19,7 +19,7 @@ extension Publisher {
     public func planCollection(
         _ retention: OriginRetention = OriginRetention()
     ) throws(StoreError) -> PruneReport {
-        try OriginPruner(draft()).prune(
+        try OriginPruner(engine(isDraft: true)).prune(
             keeping: retention.releaseCount, grace: retention.graceSeconds, isDryRun: true)
     }
 }

@@ -48,9 +48,8 @@ struct OriginDirectory {
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) {
         // Whoever needs the directory says what stands there.
-        let opened = try StoreError.ignoring(where: \.isOfPlace) { () throws(StoreError) in
-            try fileSystem.openIfPresent(root, OriginLayout.work, .directory)
-        }
+        let opened = try allowing(
+            \.isOfPlace, try fileSystem.openIfPresent(root, OriginLayout.work, .directory))
         guard let work = opened else { return }
         let stays = { (left: String, reason: StoreError) in
             options.notice(
@@ -61,9 +60,8 @@ struct OriginDirectory {
             stays(OriginLayout.staging, reason)
         }
         // A lock that others made, or something else in its place: it matters to who packs, and is said then.
-        try StoreError.ignoring(where: \.isOfPlace) { () throws(StoreError) in
-            try PackingPlace.dropLeftovers(in: work.raw, fileSystem, stays: stays)
-        }
+        try allowing(
+            \.isOfPlace, try PackingPlace.dropLeftovers(in: work.raw, fileSystem, stays: stays))
     }
 
     /// Gives everything that readers need the rights that the marker has; what belongs to another user stays, and is told.

@@ -31,7 +31,7 @@ struct OriginFoundation {
         // Publishers of older castrees keep others out.
         let lock = try OriginLock(storage, publisher.options)
         defer { withExtendedLifetime(lock) {} }
-        if storage.looksAreFree, let state = try log.state(from: 0) { return state }
+        if storage.isOnDisk, let state = try log.state(from: 0) { return state }
         let standing: Standing
         var first: LogEntry
         do throws(StoreError) {
@@ -75,7 +75,7 @@ struct OriginFoundation {
         let traces = try OriginTraces(of: storage)
         guard let loss = traces.loss(namedBy: seen.pointer?.log) else { return traces }
         // What a log named its entry is looked for later.
-        let isOlder = storage.listsAll && seen.pointer?.log == nil
+        let isOlder = storage.isOnDisk && seen.pointer?.log == nil
         guard publisher.options.takesOver || isOlder, traces.mayBeTakenOver else { throw loss }
         return traces
     }
@@ -209,7 +209,7 @@ struct OriginFoundation {
         for name in names {
             guard let pointer = try storage.pointer(of: name) else { continue }
             // An older castree's origin goes on as it was, whatever it has lost.
-            if !storage.listsAll { try check(pointer) }
+            if !storage.isOnDisk { try check(pointer) }
             pointers.append(pointer)
         }
         return pointers
@@ -218,7 +218,7 @@ struct OriginFoundation {
     /// What was copied must be whole: nobody could tell later what was forgotten.
     private func check(_ pointer: ChannelPointer) throws(StoreError) {
         for version in pointer.releases.compactMap(\.version) {
-            let key = OriginLayout.manifest(version.manifest, in: version.epoch)
+            let key = OriginLayout.path(.manifest, version.manifest, in: version.epoch)
             guard try storage.head(key) != nil else {
                 throw .damagedOrigin(
                     "channel \(pointer.channel) in \(storage.place) offers version \(version.name), and \(key) is not "
@@ -253,9 +253,7 @@ extension ObjectStorage {
     /// Takes up to six requests.
     /// - Throws: `.unsuitableStore` if the store creates what is there already.
     func probe() throws(StoreError) -> LogEntry.PointerCondition {
-        if let spelling = knownTags {
-            return LogEntry.PointerCondition(rawValue: spelling.rawValue) ?? .none
-        }
+        if isOnDisk { return .inQuotes }
         let body = try StorageBody(Array("castree\n".utf8))
         var key = OriginLayout.probe(try LogEntry.drawAuthor())
         var first = try putIfAbsent(key, body, .logEntry)

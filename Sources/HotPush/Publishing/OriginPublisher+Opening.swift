@@ -36,7 +36,7 @@ extension OriginPublisher {
                 try check(state)
                 return (state, seen)
             }
-            guard storage.listsAll, seen.pointer?.log == nil, !traces.channels.isEmpty else {
+            guard storage.isOnDisk, seen.pointer?.log == nil, !traces.channels.isEmpty else {
                 throw traces.absence(namedBy: seen.pointer?.log)
             }
         }
@@ -56,7 +56,7 @@ extension OriginPublisher {
         guard let state = try log.state(from: seen.pointer?.log ?? 0) else { return nil }
         try checkEnd(of: log, state, channel, seen)
         // Where each look is paid for, who writes to a channel looks at its pointer.
-        if storage.looksAreFree { try checkEnd(of: log, state) }
+        if storage.isOnDisk { try checkEnd(of: log, state) }
         return state
     }
 

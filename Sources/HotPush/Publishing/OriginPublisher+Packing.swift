@@ -16,8 +16,9 @@ extension OriginPublisher {
             let pin = try Publisher.pin(name, of: versions)
             defer { withExtendedLifetime(pin) {} }
             let log = makeLog()
-            let publication = try publication(
-                name, of: versions, as: ReleaseOffer(channel: channel), log)
+            let publication = publication(
+                try Publisher.describe(name, of: versions, ReleaseOffer(channel: channel)),
+                of: versions, in: channel, log)
             let manifest = publication.version.manifest
             let (state, seen) = try open(channel, log) { (state) throws(StoreError) in
                 try checkOffered(publication.version, in: channel, state)
@@ -58,8 +59,9 @@ extension OriginPublisher {
         _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
     ) throws(StoreError) -> PackReport? {
         let log = makeLog()
-        let publication = try publication(
-            name, of: versions, as: ReleaseOffer(channel: channel), log)
+        let publication = publication(
+            try Publisher.describe(name, of: versions, ReleaseOffer(channel: channel)),
+            of: versions, in: channel, log)
         let state = try open(channel, log).state
         try checkOffered(publication.version, in: channel, state)
         return try ReleasePacking(publication).plan(in: state)
@@ -96,7 +98,9 @@ extension OriginPublisher {
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
     ) throws(StoreError) -> PublishPlan {
         let log = makeLog()
-        let publication = try publication(name, of: versions, as: offer, log, options.limits)
+        let publication = publication(
+            try Publisher.describe(name, of: versions, offer, options.limits), of: versions,
+            in: offer.channel, log)
         let (version, channel) = (publication.version, offer.channel)
         let seen = try LogCopy.pointer(channel).read(from: storage)
         let known = try logged(channel, seen, log)
@@ -113,7 +117,7 @@ extension OriginPublisher {
         var release = offer.release(.version(plan.standing ?? version))
         release.delivery = state.delivery(of: version.manifest, in: channel)
         let facts = try planFacts(publication, state, log)
-        release.published = facts?.standing ?? facts.map { PublishedFacts(address: $0.address) }
+        release.facts = facts?.standing ?? facts.map { PublishedFacts(address: $0.address) }
         let before = state.pointers[channel] ?? .empty(channel, now: now())
         var after = offering(release, version, upon: before)
         if options.verifiesObjects, before.offersOlder(version) {

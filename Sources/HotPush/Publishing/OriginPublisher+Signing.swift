@@ -57,9 +57,7 @@ extension OriginPublisher {
         guard options.sealing.adopts, let origin = pointer.origin, let newest = pointer.trustVersion
         else { return }
         for file in try options.sealing.trusts(of: origin) where file.version <= newest {
-            let there = try TrustFile.ifSound { () throws(StoreError) in
-                try storage.trust(file.version)
-            }
+            let there = try TrustFile.ifSound(try storage.trust(file.version))
             guard there == nil else { continue }
             try write(file)
             options.notice(
@@ -279,9 +277,7 @@ extension OriginPublisher {
             case .unknown(let why): reason = "\(why)"
             case .unsupported: throw LogCommit.unsuitable(storage)
             case .conditionFailed, .conflict:
-                let sound = try TrustFile.ifSound { () throws(StoreError) in
-                    try storage.trust(file.version)
-                }
+                let sound = try TrustFile.ifSound(try storage.trust(file.version))
                 guard let there = sound, !isNone(there) else {
                     if try replaceTrust(file, key) { return }
                     break
@@ -303,8 +299,8 @@ extension OriginPublisher {
     /// - Returns: whether what stood there was replaced.
     private func replaceTrust(_ file: TrustFile, _ key: String) throws(StoreError) -> Bool {
         guard let tag = try storage.head(key)?.tag else { return false }
-        var spelling = storage.knownTags
-        if spelling == nil { spelling = try makeLog().pastEntry(1).pointerCondition?.spelling }
+        let spelling =
+            storage.isOnDisk ? .quoted : try makeLog().pastEntry(1).pointerCondition?.spelling
         return try storage.putIf(
             key, StorageBody(file.serialized()), .document, matching: tag, spelling ?? .quoted
         ).isStored

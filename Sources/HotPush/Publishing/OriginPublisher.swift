@@ -83,10 +83,11 @@ package struct OriginPublisher: Sendable {
         let pin = try Publisher.pin(name, of: versions)
         defer { withExtendedLifetime(pin) {} }
         let log = makeLog()
-        let publication =
-            if let described { publication(described, of: versions, in: offer.channel, log) } else {
-                try publication(name, of: versions, as: offer, log, options.limits)
+        let described =
+            if let described { described } else {
+                try Publisher.describe(name, of: versions, offer, options.limits)
             }
+        let publication = publication(described, of: versions, in: offer.channel, log)
         let version = publication.version
         let (state, seen) = try open(offer.channel, log, isCreating: true) {
             (state) throws(StoreError) in
@@ -169,7 +170,7 @@ package struct OriginPublisher: Sendable {
             guard state.number == number else { continue }
             var release = offer.release(.version(version))
             release.delivery = delivery
-            release.published = published
+            release.facts = published
             return release
         }
     }
@@ -362,7 +363,7 @@ package struct OriginPublisher: Sendable {
             // The commit stands; devices see it with the next command.
             commit.pointerProblem = error
         }
-        if storage.looksAreFree { try listChannels(of: state) }
+        if storage.isOnDisk { try listChannels(of: state) }
         commit.figures = storage.figures
         return commit
     }

@@ -11,13 +11,15 @@ public import VersionTree
 ///
 /// An origin without a log, which an older castree has made, gets one with the first call that writes to it.
 public struct Publisher: Sendable {
-    /// The origin's directory.
-    package let path: String
     /// How it works.
     package var options: PublisherOptions
-    private let fileSystem: any FileSystem
-    /// Seconds since 1970.
+    private let open: Opening
     private let now: @Sendable () -> Int64
+    private let pause: @Sendable (Int) -> Void
+
+    private typealias Opening =
+        @Sendable (PublisherOptions, _ isCreating: Bool, _ isDraft: Bool) throws(StoreError) ->
+        any ObjectStorage
 
     /// Makes a publisher; nothing is opened or made yet.
     public init(_ path: String, options: PublisherOptions = PublisherOptions()) {
@@ -29,31 +31,43 @@ public struct Publisher: Sendable {
         _ path: String, options: PublisherOptions, fileSystem: any FileSystem,
         now: @escaping @Sendable () -> Int64
     ) {
-        self.path = path
-        self.options = options
         // Root publishes to another user's origin as that user; who may not is told when something is written.
-        self.fileSystem = OwnersFileSystem.around(fileSystem, directory: path)
-        self.now = now
+        let fileSystem = OwnersFileSystem.around(fileSystem, directory: path)
+        self.init(options, now) { (options, isCreating, isDraft) throws(StoreError) in
+            let directory = OriginDirectory(path: path, options: options, fileSystem: fileSystem)
+            if isDraft { return try directory.draft(isCreating: isCreating) }
+            return try directory.open(isCreating: isCreating)
+        }
     }
 
-    private var directory: OriginDirectory {
-        OriginDirectory(path: path, options: options, fileSystem: fileSystem)
+    /// Makes a publisher of an origin anywhere; nothing is asked of it yet.
+    package init(
+        _ storage: any ObjectStorage, options: PublisherOptions,
+        now: @escaping @Sendable () -> Int64 = { secondsNow() },
+        pause: @escaping @Sendable (Int) -> Void = { CASStore.pause(milliseconds: Int32($0)) }
+    ) {
+        self.init(options, now, pause) { (_, _, _) in storage }
     }
 
-    /// The engine over the directory.
+    private init(
+        _ options: PublisherOptions, _ now: @escaping @Sendable () -> Int64,
+        _ pause: @escaping @Sendable (Int) -> Void = { CASStore.pause(milliseconds: Int32($0)) },
+        _ open: @escaping Opening
+    ) {
+        (self.options, self.now, self.pause, self.open) = (options, now, pause, open)
+    }
+
+    /// The engine over the origin.
     ///
-    /// - Parameter isCreating: whether the directory is made if there is none; its parent must exist.
+    /// - Parameters:
+    ///   - isCreating: whether the directory is made if there is none; its parent must exist.
+    ///   - isDraft: whether the directory is taken as it would be: nothing is written.
     /// - Throws: `.noOrigin`; `.badOrigin` for a directory that is something else; `.unsupportedFormat`; `.insideStore`.
-    package func engine(isCreating: Bool = false) throws(StoreError) -> OriginPublisher {
+    package func engine(
+        isCreating: Bool = false, isDraft: Bool = false
+    ) throws(StoreError) -> OriginPublisher {
         OriginPublisher(
-            try directory.open(isCreating: isCreating), options: options, now: now)
-    }
-
-    /// The engine over a directory as it would be: nothing is written.
-    /// - Throws: as ``engine(isCreating:)``.
-    package func draft(isCreating: Bool = false) throws(StoreError) -> OriginPublisher {
-        OriginPublisher(
-            try directory.draft(isCreating: isCreating), options: options, now: now)
+            try open(options, isCreating, isDraft), options: options, now: now, pause: pause)
     }
 
     /// What publishing a version would write; writes nothing and takes no lock.
@@ -61,7 +75,7 @@ public struct Publisher: Sendable {
     public func plan(
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
     ) throws(StoreError) -> PublishPlan {
-        try draft(isCreating: true).plan(name, of: versions, as: offer)
+        try engine(isCreating: true, isDraft: true).plan(name, of: versions, as: offer)
     }
 
     /// Writes a version to the origin and offers it at the head of a channel.
@@ -125,9 +139,7 @@ extension Publisher {
     static func pin(
         _ name: String, of versions: VersionStore
     ) throws(StoreError) -> VersionPin? {
-        try StoreError.ignoring(.readOnly, .permission) { () throws(StoreError) in
-            try versions.pin(name)
-        }
+        try allowing([.readOnly, .permission], try versions.pin(name))
     }
 
     /// What is published of a store: a version's files, and what a channel says of them.
@@ -219,15 +231,6 @@ extension OriginPublisher {
     }
 
     /// What is published of a store.
-    /// - Throws: as ``publish(_:of:as:)`` for a version that cannot be published.
-    func publication(
-        _ name: String, of versions: VersionStore, as offer: ReleaseOffer,
-        _ log: OriginLog, _ limits: DeviceLimits? = nil
-    ) throws(StoreError) -> Publication {
-        let described = try Publisher.describe(name, of: versions, offer, limits)
-        return publication(described, of: versions, in: offer.channel, log)
-    }
-
     func publication(
         _ described: Publisher.Description, of versions: VersionStore, in channel: ChannelName,
         _ log: OriginLog

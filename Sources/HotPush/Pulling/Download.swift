@@ -189,7 +189,7 @@ final class Download: TransferClient {
     func locate(_ epoch: (ObjectID) -> Int64) {
         for place in queue.indices where !unpacked.contains(queue[place].content.name) {
             let address = queue[place].content.name
-            let source = OriginLayout.object(address, in: epoch(address))
+            let source = OriginLayout.path(.object, address, in: epoch(address))
             queue[place].turns = SourceTurns([ContentSource(source)])
         }
     }

@@ -69,7 +69,8 @@ final class PackFetching {
         let options = pull.options
         let transfer = PackTransfer(
             pack,
-            at: offer.origin.url(of: OriginLayout.pack(pack.address, in: offer.deliveryEpoch)),
+            at: offer.origin.url(
+                of: OriginLayout.path(.pack, pack.address, in: offer.deliveryEpoch)),
             to: version, from: base, beginning: beginning, into: try makeArrivals(),
             limits: pull.limits,
             budget: transfers.last?.budget

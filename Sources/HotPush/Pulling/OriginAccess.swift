@@ -278,7 +278,7 @@ extension OriginAccess {
     ) throws(StoreError) -> Delivery? {
         guard let published = release.delivery, let version = release.version else { return nil }
         let answer = try document(
-            OriginLayout.delivery(published.address, in: published.epoch), at: location,
+            OriginLayout.path(.delivery, published.address, in: published.epoch), at: location,
             byteCountMax: published.byteCount, isOptional: true)
         guard answer.head.status == 200 else {
             throw .badPack("the origin answered \(answer.head.status) for its delivery")

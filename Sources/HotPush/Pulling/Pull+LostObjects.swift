@@ -84,7 +84,7 @@ extension Pull {
             received: [])
         release.files.reserveCapacity(lost.count)
         for one in lost {
-            let source = OriginLayout.object(one.address)
+            let source = OriginLayout.path(.object, one.address)
             var file = ReleaseFile(path: try TreePath(source), source: source)
             file.address = one.address
             file.byteCount = one.byteCount
@@ -92,7 +92,7 @@ extension Pull {
                 file.sources = [ContentSource(place)]
             } else {
                 // What a publisher sent stands among the manifests.
-                file.sources.append(ContentSource(OriginLayout.manifest(one.address)))
+                file.sources.append(ContentSource(OriginLayout.path(.manifest, one.address)))
             }
             file.isOptional = true
             release.files.append(file)
@@ -170,8 +170,8 @@ extension Pull {
         {
             // What a publisher sent stands among the manifests.
             if wanted.remove(published.manifest) != nil {
-                places[published.manifest] = OriginLayout.manifest(
-                    published.manifest, in: published.epoch)
+                places[published.manifest] = OriginLayout.path(
+                    .manifest, published.manifest, in: published.epoch)
             }
             guard !wanted.isEmpty else { break }
             // If it lacks something, another release may have it.
@@ -184,8 +184,8 @@ extension Pull {
                 let epochs = try fetchPlaces(of: published, at: location, count: objects.count)
                 for address in named {
                     guard let number = objects.number(of: address) else { continue }
-                    places[address] = OriginLayout.object(
-                        address, in: epochs.epoch(of: Int(number)))
+                    places[address] = OriginLayout.path(
+                        .object, address, in: epochs.epoch(of: Int(number)))
                 }
                 wanted.subtract(named)
             }
@@ -232,7 +232,7 @@ extension Pull {
                 let delivery = try delivery(of: offered, at: location),
                 let pack = delivery.packs.first(where: { $0.base == nil && $0.isReadable })
             else { continue }
-            let place = OriginLayout.pack(pack.address, in: offered.delivery?.epoch ?? 0)
+            let place = OriginLayout.path(.pack, pack.address, in: offered.delivery?.epoch ?? 0)
             let transfer = PackTransfer(
                 pack, at: try OriginURL(of: location).url(of: place), to: published, from: nil,
                 beginning: .opening, into: download.arrivals, limits: limits,

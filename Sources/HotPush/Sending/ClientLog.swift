@@ -173,7 +173,7 @@ package final class ClientLog {
         guard options.looks(in: storage) else { return true }
         let key = OriginKey(.document(of: system), address, in: epoch)
         guard try storage.head(key.path)?.byteCount == byteCount else { return false }
-        guard storage.looksAreFree else { return true }
+        guard storage.isOnDisk else { return true }
         let request = ReadRequest(byteCountMax: byteCount)
         return try ObjectID(of: storage.bytes(key.path, request).bytes) == address
     }

@@ -48,7 +48,7 @@ final class FactsUpload {
         let address: ObjectID
         /// What the release has already, all of it; `nil` if something is to be sent.
         var standing: PublishedFacts?
-        var lacking: [ObjectFacts.Twin] = []
+        var lacking: [Reference] = []
         /// In the order of the twins.
         var epochs: [Int64] = []
 
@@ -80,9 +80,7 @@ final class FactsUpload {
         let unknown = twins.filter {
             known.epochs[$0.address] == nil && !known.missing.contains($0.address)
         }
-        try seen.look(
-            for: unknown.map { Reference(address: $0.address, byteCount: $0.byteCount) }, .twin,
-            upon: epoch, besides: &listed)
+        try seen.look(for: unknown, .twin, upon: epoch, besides: &listed)
         let made = Set(others.compactMap { making.made[$0.address]?.twin?.address })
         for twin in twins {
             let standing = made.contains(twin.address) ? nil : known.epochs[twin.address]
@@ -119,8 +117,9 @@ final class FactsUpload {
 
     private func sendDocuments(_ plan: Plan, _ epoch: Int64) throws(StoreError) -> PublishedFacts {
         let facts = StorageBody(plan.facts.serialized(), address: plan.address)
-        var published = PublishedFacts(address: plan.address, place: .init(epoch: epoch))
-        published.place.places = try seen.send(Places(plan.epochs), in: epoch)
+        let published = PublishedFacts(
+            address: plan.address, epoch: epoch,
+            places: try seen.send(Places(plan.epochs), in: epoch))
         try seen.send(facts, OriginKey(.facts, facts.address, in: epoch))
         source.note(plan.facts, published)
         return published
@@ -135,7 +134,7 @@ final class FactsUpload {
             guard let live = LiveRelease(release), let facts = try source.facts(of: live)
             else { continue }
             if isLooking, try !stands(live) { continue }
-            return try Plan(facts, standing: release.published)
+            return try Plan(facts, standing: release.facts)
         }
         return nil
     }

@@ -68,11 +68,8 @@ struct PackingHome {
 
     /// What the deliveries of the origin were made from; `nil` if nothing says it.
     func record() throws(StoreError) -> PackingRecord? {
-        let fileSystem = fileSystem
-        return try fileSystem.cached { () throws(StoreError) -> PackingRecord? in
-            guard let directory = try openIfPresent() else { return nil }
-            return try PackingRecord.read(directory.raw, fileSystem)
-        }
+        guard let directory = try allowing(\.isOfCache, try openIfPresent()) else { return nil }
+        return try PackingRecord.read(directory.raw, fileSystem)
     }
 
     private func directoryPath() throws(StoreError) -> String {
@@ -112,11 +109,11 @@ extension ObjectStorage {
         _ wanted: SizedKey, to directory: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
         let file = try fileSystem.open(directory, path, .creating, mode: 0o644)
-        let found = try ReleaseFiles.ifSound { () throws(StoreError) in
+        let found = try allowing(
+            ReleaseFiles.isHarmless,
             try address(of: wanted.key.path, limit: wanted.byteCount) {
                 (piece) throws(StoreError) in try fileSystem.write(file.raw, piece)
-            }
-        }
+            })
         if found == wanted.key.address { return true }
         try fileSystem.remove(directory, path, directory: false)
         return false

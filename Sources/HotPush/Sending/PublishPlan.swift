@@ -71,8 +71,6 @@ public struct PublishPlan: Sendable, Hashable {
     package var pointer: ChannelPointer
     /// What it offers before; `nil` for a new channel.
     package var before: ChannelPointer?
-    /// The sequence of what it offers first before; `nil` if it offers nothing.
-    package var head: Int64?
     /// Whether the pointer is to be written; otherwise it already offers exactly this.
     package var writesPointer: Bool
 
@@ -96,7 +94,7 @@ extension PublishPlan {
             reusedObjectCount: upload.objects.count - objects.count,
             reusedByteCount: upload.byteCount - objects.reduce(0) { $0 + $1.byteCount },
             writesManifest: writesManifest, packing: packing, facts: facts, pointer: pointer,
-            before: before, head: before?.releases.first?.sequence, writesPointer: writesPointer)
+            before: before, writesPointer: writesPointer)
     }
 
     /// - Throws: `.outOfSpace` unless objects and documents of so many bytes fit, and some more for directories.
@@ -133,7 +131,7 @@ struct Publication {
 
 extension PublisherOptions {
     /// Whether files are looked for that the log says are there: on a disk that costs nothing.
-    func looks(in storage: any ObjectStorage) -> Bool { verifiesObjects || storage.looksAreFree }
+    func looks(in storage: any ObjectStorage) -> Bool { verifiesObjects || storage.isOnDisk }
 }
 
 /// Looks at the end of the log now and then while files are sent, which may take hours.

@@ -93,7 +93,7 @@ final class ReleasePacking {
         let contents = try contents(of: need, in: state)
         let planned = PackReport(planned: target, need, from: contents)
         let place = try home.openPlace()
-        let fetches = options.packs.fetchesBases || storage.looksAreFree
+        let fetches = options.packs.fetchesBases || storage.isOnDisk
         let wanted = fetches ? try objects(of: need.lacking, in: state) : []
         try checkSpace(planned.spaceNeeded.addingClamped(wanted.byteCount), in: place)
         let objects = try home.fetch(
@@ -239,7 +239,7 @@ final class ReleasePacking {
             guard let manifest = base.manifest,
                 let files = state.files(of: manifest, storage, versions)
             else { continue }
-            let found = try ReleaseFiles.ifSound { () throws(StoreError) in try files.objects() }
+            let found = try allowing(ReleaseFiles.isHarmless, try files.objects())
             for object in found ?? [] where object.byteCount <= options.packs.prefixedByteCountMax {
                 guard try versions.store.objects.open(object.key.address) == nil else { continue }
                 wanted[object.key.address] = object
@@ -320,12 +320,12 @@ extension ObjectStorage {
     func delivery(
         _ delivery: PublishedDelivery, of version: PublishedVersion
     ) throws(StoreError) -> Delivery? {
-        try ReleaseFiles.ifSound { () throws(StoreError) in
-            let key = OriginKey(.delivery, delivery.address, in: delivery.epoch)
-            return try contents(key.path, limit: Delivery.byteCountMax).map {
+        let key = OriginKey(.delivery, delivery.address, in: delivery.epoch)
+        return try allowing(
+            ReleaseFiles.isHarmless,
+            try contents(key.path, limit: Delivery.byteCountMax).map {
                 (bytes) throws(StoreError) in try Delivery(bytes, named: delivery, of: version)
-            }
-        }
+            })
     }
 }
 

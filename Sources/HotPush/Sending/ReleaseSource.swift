@@ -33,9 +33,8 @@ final class ReleaseSource {
     func facts(of release: LiveRelease) throws(StoreError) -> ContentFacts? {
         guard let published = release.facts else { return nil }
         if let known = facts[published] { return known }
-        let found = try StoreError.ignoring(where: ReleaseFiles.saysReleaseIsBad) {
-            () throws(StoreError) in try files(of: release).facts()
-        }
+        let found = try allowing(
+            ReleaseFiles.saysReleaseIsBad, try files(of: release).facts())
         facts[published] = found
         return found
     }
@@ -43,9 +42,8 @@ final class ReleaseSource {
     /// The twins of a release where they stand; `nil` as above.
     func twins(of release: LiveRelease) throws(StoreError) -> [SizedKey]? {
         guard let published = release.facts, let facts = try facts(of: release) else { return nil }
-        return try StoreError.ignoring(where: ReleaseFiles.saysReleaseIsBad) {
-            () throws(StoreError) in try files(of: release).twins(of: facts, published)
-        }
+        return try allowing(
+            ReleaseFiles.saysReleaseIsBad, try files(of: release).twins(of: facts, published))
     }
 
     /// The files of a release, as who tells of it reads them; `nil` if it has no facts, or something is missing.
@@ -54,9 +52,8 @@ final class ReleaseSource {
         if let known = contents[release] { return known }
         // Of a release without facts nothing is told, so its manifest need not be fetched.
         guard let facts = try facts(of: release) else { return nil }
-        let manifest = try StoreError.ignoring(where: ReleaseFiles.saysReleaseIsBad) {
-            () throws(StoreError) in try files(of: release).manifest()
-        }
+        let manifest = try allowing(
+            ReleaseFiles.saysReleaseIsBad, try files(of: release).manifest())
         guard let manifest else { return nil }
         let content = ReleaseContent(manifest: manifest, facts: facts, release, self)
         contents[release] = content

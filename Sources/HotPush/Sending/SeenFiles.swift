@@ -37,11 +37,11 @@ final class SeenFiles {
         for wanted: [Reference], _ kind: OriginKey.Kind, upon epoch: Int64,
         besides listed: inout Set<Int64>
     ) throws(StoreError) {
-        guard storage.looksAreFree || wanted.count > Self.listedCountMin else { return }
+        guard storage.isOnDisk || wanted.count > Self.listedCountMin else { return }
         var pageCount = max(1, wanted.count / 100)
         for candidate in Self.usableEpochs(upon: epoch) {
             let prefix = OriginKey.prefix(of: kind, in: candidate)
-            if storage.looksAreFree {
+            if storage.isOnDisk {
                 // Most are of an origin that has none of the kind, or of few files.
                 guard try !storage.list(ListRequest(prefix: prefix, countMax: 1)).files.isEmpty
                 else { continue }
@@ -137,7 +137,7 @@ extension ObjectStorage {
     func missing(
         of wanted: [SizedKey], _ options: PublisherOptions
     ) throws(StoreError) -> Set<ObjectID> {
-        options.verifiesObjects && looksAreFree
+        options.verifiesObjects && isOnDisk
             ? try wrong(of: wanted, options) : try absent(of: wanted)
     }
 
@@ -173,7 +173,7 @@ extension ObjectStorage {
         // Up to so many files are asked for one by one; more are listed first, where reading costs requests.
         let askedCountMax = 64
         var unseen = wanted
-        if wanted.count > askedCountMax, !looksAreFree {
+        if wanted.count > askedCountMax, !isOnDisk {
             // Of what is no twin, all but a few are objects.
             let places = wanted.map {
                 OriginKey.prefix(of: $0.key.kind == .twin ? .twin : .object, in: $0.key.epoch)

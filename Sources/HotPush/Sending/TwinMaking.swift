@@ -213,7 +213,7 @@ private struct FactsMaking: Sendable {
             address: worker.checker.finish().address, byteCount: object.byteCount,
             crc32: worker.crc32.finish { $0.reduce(0) { $0 << 8 | UInt32($1) } },
             md5: worker.md5.finish { Hex.string(Array($0)) },
-            twin: ObjectFacts.Twin(
+            twin: Reference(
                 address: worker.twin.finish { ObjectID(unchecked: $0) }, byteCount: byteCount))
     }
 }

@@ -214,9 +214,9 @@ extension PointerSealing {
         of origin: String, in place: any ObjectStorage
     ) throws(StoreError) -> TrustFile? {
         var newest: TrustFile?
-        while let file = try TrustFile.ifSound({ () throws(StoreError) in
-            try place.trust((newest?.version ?? TrustFile.firstVersion) + 1)
-        }) {
+        while let file = try TrustFile.ifSound(
+            try place.trust((newest?.version ?? TrustFile.firstVersion) + 1))
+        {
             guard file.version <= TrustChain.versionMax else { return newest }
             do throws(StoreError) {
                 // Who counted before the first change nobody has written down.

@@ -93,10 +93,10 @@ struct PointerVerdict: Sendable, Hashable {
             origin.version = wanted
             return
         }
-        try StoreError.ignoring(.untrusted) { () throws(StoreError) in
-            let file = try read(wanted)
-            if origin.isTakenUp(by: file) { try take(file, of: id) }
-        }
+        guard let file = try allowing([.untrusted], try read(wanted)),
+            origin.isTakenUp(by: file)
+        else { return }
+        try allowing([.untrusted], try take(file, of: id))
     }
 
     /// Finds the version of the named keys, where others have signed, and the way from it to theirs.

@@ -258,16 +258,13 @@ package struct SignedSequences: Sendable {
     private func all() throws(StoreError) -> Memory {
         try atMemory { (directory, file) throws(StoreError) in
             // Whoever may not read it may not note anything either, which is said then.
-            try StoreError.ignoring(.permission) { () throws(StoreError) in
-                try read(directory, file)
-            } ?? Memory()
+            try allowing([.permission], try read(directory, file)) ?? Memory()
         }
     }
 
     private func read(_ directory: Int32, _ file: String) throws(StoreError) -> Memory {
-        let bytes = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.contents(directory, file, limit: Self.byteCountMax)
-        }
+        let bytes = try allowing(
+            [.notFound], try fileSystem.contents(directory, file, limit: Self.byteCountMax))
         let damaged = damaged(
             directory == POSIXFileSystem.workingDirectory
                 ? file : "\(POSIXFileSystem().path(of: directory))/\(file)")

@@ -69,9 +69,9 @@ package struct TrustFile: Sendable, Hashable {
 
     /// A version that is read; `nil` for a file that is no version of a trust: no device follows that, so it is in nobody's way.
     static func ifSound(
-        _ read: () throws(StoreError) -> TrustFile?
+        _ read: @autoclosure () throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> TrustFile? {
-        try StoreError.ignoring(.untrusted, .tooLarge, by: read)
+        try allowing([.untrusted, .tooLarge], try read())
     }
 
     private func refusal(_ problem: String) -> StoreError {

@@ -72,7 +72,7 @@ package struct TrustRotation: Sendable {
         let next = version + 1
         let trusted = try changed(previous)
         let known = version > TrustFile.firstVersion ? previous : nil
-        if let file = try TrustFile.ifSound({ () throws(StoreError) in try read(next) }),
+        if let file = try TrustFile.ifSound(try read(next)),
             known.map({ file.isFollowing($0, version, of: rotation.origin) }) ?? true
         {
             guard file.trusted == trusted else { throw rotation.unfinished(file, after: previous) }

@@ -105,11 +105,7 @@ package final class DirectoryStorage: ObjectStorage {
         // Not cut: long paths may begin alike.
         return printable(known.hasPrefix("/") ? known : place, .max)
     }
-    package var knownTags: TagSpelling? { .quoted }
-    package var looksAreFree: Bool { true }
-    package var listsAll: Bool { true }
-    package var deletesLate: Bool { false }
-    package var hasClock: Bool { false }
+    package var isOnDisk: Bool { true }
     package var work: WorkDirectory? {
         WorkDirectory(scratch, in: root.raw, place, of: self, fileSystem, rights: rights)
     }

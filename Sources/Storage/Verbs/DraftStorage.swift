@@ -21,11 +21,7 @@ package final class DraftStorage: ObjectStorage {
     package var identity: String { base?.identity ?? place }
     package var parallelCount: Int { base?.parallelCount ?? 1 }
     package var figures: StorageFigures { base?.figures ?? StorageFigures() }
-    package var knownTags: TagSpelling? { base?.knownTags ?? .quoted }
-    package var looksAreFree: Bool { base?.looksAreFree ?? true }
-    package var listsAll: Bool { base?.listsAll ?? true }
-    package var deletesLate: Bool { base?.deletesLate ?? false }
-    package var hasClock: Bool { base?.hasClock ?? false }
+    package var isOnDisk: Bool { base?.isOnDisk ?? true }
     package var readableWork: WorkDirectory? { base?.readableWork }
 
     package var work: WorkDirectory? {
@@ -57,12 +53,8 @@ package final class DraftStorage: ObjectStorage {
         guard part.count <= request.byteCountMax else {
             throw StoreError(.tooLarge, "\(printable(key)) has \(part.count) bytes")
         }
-        let wanted = Array(bytes[Int(part.lowerBound)..<Int(part.upperBound)])
-        var failure: StoreError?
-        wanted.withUnsafeBytes { (piece) in
-            do throws(StoreError) { try take(piece) } catch { failure = error }
-        }
-        if let failure { throw failure }
+        let wanted = bytes[Int(part.lowerBound)..<Int(part.upperBound)]
+        try wanted.span.bytes.withUnsafeBytes { (piece) throws(StoreError) in try take(piece) }
         return .found(file)
     }
 
@@ -75,18 +67,7 @@ package final class DraftStorage: ObjectStorage {
     package func put(
         _ key: String, _ body: StorageBody, _ fields: StoredFields
     ) throws(StoreError) -> WriteOutcome {
-        var bytes = [UInt8](repeating: 0, count: Int(body.byteCount))
-        var failure: StoreError?
-        bytes.withUnsafeMutableBytes { (buffer) in
-            do throws(StoreError) {
-                var offset = 0
-                while offset < buffer.count {
-                    let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
-                    offset += try body.read(into: rest, at: Int64(offset), POSIXFileSystem())
-                }
-            } catch { failure = error }
-        }
-        if let failure { throw failure }
+        let bytes = try body.bytes(POSIXFileSystem())
         changes.withLock { $0[key] = .some(bytes) }
         return .stored(try Self.file(bytes).tag)
     }

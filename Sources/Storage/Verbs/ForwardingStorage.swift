@@ -11,11 +11,7 @@ extension ForwardingStorage {
     package var identity: String { base.identity }
     package var parallelCount: Int { base.parallelCount }
     package var figures: StorageFigures { base.figures }
-    package var knownTags: TagSpelling? { base.knownTags }
-    package var looksAreFree: Bool { base.looksAreFree }
-    package var listsAll: Bool { base.listsAll }
-    package var deletesLate: Bool { base.deletesLate }
-    package var hasClock: Bool { base.hasClock }
+    package var isOnDisk: Bool { base.isOnDisk }
 
     package func get(
         _ key: String, _ request: ReadRequest,

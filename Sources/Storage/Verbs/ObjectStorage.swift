@@ -35,20 +35,11 @@ package protocol ObjectStorage: Sendable {
     /// What has been done so far.
     var figures: StorageFigures { get }
 
-    /// How tags go along, where all conditions are known to hold; nil if whoever relies on them tries them first.
-    var knownTags: TagSpelling? { get }
-
-    /// Whether looking and reading cost next to nothing.
-    var looksAreFree: Bool { get }
-
-    /// Whether a listing shows all that is there.
-    var listsAll: Bool { get }
-
-    /// Whether a deletion may come true late, when something was written there since.
-    var deletesLate: Bool { get }
-
-    /// Whether the times of files are of a clock of its own, which its answers tell.
-    var hasClock: Bool { get }
+    /// Whether it is a directory of a disk: looking and reading cost next to nothing, a listing shows all that is there, no
+    /// deletion comes true late, all conditions hold, with quoted tags, and times are those of this machine.
+    ///
+    /// Of anything else none of this is known, and its answers tell the time.
+    var isOnDisk: Bool { get }
 
     /// Where files can be made before they are written; nil if the storage is elsewhere.
     var work: WorkDirectory? { get }
@@ -142,11 +133,7 @@ package protocol ObjectStorage: Sendable {
 
 extension ObjectStorage {
     package var identity: String { place }
-    package var knownTags: TagSpelling? { nil }
-    package var looksAreFree: Bool { false }
-    package var listsAll: Bool { false }
-    package var deletesLate: Bool { true }
-    package var hasClock: Bool { true }
+    package var isOnDisk: Bool { false }
     package var work: WorkDirectory? { nil }
     package var readableWork: WorkDirectory? { work }
     package func barrier() {}

@@ -58,15 +58,28 @@ package struct StorageBody: Sendable {
         case .file(let descriptor):
             let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
             let got = try fileSystem.read(descriptor, into: part, at: offset)
-            guard got > 0 else {
-                throw StoreError(
-                    .damagedObject,
-                    "the file of object \(address) has fewer than \(byteCount) bytes; "
-                        + "run castree fsck --repair",
-                    object: address)
-            }
+            guard got > 0 else { throw tooShort }
             return got
         }
+    }
+
+    /// All of them.
+    /// - Throws: as ``read(into:at:_:)``.
+    package func bytes(_ fileSystem: any FileSystem) throws(StoreError) -> [UInt8] {
+        guard case .file(let descriptor) = source else {
+            guard case .bytes(let bytes) = source else { return [] }
+            return bytes
+        }
+        let bytes = try fileSystem.read(descriptor, at: 0, count: Int(byteCount))
+        guard bytes.count == byteCount else { throw tooShort }
+        return bytes
+    }
+
+    private var tooShort: StoreError {
+        StoreError(
+            .damagedObject,
+            "the file of object \(address) has fewer than \(byteCount) bytes; run castree fsck --repair",
+            object: address)
     }
 }
 

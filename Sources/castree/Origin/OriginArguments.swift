@@ -3,10 +3,8 @@ import ClientSystems
 import Console
 import HotPush
 import S3
-import Storage
 import StoreCommands
 import StrictJSON
-import VersionTree
 
 extension Argument {
     static let originDirectory = Argument(
@@ -67,9 +65,8 @@ extension Invocation {
         if let limit = try duration("wait") { options.waitLimit = limit }
         if isSet("no-wait") { options.waitLimit = .zero }
         options.beginsAmongOthers = isSet("force")
-        let publisher = Publisher(try originDirectory(), options: options)
-        return try isDraft
-            ? publisher.draft(isCreating: isCreating) : publisher.engine(isCreating: isCreating)
+        return try Publisher(originDirectory(), options: options)
+            .engine(isCreating: isCreating, isDraft: isDraft)
     }
 
     /// The directory of the origin that the command line names.

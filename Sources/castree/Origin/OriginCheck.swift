@@ -2,7 +2,6 @@ import CASStore
 import Console
 import HotPush
 import S3
-import Storage
 import StoreCommands
 import StrictJSON
 import VersionTree

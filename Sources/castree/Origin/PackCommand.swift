@@ -1,13 +1,9 @@
 import CASStore
-import ClientSystems
 import Console
 import HotPush
-import S3
-import Storage
 import StoreCommands
 import StrictJSON
 import Synchronization
-import VersionTree
 
 extension Command {
     static let pack = Command(

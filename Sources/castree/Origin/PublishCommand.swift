@@ -2,8 +2,6 @@ import CASStore
 import ClientSystems
 import Console
 import HotPush
-import S3
-import Storage
 import StoreCommands
 import StrictJSON
 import VersionTree
@@ -275,7 +273,7 @@ extension Invocation {
         let twins = counted(facts.twins.count, "deflated twin")
         output.print(
             "For the clients of other systems: \(twins), \(sizes.text(facts.twins.byteCount)), and "
-                + "\(OriginLayout.facts(facts.address)).")
+                + "\(OriginLayout.path(.facts, facts.address)).")
     }
 }
 

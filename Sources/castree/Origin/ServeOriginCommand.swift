@@ -3,7 +3,6 @@ import ClientSystems
 import Console
 import HotPush
 import S3
-import Storage
 import StoreCommands
 
 // The commands whose first word is `origin`: clients of other systems update from a castree origin.

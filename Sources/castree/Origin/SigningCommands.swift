@@ -1,12 +1,8 @@
 import CASStore
-import ClientSystems
 import Console
 import HotPush
-import S3
-import Storage
 import StoreCommands
 import StrictJSON
-import VersionTree
 
 extension Command {
     static let resign = Command(

@@ -1,9 +1,6 @@
 import CASStore
-import ClientSystems
 import Console
 import HotPush
-import S3
-import Storage
 import StoreCommands
 import StrictJSON
 import VersionTree

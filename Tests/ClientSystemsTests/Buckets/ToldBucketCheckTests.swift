@@ -56,7 +56,7 @@ import HotPush
             let lost = sound.keys.filter { $0.contains(part) }.sorted().filter { key in
                 // What only the grace keeps is another matter.
                 part != "facts/"
-                    || pointer.releases.contains { key.contains("\($0.facts ?? .zero)") }
+                    || pointer.releases.contains { key.contains("\($0.facts?.address ?? .zero)") }
             }
             let key = try require(lost.last)
             world.store.set(key, nil)

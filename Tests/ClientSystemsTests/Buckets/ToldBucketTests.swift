@@ -84,8 +84,8 @@ import StrictJSON
         // A release of a later epoch has its twins where they stand.
         try world.publish("2", by: world.publisher())
         let pointer = try require(try world.publisher().pointers()[.stable])
-        let place = try require(pointer.releases.first).factsPlace
-        expect(place.epoch > 0 && place.places != nil)
+        let standing = try require(pointer.releases.first?.facts)
+        expect(standing.epoch > 0 && standing.places != nil)
         world.checkEnd()
         expect(world.broken, equals: [])
     }
@@ -127,10 +127,11 @@ import StrictJSON
             return pointer.releases.first
         }
         let facts = "\"facts\":\"\(digits)\","
-        try expect(pointer(facts)?.factsPlace, equals: .init())
-        try expect(pointer(facts + "\"factsEpoch\":8,")?.factsPlace.epoch, equals: 8)
+        let plain = try require(pointer(facts)?.facts)
+        expect(plain.epoch == 0 && plain.places == nil)
+        try expect(pointer(facts + "\"factsEpoch\":8,")?.facts?.epoch, equals: 8)
         let placed = facts + "\"factsEpoch\":3,\"factsPlaces\":\"\(digits)\","
-        try expect(pointer(placed)?.factsPlace.places != nil)
+        try expect(pointer(placed)?.facts?.places != nil)
         for fields in [
             "\"factsEpoch\":3,", facts + "\"factsEpoch\":9,", facts + "\"factsEpoch\":-1,",
             facts + "\"factsPlaces\":\"\(digits)\",", facts + "\"factsEpoch\":\"3\",",

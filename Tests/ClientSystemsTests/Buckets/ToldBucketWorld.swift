@@ -65,7 +65,7 @@ final class ToldBucketWorld: Sendable {
         options.isDurable = false
         options.packs.moment = .never
         options.telling = telling(systems)
-        options.notice = { notices.add($0) }
+        options.notice = notices.sink
         change(&options)
         let bucket = ModelStorage(
             store, actor: actor, rights: .all,

@@ -275,7 +275,8 @@ import VersionTree
                     .version(version), sequence: sequence, createdAt: sequence,
                     rollout: kind.state == .rolledOut ? Rollout(perMille: 500, salt: "") : nil,
                     requirements: requirement.map { [$0] } ?? [],
-                    isMandatory: kind.state == .mandatory, facts: content), at: 0)
+                    isMandatory: kind.state == .mandatory,
+                    facts: PublishedFacts(address: content)), at: 0)
         }
         let pointer = ChannelPointer(
             channel: .stable, sequence: Int64(kinds.count), createdAt: 1, releases: releases)

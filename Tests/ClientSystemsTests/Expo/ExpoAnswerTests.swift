@@ -295,7 +295,7 @@ struct TwinnedOrigin: ClientOrigin {
             content.facts.objects.map { facts in
                 var facts = facts
                 if facts.address == address {
-                    facts.twin = ObjectFacts.Twin(address: Self.twin, byteCount: 3)
+                    facts.twin = Reference(address: Self.twin, byteCount: 3)
                 }
                 return facts
             })

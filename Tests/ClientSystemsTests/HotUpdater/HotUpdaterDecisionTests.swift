@@ -124,7 +124,8 @@ import VersionTree
                 OfferedRelease(
                     .version(version), sequence: sequence, createdAt: 1,
                     rollout: bundle.perMille.map { Rollout(perMille: $0, salt: "") },
-                    requirements: requirements, isMandatory: bundle.isMandatory, facts: content))
+                    requirements: requirements, isMandatory: bundle.isMandatory,
+                    facts: PublishedFacts(address: content)))
         }
         return ClientChannel(
             ChannelPointer(

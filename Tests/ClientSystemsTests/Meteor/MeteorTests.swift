@@ -118,7 +118,8 @@ import StrictJSON
                 name: manifest.version, manifest: address, manifestByteCount: 1, content: address)
             pointer.sequence += 1
             let release = OfferedRelease(
-                .version(version), sequence: pointer.sequence, createdAt: 1, facts: address)
+                .version(version), sequence: pointer.sequence, createdAt: 1,
+                facts: PublishedFacts(address: address))
             let asked = try ClientRelease(
                 release: release, configuration: MeteorTests.configuration(),
                 content: contents[address], now: 1,

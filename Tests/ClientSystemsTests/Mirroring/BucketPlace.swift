@@ -46,7 +46,7 @@ final class BucketPlace: @unchecked Sendable {
         log = max(log + 1, epoch + 1)
         let release = try needed(local.pointer.releases.first)
         let version = try needed(release.version)
-        let facts = try needed(release.facts)
+        let facts = try needed(release.facts).address
         var objects: Set<ObjectID> = []
         for text in files.values {
             let address = try address(of: Array(text.utf8))
@@ -55,13 +55,13 @@ final class BucketPlace: @unchecked Sendable {
         }
         try put(.manifest, version.manifest, in: epoch)
         try put(.facts, facts, in: epoch)
-        let all = objects.sorted().map { epochs[OriginLayout.object($0)] ?? 0 }
+        let all = objects.sorted().map { epochs[OriginLayout.path(.object, $0)] ?? 0 }
         let placed = Places(all)
         var address: ObjectID?
         if placed.areNeeded(in: epoch) {
             let bytes = placed.serialized()
             address = try StorageTestSupport.address(of: bytes)
-            store.set(OriginLayout.places(try needed(address), in: epoch), bytes)
+            store.set(OriginLayout.path(.places, try needed(address), in: epoch), bytes)
         }
         places[version.manifest] = (epoch, address, epoch)
         return try steps()
@@ -134,7 +134,7 @@ final class BucketPlace: @unchecked Sendable {
             else { continue }
             (version.epoch, version.places) = (place.version, place.places)
             pointer.releases[index].target = .version(version)
-            pointer.releases[index].factsPlace = OfferedRelease.FactsPlace(epoch: place.facts)
+            pointer.releases[index].facts?.epoch = place.facts
         }
         return pointer
     }
@@ -146,7 +146,9 @@ final class BucketPlace: @unchecked Sendable {
         withdrawn.insert(gone.sequence)
         log += 1
         var steps = try steps()
-        guard isPruned, let version = gone.version, let facts = gone.facts else { return steps }
+        guard isPruned, let version = gone.version, let facts = gone.facts?.address else {
+            return steps
+        }
         for name in [
             OriginKey(.manifest, version.manifest), OriginKey(.facts, facts),
         ] {
@@ -181,7 +183,7 @@ final class BucketPlace: @unchecked Sendable {
         var options = CachedStorage.Options()
         options.byteCount = byteCount
         options.patience = patience ?? options.patience
-        options.notice = { notices.add($0) }
+        options.notice = notices.sink
         let mirror = try OriginMirror(
             bucket, at: directory.appending(name), options, on: fileSystem)
         let reader = OriginReader(

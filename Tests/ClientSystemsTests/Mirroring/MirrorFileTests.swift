@@ -26,7 +26,7 @@ import Synchronization
         ]
         let (mirror, _) = try place.mirror(place.bucket())
         for (fault, bytes) in faults {
-            place.store.set(OriginLayout.object(address), bytes)
+            place.store.set(OriginLayout.path(.object, address), bytes)
             expectRefusal(.missingFromBucket, "\(fault)") {
                 try mirror.bring([piece])
             }
@@ -36,12 +36,12 @@ import Synchronization
         try expect(
             FileManager.default.contentsOfDirectory(atPath: coming)
                 .allSatisfy { !$0.hasPrefix("put-") })
-        place.store.set(OriginLayout.object(address), right)
+        place.store.set(OriginLayout.path(.object, address), right)
         _ = try mirror.bring([piece])
         try expect(Array(Data(contentsOf: file(piece.name))), equals: right)
         // What no release lists is asked for by its path alone, and remembered as missing.
         let stranger = try StorageTestSupport.address(of: Array("nobody's".utf8))
-        let asked = try needed(ServedFile(OriginLayout.object(stranger)))
+        let asked = try needed(ServedFile(OriginLayout.path(.object, stranger)))
         guard case .file(let lacking) = mirror.lack(asked) else { throw StoreError(.mismatch, "") }
         try mirror.bring(.file(lacking))
         expect(mirror.lack(asked) == nil)

@@ -83,12 +83,12 @@ import Synchronization
         try model.publish("1", ["a": "one"])
         try model.publish("2", ["a": "two"], epoch: 2)
         let version = try needed(model.pointer.releases.first?.version)
-        let facts = try needed(model.pointer.releases.first?.facts)
+        let facts = try needed(model.pointer.releases.first?.facts?.address)
         for key in [
             OriginLayout.marker, OriginLayout.channelList,
             OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue),
             BucketPlace.historyKey, BucketPlace.pointerKey,
-            OriginLayout.facts(facts, in: version.epoch),
+            OriginLayout.path(.facts, facts, in: version.epoch),
         ] {
             let place = try BucketPlace()
             try place.publish("1", ["a": "one"])

@@ -131,7 +131,7 @@ import Synchronization
         let steps = try place.begin("2", ["a": "two"], epoch: 2)
         let configuration = OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue)
         let version = try needed(place.pointer.releases.first?.version)
-        let manifest = OriginLayout.manifest(version.manifest, in: 2)
+        let manifest = OriginLayout.path(.manifest, version.manifest, in: 2)
         for step in steps { place.take(step) }
         // Each is broken in turn; the others say what they should.
         for key in [

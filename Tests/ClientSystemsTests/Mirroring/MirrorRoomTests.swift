@@ -44,7 +44,7 @@ import Synchronization
         let manifest = try needed(place.pointer.releases.last?.version).manifest
         try mirror.drop(OriginKey(.manifest, manifest))
         try mirror.bring(.file(PlacedFile(OriginKey(.manifest, manifest), in: 0)))
-        expect(has(OriginLayout.manifest(manifest)))
+        expect(has(OriginLayout.path(.manifest, manifest)))
     }
 
     @Test func `strangers keep no device from what a channel offers that no other system gets`()
@@ -136,7 +136,7 @@ import Synchronization
         expect(files.allSatisfy { !has($0.name.path(in: 0)) })
         let release = try needed(place.pointer.releases.first)
         // What answers depend on stays.
-        try expect(has(OriginLayout.facts(needed(release.facts))))
+        try expect(has(OriginLayout.path(.facts, needed(release.facts).address)))
         try expect(answers.text("/model/KEY/check").contains("1"))
         // The channel is told to nobody any more: its history goes, and its pointer while the origin lists it stays.
         place.take(try place.configure([:], baseURL: "https://u.example.org"))

@@ -38,7 +38,7 @@ import Synchronization
         do { _ = try place.mirror(bucket, at: "warm") }
         try place.publish("1", ["a": "one"])
         let release = try needed(place.pointer.releases.first)
-        let facts = OriginLayout.facts(try needed(release.facts))
+        let facts = OriginLayout.path(.facts, try needed(release.facts).address)
         for (name, key, fate) in [
             ("cold", facts, RequestFate.turned), ("other", facts, .denied),
             ("warm", BucketPlace.pointerKey, .lostAnswer),

@@ -124,12 +124,14 @@ import Synchronization
         // Facts and manifests are held against their addresses, too, whenever they are read.
         let offer = try require(place.history.offers.first)
         guard case .version(let version, let facts) = offer.target else { return }
-        for path in [OriginLayout.facts(facts), OriginLayout.manifest(version.manifest)] {
+        for path in [
+            OriginLayout.path(.facts, facts), OriginLayout.path(.manifest, version.manifest),
+        ] {
             try place.write(path, Array("{}".utf8))
             let fresh = self.answers(OriginReader(try place.origin()))
             #expect(throws: StoreError.self) { try fresh.text("/model/KEY/archive") }
         }
-        try place.remove(OriginLayout.manifest(version.manifest))
+        try place.remove(OriginLayout.path(.manifest, version.manifest))
         let bare = self.answers(OriginReader(try place.origin()))
         // It is offered, so it should be there.
         #expect(throws: StoreError.self) { try bare.text("/model/KEY/archive") }

@@ -50,7 +50,7 @@ final class ServedPlace {
         for (path, text) in files {
             let bytes = Array(text.utf8)
             let address = try address(of: bytes)
-            try write(OriginLayout.object(address), bytes)
+            try write(OriginLayout.path(.object, address), bytes)
             // For the answer that the model's feed reads whole.
             try write(OriginLayout.clientDocument(address, of: ModelFeed.system.rawValue), bytes)
             entries.append(
@@ -62,10 +62,10 @@ final class ServedPlace {
             version: try VersionName(name), ordinal: 1, createdAt: 1, entries: entries)
         let manifestBytes = try manifest.serialized()
         let manifestAddress = try address(of: manifestBytes)
-        try write(OriginLayout.manifest(manifestAddress), manifestBytes)
+        try write(OriginLayout.path(.manifest, manifestAddress), manifestBytes)
         let factBytes = ContentFacts(Array(facts.values)).serialized()
         let factsAddress = try address(of: factBytes)
-        try write(OriginLayout.facts(factsAddress), factBytes)
+        try write(OriginLayout.path(.facts, factsAddress), factBytes)
 
         let version = PublishedVersion(
             name: try VersionName(name), manifest: manifestAddress,
@@ -78,7 +78,8 @@ final class ServedPlace {
         pointer.sequence = sequence
         pointer.releases.insert(
             OfferedRelease(
-                .version(version), sequence: sequence, createdAt: sequence, facts: factsAddress),
+                .version(version), sequence: sequence, createdAt: sequence,
+                facts: PublishedFacts(address: factsAddress)),
             at: 0)
         let (history, pointer) = (history, try signed(pointer))
         return (

@@ -113,7 +113,8 @@ import StorageTestSupport
                 .version(
                     PublishedVersion(
                         name: try VersionName(name), manifest: .zero, manifestByteCount: 1,
-                        content: .zero)), sequence: sequence, createdAt: sequence, facts: .zero)
+                        content: .zero)), sequence: sequence, createdAt: sequence,
+                facts: PublishedFacts(address: .zero))
         }
         func pointer(_ sequence: Int64, _ releases: OfferedRelease...) -> ChannelPointer {
             ChannelPointer(
@@ -161,7 +162,7 @@ import StorageTestSupport
         expect(history.time(of: never, in: signed), equals: 253_402_300_799_000)
         // Other facts of the same release are another offer of it.
         var known = one
-        known.facts = ObjectID(Self.digits("02"))
+        known.facts = ObjectID(Self.digits("02")).map { PublishedFacts(address: $0) }
         history = ClientHistory(.codePush, .stable, offers: [offer(one, 5000)])
         expect(
             history.lacking(pointer(6, known), upon: pointer(5, one), ordersByTime: false)

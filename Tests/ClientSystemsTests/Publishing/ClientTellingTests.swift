@@ -101,7 +101,7 @@ import HotPush
         _ = try publisher().withdraw(VersionName("3"))
         let planned = try ClientTelling(rules: [CodePush.self]).outcomes(
             of: publisher().plan("2", of: place.versions), place.versions,
-            by: place.publisher().draft())
+            by: place.publisher().engine(isDraft: true))
         expect(planned.map { $0.prepared?.offer.label }, equals: ["v2"])
         try publisher().publish("2", of: place.versions)
         let live = try place.channel(.codePush).live
@@ -302,9 +302,9 @@ extension TellingPlace {
             switch piece {
             case .bytes(let piece): bytes += piece
             case .object(let address, _, _):
-                bytes += try Damage.contents(origin + "/" + OriginLayout.object(address))
+                bytes += try Damage.contents(origin + "/" + OriginLayout.path(.object, address))
             case .twin(let address, _, _):
-                bytes += try Damage.contents(origin + "/" + OriginLayout.twin(address))
+                bytes += try Damage.contents(origin + "/" + OriginLayout.path(.twin, address))
             }
         }
         return bytes

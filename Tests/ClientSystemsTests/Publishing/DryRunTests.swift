@@ -18,7 +18,8 @@ import HotPush
         let telling = place.telling()
         let plan = try place.publisher().plan("2", of: place.versions)
         let reader = try place.reader
-        let planned = try telling.outcomes(of: plan, place.versions, by: place.publisher().draft())
+        let planned = try telling.outcomes(
+            of: plan, place.versions, by: place.publisher().engine(isDraft: true))
         try expect(place.published(), equals: files)
         let done = try place.publisher(telling).publish("2", of: place.versions)
         expect(done.plan?.facts == plan.facts && done.pointer == plan.pointer)
@@ -36,7 +37,7 @@ import HotPush
         // The digest is that of the archive as anybody composes it.
         let live = try place.channel(.codePush).live[0]
         let version = try require(live.offer.version)
-        let facts = try require(live.release.facts)
+        let facts = try require(live.release.facts?.address)
         let content = ClientContent(
             manifest: try Manifest(parsing: require(try reader.manifestBytes(version.manifest))),
             facts: try require(try reader.facts(facts)))

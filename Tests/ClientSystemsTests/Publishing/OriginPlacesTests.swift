@@ -46,7 +46,7 @@ import BucketTestSupport
         newest = OriginLayout.logEntry(try require(pointer.log))
         let release = try require(pointer.releases.first)
         let named = [
-            release.version?.manifest, release.facts, release.delivery?.address,
+            release.version?.manifest, release.facts?.address, release.delivery?.address,
         ].compactMap { $0?.description }
         var seen: Set<String> = []
         let digits = try Regex("[0-9a-f]{62,64}")

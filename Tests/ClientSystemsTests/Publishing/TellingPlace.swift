@@ -61,7 +61,7 @@ struct TellingPlace {
         options.verifiesObjects = verifying
         options.telling = telling ?? self.telling()
         let notices = notices
-        options.notice = { notices.add($0) }
+        options.notice = notices.sink
         let clock = clock
         return Publisher(origin, options: options, fileSystem: fileSystem, now: { clock.now })
     }
@@ -93,7 +93,7 @@ struct TellingPlace {
     }
 
     /// What the log says to the clients of other systems.
-    func clients() throws -> ClientLog { try publisher().draft().clients() }
+    func clients() throws -> ClientLog { try publisher().engine(isDraft: true).clients() }
 
     /// What a decider would see; any file that it needs and that is missing or wrong is an issue.
     func channel(_ system: ClientSystem) throws -> ClientChannel {
@@ -105,11 +105,11 @@ struct TellingPlace {
         for live in channel.live {
             guard case .version(let version, let address) = live.offer.target else { continue }
             // A pointer that is about to be given facts has none yet.
-            expect(live.release.facts ?? address, equals: address)
+            expect(live.release.facts?.address ?? address, equals: address)
             let facts = try ContentFacts(
-                bytes { OriginLayout.facts(address, in: $0) }, named: address)
+                bytes { OriginLayout.path(.facts, address, in: $0) }, named: address)
             let manifest = try Manifest(
-                parsing: bytes { OriginLayout.manifest(version.manifest, in: $0) })
+                parsing: bytes { OriginLayout.path(.manifest, version.manifest, in: $0) })
             expect(facts.objects.map(\.address), equals: manifest.references.map(\.address))
             for object in facts.objects { try check(object) }
             for document in live.offer.documents {
@@ -133,12 +133,12 @@ struct TellingPlace {
 
     /// Holds facts against the bytes.
     func check(_ object: ObjectFacts) throws {
-        let bytes = try bytes { OriginLayout.object(object.address, in: $0) }
+        let bytes = try bytes { OriginLayout.path(.object, object.address, in: $0) }
         expect(Int64(bytes.count), equals: object.byteCount)
         expect(CRC32(of: bytes).value, equals: object.crc32)
         try expect(Hex.string(Digester.digest(.md5, of: bytes)), equals: object.md5)
         guard let twin = object.twin else { return }
-        let packed = try self.bytes { OriginLayout.twin(twin.address, in: $0) }
+        let packed = try self.bytes { OriginLayout.path(.twin, twin.address, in: $0) }
         try expect(ObjectID(of: packed), equals: twin.address)
         expect(Int64(packed.count) == twin.byteCount && packed.count < bytes.count)
         try expect(inflate(packed), equals: bytes)

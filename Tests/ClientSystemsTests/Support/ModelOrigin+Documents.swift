@@ -30,7 +30,7 @@ extension ModelOrigin {
         guard url.hasPrefix(configuration.baseURL + "/") else { return false }
         let path = String(url.dropFirst(configuration.baseURL.count))
         if path.hasPrefix("/objects/") {
-            return objects.keys.contains { "/" + OriginLayout.object($0) == path }
+            return objects.keys.contains { "/" + OriginLayout.path(.object, $0) == path }
         }
         return try Feed.answer(ClientRequest("GET", path), configuration, self)?.status == 200
     }

@@ -105,8 +105,8 @@ struct ModelOrigin: ClientOrigin {
     }
 
     /// Facts of a content have its address here.
-    private static func facts(of target: OfferedRelease.Target) -> ObjectID? {
-        if case .version(let version) = target { version.content } else { nil }
+    private static func facts(of target: OfferedRelease.Target) -> PublishedFacts? {
+        if case .version(let version) = target { .init(address: version.content) } else { nil }
     }
 
     /// A release as publishers are given it.

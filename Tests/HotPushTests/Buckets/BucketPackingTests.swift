@@ -153,7 +153,7 @@ import Synchronization
         let notices = Notices()
         let publisher = world.publisher(
             packs: .before,
-            options: { $0.notice = { text in notices.add(text) } })
+            options: { $0.notice = notices.sink })
         let without = try publisher.publish("2", of: shelf.temporary.versions)
         expect(without.packing?.packs.map(\.version), equals: [nil])
         expect(without.fetched.byteCount, equals: 0)
@@ -195,7 +195,8 @@ import Synchronization
         expect(state.entry.epoch > 0)
         let layout = ReleaseUpload(
             try world.publisher().publication(
-                "5", of: world.versions, as: ReleaseOffer(), OriginLog(world.bucket())))
+                Publisher.describe("5", of: world.versions, ReleaseOffer()), of: world.versions,
+                in: .stable, OriginLog(world.bucket())))
         // One object is on offer, in an older epoch.
         let free = try layout.plan(in: state)
         expect(free.lacking.count == 2 && Set(free.epochs) == [0, state.entry.epoch])

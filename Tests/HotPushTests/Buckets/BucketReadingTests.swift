@@ -46,7 +46,8 @@ import BucketTestSupport
         let audited = try AuditedWorld()
         let address = try address(of: "nobody's")
         for epoch in [0, 1] as [Int64] {
-            audited.store.set(OriginLayout.object(address, in: epoch), Array("nobody's".utf8))
+            audited.store.set(
+                OriginLayout.path(.object, address, in: epoch), Array("nobody's".utf8))
         }
         let usage = try OriginUsage(of: ModelStorage(audited.store))
         expect(

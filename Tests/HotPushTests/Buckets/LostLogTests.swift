@@ -188,7 +188,7 @@ import BucketTestSupport
         store.dialect.pageCountMax = pageCountMax
         let object = try address(of: "late")
         for epoch in [9, 10, 11] as [Int64] {
-            store.set(OriginLayout.object(object, in: epoch), Array("late".utf8))
+            store.set(OriginLayout.path(.object, object, in: epoch), Array("late".utf8))
         }
         let traces = try OriginTraces(of: ModelStorage(store))
         expect(traces.epochMax == 11 && traces.hasMarker && traces.laterEntry == nil)

@@ -48,7 +48,7 @@ import BucketTestSupport
         let notices = Notices()
         let publisher = world.publisher(
             packs: .before,
-            options: { $0.notice = { text in notices.add(text) } })
+            options: { $0.notice = notices.sink })
         _ = try publisher.plan("1", of: world.versions)
         let commit = try world.publish("1", by: publisher)
         expect(commit.packing == nil && !commit.isUnchanged)

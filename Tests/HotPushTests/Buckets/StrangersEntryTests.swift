@@ -113,7 +113,7 @@ import StrictJSON
             func publisher() -> OriginPublisher {
                 world.publisher(options: {
                     $0.sealing = alice
-                    $0.notice = { notices.add($0) }
+                    $0.notice = notices.sink
                 })
             }
             // Somebody prunes every night, without a key.

@@ -23,7 +23,7 @@ struct EpochOrigin {
 
     func manifest(_ version: String) throws -> Manifest {
         let published = try require(try pointer.releases[position(version)].version)
-        let path = OriginLayout.manifest(published.manifest, in: published.epoch)
+        let path = OriginLayout.path(.manifest, published.manifest, in: published.epoch)
         return try Manifest(parsing: try require(files[path]))
     }
 
@@ -37,11 +37,11 @@ struct EpochOrigin {
         let numbered = NumberedObjects(of: try manifest(version))
         let position = try position(version)
         var published = try require(pointer.releases[position].version)
-        files[OriginLayout.manifest(published.manifest, in: epoch)] =
-            files[OriginLayout.manifest(published.manifest)]
+        files[OriginLayout.path(.manifest, published.manifest, in: epoch)] =
+            files[OriginLayout.path(.manifest, published.manifest)]
         for (number, object) in numbered.references.enumerated() {
-            let path = OriginLayout.object(object.address, in: epochs(number))
-            let bytes = try require(files[OriginLayout.object(object.address)])
+            let path = OriginLayout.path(.object, object.address, in: epochs(number))
+            let bytes = try require(files[OriginLayout.path(.object, object.address)])
             files[path] = bytes
             places.append(path)
         }
@@ -50,7 +50,7 @@ struct EpochOrigin {
         if stand.areNeeded(in: epoch) {
             let bytes = changed(stand)
             let address = try ObjectID(of: bytes)
-            files[OriginLayout.places(address, in: epoch)] = bytes
+            files[OriginLayout.path(.places, address, in: epoch)] = bytes
             published.places = address
         }
         pointer.releases[position].target = .version(published)

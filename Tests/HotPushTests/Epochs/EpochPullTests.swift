@@ -23,12 +23,12 @@ import Synchronization
 
     private func manifestPath(_ origin: EpochOrigin) throws -> String {
         let version = try published(origin)
-        return "/" + OriginLayout.manifest(version.manifest, in: version.epoch)
+        return "/" + OriginLayout.path(.manifest, version.manifest, in: version.epoch)
     }
 
     private func placesPath(_ origin: EpochOrigin) throws -> String {
         let version = try published(origin)
-        return "/" + OriginLayout.places(try require(version.places), in: version.epoch)
+        return "/" + OriginLayout.path(.places, try require(version.places), in: version.epoch)
     }
 
     private var pointer: String { "/" + OriginLayout.pointer(.stable) }

@@ -62,7 +62,7 @@ import StorageTestSupport
     func manifests() throws {
         let (fixture, origin) = try pulled()
         let address = try require(origin.pointer.releases[0].version).manifest
-        let bytes = try require(origin.files[OriginLayout.manifest(address, in: 5)])
+        let bytes = try require(origin.files[OriginLayout.path(.manifest, address, in: 5)])
         let received = Reference(address: address, byteCount: Int64(bytes.count))
         lose([received], fixture)
         let pull = try fixture.pull()
@@ -81,7 +81,7 @@ import StorageTestSupport
         var lost = NumberedObjects(of: try origin.manifest("2")).references
         lose(lost, fixture)
         let gone = lost[0].address
-        fixture.origin.put(nil, at: "/" + OriginLayout.object(gone, in: 5))
+        fixture.origin.put(nil, at: "/" + OriginLayout.path(.object, gone, in: 5))
         lost.append(Reference(address: try address(of: "never published"), byteCount: 15))
         let source = try fixture.pull().repairSource(
             fixture.origin.url, at: .web(fixture.origin.url))

@@ -31,7 +31,7 @@ import StrictJSON
             ObjectFacts(
                 address: try address(Self.second), byteCount: 9_007_199_254_740_991,
                 crc32: .max, md5: Self.md5,
-                twin: ObjectFacts.Twin(address: try address(Self.twin), byteCount: 17)),
+                twin: Reference(address: try address(Self.twin), byteCount: 17)),
             ObjectFacts(
                 address: try address(Self.first), byteCount: 0, crc32: 0, md5: Self.md5, twin: nil),
         ])
@@ -98,13 +98,15 @@ import StrictJSON
             try ChannelPointer(parsing: Array(text.utf8), of: .stable)
         }
         let pointer = try read(ChannelPointerTests.pointer(release))
-        expect(pointer.releases[0].facts?.description, equals: Self.twin)
+        expect(pointer.releases[0].facts?.address.description, equals: Self.twin)
         try expect(read(String(decoding: pointer.serialized(), as: UTF8.self)), equals: pointer)
         var again = pointer.releases[0]
         again.facts = nil
         expect(pointer.offering(again, now: 9) == nil)
         again.isMandatory = true
-        expect(pointer.offering(again, now: 9)?.releases[0].facts?.description, equals: Self.twin)
+        expect(
+            pointer.offering(again, now: 9)?.releases[0].facts?.address.description,
+            equals: Self.twin)
         for wrong in ["7", "null", "\"\"", "\"\(Self.twin)0\""] {
             let text = ChannelPointerTests.pointer(ChannelPointerTests.release("facts", wrong))
             expect(code { try read(text) }, equals: .badPointer)

@@ -54,8 +54,8 @@ import StorageTestSupport
     @Test func `leads to every file by the layout alone`() throws {
         let address = try require(ObjectID(String(repeating: "0a", count: 32)))
         let rest = String(repeating: "0a", count: 31)
-        expect(OriginLayout.object(address), equals: "objects/0a/\(rest)")
-        expect(OriginLayout.manifest(address), equals: "manifests/0a\(rest).json")
+        expect(OriginLayout.path(.object, address), equals: "objects/0a/\(rest)")
+        expect(OriginLayout.path(.manifest, address), equals: "manifests/0a\(rest).json")
         expect(OriginLayout.pointer(.stable), equals: "channels/stable.json")
         expect(OriginLocation.web("https://h/a").appending("x/y"), equals: "https://h/a/x/y")
         expect(OriginLocation.directory("/").appending("x/y"), equals: "/x/y")

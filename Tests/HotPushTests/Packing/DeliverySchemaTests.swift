@@ -15,7 +15,7 @@ import StrictJSON
             try fixture.publish(version)
             let address = try require(try fixture.pointer().releases.first?.delivery?.address)
             let bytes = try Damage.contents(
-                "\(fixture.place.origin)/\(OriginLayout.delivery(address))")
+                "\(fixture.place.origin)/\(OriginLayout.path(.delivery, address))")
             try expect(schema.problems(of: bytes), equals: [])
         }
     }

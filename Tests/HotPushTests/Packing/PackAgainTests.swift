@@ -15,7 +15,7 @@ import Synchronization
     private func delivery() throws -> Delivery { try require(try fixture.reader.delivery()) }
 
     private func path(_ pack: Delivery.Pack) -> String {
-        "\(fixture.place.origin)/\(OriginLayout.pack(pack.address))"
+        "\(fixture.place.origin)/\(OriginLayout.path(.pack, pack.address))"
     }
 
     @Test func `stay as they are when others are made, at whatever level`() throws {
@@ -62,7 +62,7 @@ import Synchronization
             try expect(verifying.pack("r2", of: fixture.place.versions) == nil)
         }
         let published = try require(try fixture.pointer().releases[0].delivery)
-        let document = "\(fixture.place.origin)/\(OriginLayout.delivery(published.address))"
+        let document = "\(fixture.place.origin)/\(OriginLayout.path(.delivery, published.address))"
         try Damage.flip(document, at: 30)
         try fixture.publish("r2") { $0.verifiesObjects = true }
         try fixture.readAll(["r1"])
@@ -73,7 +73,7 @@ import Synchronization
         let notices = Notices()
         let change: @Sendable (inout PublisherOptions) -> Void = { options in
             options.packs.baseVersions = ["other"]
-            options.notice = { text in notices.add(text) }
+            options.notice = notices.sink
         }
         let report = try fixture.publish("r2", change).packing
         expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
@@ -110,7 +110,7 @@ import Synchronization
         let steps = Mutex<[PublishProgress]>([])
         let publisher = fixture.publisher(.never) { options in
             options.verifiesObjects = true
-            options.notice = { text in notices.add(text) }
+            options.notice = notices.sink
             options.progress = { step in steps.withLock { $0.append(step) } }
         }
         let versions = fixture.place.versions
@@ -139,7 +139,7 @@ import Synchronization
         expect(said[0].contains(remedy))
         try expect(fixture.pointer(), equals: pointer)
         let published = try require(pointer.releases[0].delivery)
-        Damage.remove("\(fixture.place.origin)/\(OriginLayout.delivery(published.address))")
+        Damage.remove("\(fixture.place.origin)/\(OriginLayout.path(.delivery, published.address))")
         _ = try publisher.publish("r2", of: versions)
         expect(
             notices.all.last?.hasPrefix("the delivery of version r2 is "), equals: true)

@@ -49,9 +49,7 @@ import StorageTestSupport
         try cause(trouble, as: sound)
         let notices = Notices()
         let disk: any FileSystem = trouble == .refused ? OthersCaches() : POSIXFileSystem()
-        let publisher = fixture.publisher(.before, on: disk) { options in
-            options.notice = { text in notices.add(text) }
-        }
+        let publisher = fixture.publisher(.before, on: disk) { $0.notice = notices.sink }
         let report = try require(try publisher.publish("r2", of: fixture.place.versions).packing)
         expect(report.packs, equals: expected.packs)
         try fixture.readAll(["r1"])

@@ -21,9 +21,7 @@ import Synchronization
         }
         let notices = Notices()
         let offer = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "x"))
-        let publisher = fixture.publisher(.before, on: disk) { options in
-            options.notice = { text in notices.add(text) }
-        }
+        let publisher = fixture.publisher(.before, on: disk) { $0.notice = notices.sink }
         let plan = try publisher.publish("r2", of: fixture.place.versions, as: offer)
         expect(!plan.isUnchanged && plan.packing == nil)
         try expect(fixture.pointer().releases[0].rollout?.perMille, equals: 100)

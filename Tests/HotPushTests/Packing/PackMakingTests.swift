@@ -160,9 +160,7 @@ import Zstandard
         let lost = PackingFixture.files(1).filter { $0.key.contains("app.") }
         for text in lost.values { Damage.remove(try fixture.place.objectPath(text)) }
         let notices = Notices()
-        let report = try fixture.publish("r2") { options in
-            options.notice = { text in notices.add(text) }
-        }.packing
+        let report = try fixture.publish("r2") { $0.notice = notices.sink }.packing
         expect(report?.packs.count, equals: 1)
         expect(
             notices.all.filter { $0.contains("no pack is made from version r1") }.count,
@@ -179,9 +177,7 @@ import Zstandard
         if isDamaged { try Damage.flip(path, at: 9) } else { Damage.remove(path) }
         if !isInStore { try fixture.place.versions.retire("r1") }
         let notices = Notices()
-        let report = try fixture.publish("r2") { options in
-            options.notice = { text in notices.add(text) }
-        }.packing
+        let report = try fixture.publish("r2") { $0.notice = notices.sink }.packing
         expect(report?.packs.map(\.version), equals: isInStore ? [nil, "r1"] : [nil])
         let said = notices.all.filter { $0.contains("version r1") }
         // The store's own is as good.

@@ -18,7 +18,8 @@ struct PackReader {
     }
 
     func delivery(of version: PublishedVersion, _ published: PublishedDelivery) throws -> Delivery {
-        let bytes = try require(file(OriginLayout.delivery(published.address, in: published.epoch)))
+        let bytes = try require(
+            file(OriginLayout.path(.delivery, published.address, in: published.epoch)))
         expect(Int64(bytes.count), equals: published.byteCount)
         try expect(ObjectID(of: bytes), equals: published.address)
         return try Delivery(parsing: bytes, of: version)
@@ -40,7 +41,7 @@ struct PackReader {
     func read(
         _ pack: Delivery.Pack, from base: Manifest? = nil, in epoch: Int64 = 0
     ) throws -> Pack {
-        let bytes = try require(file(OriginLayout.pack(pack.address, in: epoch)))
+        let bytes = try require(file(OriginLayout.path(.pack, pack.address, in: epoch)))
         try expect(ObjectID(of: bytes), equals: pack.address)
         expect(Int64(bytes.count), equals: pack.byteCount)
         let head = try PackHead(
@@ -93,7 +94,7 @@ struct PackReader {
     }
 
     private func baseBytes(_ object: Reference) throws -> [UInt8] {
-        if let bytes = try file(OriginLayout.object(object.address)) { return bytes }
+        if let bytes = try file(OriginLayout.path(.object, object.address)) { return bytes }
         return try require(try store?.read(object.address, limit: Int(object.byteCount)))
     }
 

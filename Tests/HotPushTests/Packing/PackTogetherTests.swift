@@ -18,7 +18,7 @@ import Synchronization
         return disk
     }
 
-    private func impatient() -> PlacePublisher {
+    private func impatient() -> Publisher {
         fixture.publisher(.never) { $0.waitLimit = .zero }
     }
 

@@ -14,9 +14,7 @@ import StorageTestSupport
         let notices = Notices()
         let disk = FaultyFileSystem()
         disk.arm(.fail(EACCES, at: 1, of: [.open]).counting { $0.path.hasSuffix("/packing") })
-        try place.publisher(on: disk) { options in
-            options.notice = { text in notices.add(text) }
-        }.publish("1", of: place.versions)
+        try place.publisher(on: disk) { $0.notice = notices.sink }.publish("1", of: place.versions)
         expect(disk.hasFired)
         expect(!notices.all.contains { $0.contains("was left by") })
     }

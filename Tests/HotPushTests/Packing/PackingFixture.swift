@@ -70,7 +70,7 @@ struct PackingFixture {
     func publisher(
         _ moment: PackOptions.Moment = .before, on disk: any FileSystem = POSIXFileSystem(),
         _ change: (inout PublisherOptions) -> Void = { _ in }
-    ) -> PlacePublisher {
+    ) -> Publisher {
         place.publisher(on: disk, packs: moment) {
             $0.packs.level = 3
             change(&$0)
@@ -90,7 +90,7 @@ struct PackingFixture {
         for release in pointer.releases {
             guard let published = release.delivery else { continue }
             for pack in try reader.delivery(of: require(release.version), published).packs {
-                let bytes = try require(place.bytes(OriginLayout.pack(pack.address)))
+                let bytes = try require(place.bytes(OriginLayout.path(.pack, pack.address)))
                 try expect(ObjectID(of: bytes), equals: pack.address, comment)
             }
         }

@@ -97,10 +97,10 @@ import Synchronization
         // One alone is asked for by its address; what is not there comes out of the pack.
         let one = lost[0]
         Damage.remove(fixture.base.device.path + "/objects/" + StoreLayout.objectPath(one.address))
-        fixture.origin.put(nil, at: "/" + OriginLayout.object(one.address))
+        fixture.origin.put(nil, at: "/" + OriginLayout.path(.object, one.address))
         fixture.origin.forgetRequests()
         try expect(source.objects([one]), equals: [one.address])
-        expect(fixture.asked.first, equals: "/" + OriginLayout.object(one.address))
+        expect(fixture.asked.first, equals: "/" + OriginLayout.path(.object, one.address))
         try expect(
             fixture.base.device.reopened().store.read(one.address, limit: 1 << 20),
             equals: fixture.contents()[one.address])

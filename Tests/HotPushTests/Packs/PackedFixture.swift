@@ -55,7 +55,7 @@ struct PackedFixture {
         for pack in packs {
             let (bytes, described) = try pack.made()
             delivery.packs.append(described)
-            paths.append("/" + OriginLayout.pack(described.address))
+            paths.append("/" + OriginLayout.path(.pack, described.address))
             origin.put(Content(bytes, type: "application/octet-stream"), at: paths[paths.count - 1])
         }
         var bytes = delivery.serialized()
@@ -64,7 +64,7 @@ struct PackedFixture {
             address: try ObjectID(of: bytes), byteCount: Int64(bytes.count))
         origin.put(
             Content(bytes, type: "application/json"),
-            at: "/" + OriginLayout.delivery(published.address))
+            at: "/" + OriginLayout.path(.delivery, published.address))
         let next = try require(
             pointer.delivering(version.manifest, by: published, now: pointer.createdAt))
         origin.put(
@@ -79,7 +79,7 @@ struct PackedFixture {
             $0.contents["/" + OriginLayout.pointer(.stable)]?.bytes
         }
         let pointer = try ChannelPointer(parsing: require(bytes), of: .stable)
-        return "/" + OriginLayout.delivery(try require(pointer.releases[0].delivery).address)
+        return "/" + OriginLayout.path(.delivery, try require(pointer.releases[0].delivery).address)
     }
 
     /// The paths asked for, in order, without repetitions of one after the other.

@@ -43,7 +43,7 @@ import Synchronization
     func `and taking back use the reserve, which the next publisher sets aside again`() throws {
         let reserve = place.origin + "/.publish/reserve"
         let none = OriginRetention(releaseCount: 2, graceSeconds: 3600)
-        let verbs: [(PlacePublisher) throws -> Void] = [
+        let verbs: [(Publisher) throws -> Void] = [
             { _ = try $0.withdraw(try VersionName("13")) }, { _ = try $0.collect(none) },
         ]
         for (verb, version) in zip(verbs, ["12", "12"]) {
@@ -67,7 +67,7 @@ import Synchronization
     @Test(
         "is what packing advises that finds no room, and collecting itself says that it needs some")
     func advice() throws {
-        let verbs: [(PlacePublisher) throws -> Void] = [
+        let verbs: [(Publisher) throws -> Void] = [
             { _ = try $0.pack("13", of: place.versions) },
             { _ = try $0.collect(OriginRetention(releaseCount: 1, graceSeconds: 3600)) },
         ]
@@ -81,9 +81,8 @@ import Synchronization
         let disk = FaultyFileSystem()
         disk.arm(.fail(ENOSPC, at: 5, of: [.write]))
         try place.store.add("14", ["own": String(repeating: "content 14", count: 1000)])
-        try place.publisher(on: disk, packs: .before) { options in
-            options.notice = { text in notices.add(text) }
-        }.publish("14", of: place.versions)
+        try place.publisher(on: disk, packs: .before) { $0.notice = notices.sink }.publish(
+            "14", of: place.versions)
         let said = notices.all.filter { $0.contains("no packs are made") }
         expect(said.count == 1 && !said[0].contains("castree gc"), "\(said)")
     }
@@ -92,7 +91,7 @@ import Synchronization
     func damagedTrimmed() throws {
         let first = try require(try DirectoryOrigin(place.origin).pointer(.stable))
         let oldest = try require(first.releases.last?.version)
-        let path = place.origin + "/" + OriginLayout.manifest(oldest.manifest)
+        let path = place.origin + "/" + OriginLayout.path(.manifest, oldest.manifest)
         try Damage.overwriteOrCreate(path, with: [1])
         let disk = stuffed(frees: { _ in false })
         let none = OriginRetention(releaseCount: 1, graceSeconds: 0)

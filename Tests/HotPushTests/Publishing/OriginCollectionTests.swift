@@ -143,7 +143,7 @@ import BucketTestSupport
         let place = try PublishingPlace(kind)
         try publishMany(3, in: place)
         let newest = try require(place.pointer()).releases[0]
-        let key = OriginLayout.manifest(try require(newest.version).manifest)
+        let key = OriginLayout.path(.manifest, try require(newest.version).manifest)
         let bytes = try place.bytes(key)
         for damage in [nil, [1]] as [[UInt8]?] {
             try place.set(key, damage)

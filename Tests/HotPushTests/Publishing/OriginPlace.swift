@@ -73,71 +73,7 @@ final class EndingSteps: Sendable {
     var wereReached: Bool { disk.hasFired || isReached.load(ordering: .relaxed) }
 }
 
-/// What writes to the origin of a place: in a directory by what everybody calls, else by the engine.
-enum PlacePublisher: Sendable {
-    case directory(Publisher)
-    case bucket(OriginPublisher)
-
-    var options: PublisherOptions {
-        get {
-            switch self {
-            case .directory(let publisher): publisher.options
-            case .bucket(let publisher): publisher.options
-            }
-        }
-        set {
-            switch self {
-            case .directory(var publisher):
-                publisher.options = newValue
-                self = .directory(publisher)
-            case .bucket(var publisher):
-                publisher.options = newValue
-                self = .bucket(publisher)
-            }
-        }
-    }
-
-    func engine(
-        isCreating: Bool = false, isDraft: Bool = false
-    ) throws(StoreError) -> OriginPublisher {
-        switch self {
-        case .directory(let publisher):
-            try isDraft
-                ? publisher.draft(isCreating: isCreating) : publisher.engine(isCreating: isCreating)
-        case .bucket(let publisher): publisher
-        }
-    }
-
-    @discardableResult
-    func publish(
-        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
-    ) throws(StoreError) -> OriginCommit {
-        switch self {
-        case .directory(let publisher): try publisher.publish(name, of: versions, as: offer)
-        case .bucket(let publisher): try publisher.publish(name, of: versions, as: offer).seen()
-        }
-    }
-
-    func plan(
-        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
-    ) throws(StoreError) -> PublishPlan {
-        switch self {
-        case .directory(let publisher): try publisher.plan(name, of: versions, as: offer)
-        case .bucket(let publisher): try publisher.plan(name, of: versions, as: offer)
-        }
-    }
-
-    func withdraw(
-        _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
-    ) throws(StoreError) -> ChannelPointer {
-        switch self {
-        case .directory(let publisher):
-            try publisher.withdraw(version, from: channel, toEmbedded: toEmbedded)
-        case .bucket(let publisher):
-            try publisher.withdraw(version, from: channel, toEmbedded: toEmbedded).seen().pointer
-        }
-    }
-
+extension Publisher {
     @discardableResult
     func pack(_ name: String, of versions: VersionStore) throws(StoreError) -> PackReport? {
         try engine().pack(name, of: versions).seen().packing
@@ -161,12 +97,8 @@ enum PlacePublisher: Sendable {
 
     @discardableResult
     func collect(
-        _ retention: OriginRetention = OriginRetention(), isDryRun: Bool = false
+        _ retention: OriginRetention = OriginRetention(), isDryRun: Bool
     ) throws(StoreError) -> PruneReport {
-        if case .directory(let publisher) = self {
-            return try isDryRun ? publisher.planCollection(retention) : publisher.collect(retention)
-        }
-        return try OriginPruner(engine()).prune(
-            keeping: retention.releaseCount, grace: retention.graceSeconds, isDryRun: isDryRun)
+        try isDryRun ? planCollection(retention) : collect(retention)
     }
 }

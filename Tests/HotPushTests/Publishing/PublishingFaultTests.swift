@@ -14,7 +14,7 @@ import StorageTestSupport
         var after: String? = "r2"
         /// What makes the place ready.
         var prepare: @Sendable (PackingFixture) throws -> Void = { _ in }
-        var run: @Sendable (PackingFixture, PlacePublisher) throws -> Void = {
+        var run: @Sendable (PackingFixture, Publisher) throws -> Void = {
             try $1.publish("r2", of: $0.place.versions)
         }
     }

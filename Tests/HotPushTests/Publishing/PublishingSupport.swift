@@ -75,28 +75,26 @@ struct PublishingPlace {
         on fileSystem: any FileSystem = POSIXFileSystem(), packs: PackOptions.Moment = .never,
         _ change: (inout PublisherOptions) -> Void = { _ in },
         schedule: @escaping RequestSchedule = { _ in .answered }
-    ) -> PlacePublisher {
+    ) -> Publisher {
         var options = PublisherOptions()
         options.isDurable = false
         options.packs.moment = packs
         change(&options)
         let clock = clock
         if kind == .directory {
-            return .directory(
-                Publisher(origin, options: options, fileSystem: fileSystem, now: { clock.now }))
+            return Publisher(origin, options: options, fileSystem: fileSystem, now: { clock.now })
         }
         guard let storage = try? storage(schedule: schedule) else {
             preconditionFailure("the server of the environment cannot be used")
         }
-        return .bucket(
-            OriginPublisher(
-                storage, options: options, now: { clock.now }, pause: { _ in clock.advance(1) }))
+        return Publisher(
+            storage, options: options, now: { clock.now }, pause: { _ in clock.advance(1) })
     }
 
     /// A publisher that ends after some steps.
     func publisher(
         ending steps: EndingSteps, _ change: (inout PublisherOptions) -> Void = { _ in }
-    ) -> PlacePublisher {
+    ) -> Publisher {
         steps.begin()
         return publisher(on: steps.disk, change, schedule: { steps.schedule($0) })
     }
@@ -141,7 +139,7 @@ struct PublishingPlace {
         try expect(manifest.contentAddress(), equals: version.content)
         var files: [String: String] = [:]
         for entry in manifest.entries {
-            let bytes = try require(self.bytes(OriginLayout.object(entry.address)))
+            let bytes = try require(self.bytes(OriginLayout.path(.object, entry.address)))
             expect(Int64(bytes.count), equals: entry.byteCount)
             try expect(ObjectID(of: bytes), equals: entry.address)
             files[entry.path.description] = String(decoding: bytes, as: UTF8.self)
@@ -211,10 +209,12 @@ struct PublishingPlace {
     func forgetLog() throws { try Damage.forgetLog(of: origin) }
 
     func objectPath(_ text: String) throws -> String {
-        origin + "/" + OriginLayout.object(try address(of: text))
+        origin + "/" + OriginLayout.path(.object, try address(of: text))
     }
 
-    func objectKey(_ text: String) throws -> String { OriginLayout.object(try address(of: text)) }
+    func objectKey(_ text: String) throws -> String {
+        OriginLayout.path(.object, try address(of: text))
+    }
 }
 
 extension ObjectStorage {

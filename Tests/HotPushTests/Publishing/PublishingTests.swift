@@ -208,7 +208,7 @@ import BucketTestSupport
     @Test func `mends a manifest that was cut or changed`() throws {
         let place = try PublishingPlace()
         let plan = try place.publish("1")
-        let path = place.origin + "/" + OriginLayout.manifest(plan.version.manifest)
+        let path = place.origin + "/" + OriginLayout.path(.manifest, plan.version.manifest)
         try Damage.flip(path, at: 40)
         expect(code { try place.read() }, equals: .damagedOrigin)
         try expect(place.publish("1").writesManifest)

@@ -26,9 +26,7 @@ import StorageTestSupport
         let origin = place.place.origin
         let disk = FullFileSystem { $0.available = max(0, byteCount - Self.taken(in: origin)) }
         let notices = Notices()
-        let publisher = place.publisher(moment, on: disk) { options in
-            options.notice = { text in notices.add(text) }
-        }
+        let publisher = place.publisher(moment, on: disk) { $0.notice = notices.sink }
         do throws(StoreError) {
             _ = try publisher.publish(version, of: place.place.versions)
         } catch {

@@ -40,7 +40,7 @@ import StorageTestSupport
             // The bucket in memory has words of its own.
             let saysWhatToDo = error?.message.contains("castree fsck --repair") ?? false
             expect(saysWhatToDo || packs == .never && kind == .bucket, "\(error as Any)")
-            try expect(place.bytes(OriginLayout.object(address)) == nil)
+            try expect(place.bytes(OriginLayout.path(.object, address)) == nil)
             try expect(place.pointer(), equals: before)
             try expect(place.read()?.files, equals: PublishingPlace.first)
         }

@@ -27,8 +27,7 @@ import VersionTree
                 address: body.address, byteCount: body.byteCount, epoch: version.epoch)
             path = OriginKey(.delivery, body.address, in: version.epoch).path
         default:
-            offered.published = PublishedFacts(
-                address: body.address, place: .init(epoch: version.epoch))
+            offered.facts = PublishedFacts(address: body.address, epoch: version.epoch)
             path = OriginKey(.facts, body.address, in: version.epoch).path
         }
         _ = try storage.put(path, body, .object)

@@ -18,7 +18,7 @@ struct WebServerTests {
         try expect(ChannelPointer(parsing: pointer.body, of: .stable), equals: plan.pointer)
         expect(pointer.head.contains("Cache-Control: no-cache"))
         expect(pointer.head.contains("Content-Type: application/json"))
-        let object = try server.fetch(OriginLayout.object(plan.objects[0].address))
+        let object = try server.fetch(OriginLayout.path(.object, plan.objects[0].address))
         expect(object.head.contains("Cache-Control: public, max-age=31536000, immutable"))
         expect(object.head.contains("Content-Type: application/octet-stream"))
         expect(!object.head.contains("Content-Encoding"))

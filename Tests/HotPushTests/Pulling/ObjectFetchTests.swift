@@ -32,9 +32,10 @@ import StorageTestSupport
     @Test func `what is absent, wrong or cut short is left out, and the rest comes`() throws {
         let fixture = try PullingFixture(offering: "2")
         let wanted = try lost(Self.texts + ["never published"])
-        try Damage.flip(fixture.place.origin + "/" + OriginLayout.object(wanted[0].address), at: 2)
+        try Damage.flip(
+            fixture.place.origin + "/" + OriginLayout.path(.object, wanted[0].address), at: 2)
         try Damage.truncate(
-            fixture.place.origin + "/" + OriginLayout.object(wanted[2].address), to: 99)
+            fixture.place.origin + "/" + OriginLayout.path(.object, wanted[2].address), to: 99)
         var options = PullingFixture.options
         options.retries.failureCountMax = 2
         let store = try fixture.device.reopened()

@@ -23,15 +23,16 @@ import Synchronization
         let pointer = try require(try DirectoryOrigin(fixture.place.origin).pointer(.stable))
         let version = try require(pointer.releases[0].version)
         switch gone {
-        case .manifest: return "/" + OriginLayout.manifest(version.manifest)
+        case .manifest: return "/" + OriginLayout.path(.manifest, version.manifest)
         case .objects: return try fixture.path(of: "<h1>two</h1>")
         case .delivery:
-            return "/" + OriginLayout.delivery(try require(pointer.releases[0].delivery).address)
+            return "/"
+                + OriginLayout.path(.delivery, try require(pointer.releases[0].delivery).address)
         case .pack:
             let reader = PackReader(
                 file: { try fixture.place.bytes($0) }, store: fixture.place.versions.store)
             let delivery = try require(try reader.delivery())
-            return "/" + OriginLayout.pack(try require(delivery.packs.first).address)
+            return "/" + OriginLayout.path(.pack, try require(delivery.packs.first).address)
         }
     }
 

@@ -178,7 +178,7 @@ import StorageTestSupport
             let fixture = try PullingFixture(offering: "1")
             let pointer = try require(try DirectoryOrigin(fixture.place.origin).pointer(.stable))
             let manifest = try require(pointer.releases[0].version?.manifest)
-            fixture.origin.always(.status(status), on: "/" + OriginLayout.manifest(manifest))
+            fixture.origin.always(.status(status), on: "/" + OriginLayout.path(.manifest, manifest))
             let error = #expect(throws: StoreError.self) { try fixture.run() }
             expect(error?.code, equals: wanted, "\(status): \(error?.message ?? "")")
             for text in says {
@@ -188,9 +188,9 @@ import StorageTestSupport
             fixture.origin.always(.status(status))
             expect(code { try fixture.run() }, equals: .credentials)
             fixture.origin.always(nil)
-            fixture.origin.always(nil, on: "/" + OriginLayout.manifest(manifest))
+            fixture.origin.always(nil, on: "/" + OriginLayout.path(.manifest, manifest))
             for object in try fixture.place.versions.registeredManifest(of: "1").references {
-                let path = "/" + OriginLayout.object(object.address)
+                let path = "/" + OriginLayout.path(.object, object.address)
                 fixture.origin.always(.status(status), on: path)
             }
             expect(code { try fixture.run() }, equals: .credentials)
@@ -225,7 +225,7 @@ import StorageTestSupport
                 ], on: path)
             let notices = Notices()
             var options = PullingFixture.options
-            options.notice = { notices.add($0) }
+            options.notice = notices.sink
             try expect(fixture.run(options).version, equals: "2")
             let said = notices.all.filter { $0.contains("no parts") }
             expect(said.count == 1 && said[0].contains("\(sizeText(had)) were here"), "\(said)")

@@ -97,7 +97,9 @@ struct PullingFixture {
     }
 
     /// Where the content of a text is at the origin.
-    func path(of text: String) throws -> String { "/" + OriginLayout.object(try address(of: text)) }
+    func path(of text: String) throws -> String {
+        "/" + OriginLayout.path(.object, try address(of: text))
+    }
 
     /// Expects that version 2 is there, whole.
     func expectSecond(sourceLocation: SourceLocation = #_sourceLocation) throws {

@@ -57,7 +57,7 @@ import StorageTestSupport
         let pointer = try require(files[OriginLayout.pointer(.stable)])
         let published = try require(
             ChannelPointer(parsing: pointer, of: .stable).releases.first?.version)
-        let right = try require(files[OriginLayout.manifest(published.manifest)])
+        let right = try require(files[OriginLayout.path(.manifest, published.manifest)])
         let wrong = Array(lie.told(in: String(decoding: right, as: UTF8.self)).utf8)
         try require(wrong != right)
         let address = try ObjectID(of: wrong)
@@ -65,7 +65,7 @@ import StorageTestSupport
             .replacing(published.manifest.description, with: address.description)
             .replacing("\"manifestBytes\":\(right.count)", with: "\"manifestBytes\":\(wrong.count)")
         for (path, bytes) in [
-            (OriginLayout.manifest(address), wrong),
+            (OriginLayout.path(.manifest, address), wrong),
             (OriginLayout.pointer(.stable), Array(text.utf8)),
         ] {
             fixture.origin.put(Content(bytes, type: "application/json"), at: "/" + path)

@@ -61,7 +61,7 @@ import Synchronization
         switch trouble {
         case .noManifest:
             let manifest = try require(release.version).manifest
-            fixture.origin.always(.status(404), on: "/" + OriginLayout.manifest(manifest))
+            fixture.origin.always(.status(404), on: "/" + OriginLayout.path(.manifest, manifest))
         case .noObjects, .wrongBytes, .brokenOff, .noDelivery, .noPack:
             let fault: Fault =
                 switch trouble {

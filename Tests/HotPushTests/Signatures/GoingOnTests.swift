@@ -156,7 +156,7 @@ import Synchronization
     enum Verb: CaseIterable, Sendable {
         case withdraw, withdrawToEmbedded, rotate, resign, publish, pack
 
-        func run(_ publisher: PlacePublisher, _ people: SignedPlace) throws {
+        func run(_ publisher: Publisher, _ people: SignedPlace) throws {
             let versions = people.place.versions
             switch self {
             case .withdraw: _ = try publisher.withdraw(VersionName("2"))

@@ -53,7 +53,7 @@ import StorageTestSupport
     /// - Parameter isKeys: whether the steps are those of the key's disk, not those at the origin.
     private func publisher(
         _ place: SignedPlace, failing steps: EndingSteps, isKeys: Bool
-    ) throws -> PlacePublisher {
+    ) throws -> Publisher {
         var sealing = PointerSealing()
         let disk: any FileSystem = isKeys ? steps.disk : POSIXFileSystem()
         sealing.signers = [try KeyFileSigner(file: place.alice, disk)]

@@ -53,7 +53,7 @@ struct SignedPlace {
         _ sealing: PointerSealing, on fileSystem: any FileSystem = POSIXFileSystem(),
         isDurable: Bool = false, schedule: @escaping RequestSchedule = { _ in .answered },
         notices: Notices = Notices()
-    ) -> PlacePublisher {
+    ) -> Publisher {
         place.publisher(
             on: fileSystem,
             { ($0.sealing, $0.isDurable, $0.notice) = (sealing, isDurable, { notices.add($0) }) },
@@ -61,7 +61,7 @@ struct SignedPlace {
     }
 
     /// A publisher that ends after some steps.
-    func publisher(_ sealing: PointerSealing, ending steps: EndingSteps) -> PlacePublisher {
+    func publisher(_ sealing: PointerSealing, ending steps: EndingSteps) -> Publisher {
         place.publisher(ending: steps) { ($0.sealing, $0.isDurable) = (sealing, true) }
     }
 

@@ -41,7 +41,7 @@ import BucketTestSupport
         try expect(origin.trusted?.id == nil)
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
         let notices = Notices()
-        _ = try origin.pull { $0.notice = { notices.add($0) } }
+        _ = try origin.pull { $0.notice = notices.sink }
         try expect(origin.trusted?.id, equals: SignedOrigin.id)
         expect(notices.all.count == 1 && notices.all[0].contains(SignedOrigin.id))
     }
@@ -162,14 +162,14 @@ import BucketTestSupport
         let origin = try SignedOrigin(isTrusted: false)
         origin.write(try origin.publish("1").serialized(), at: SignedOrigin.pointer)
         let notices = Notices()
-        for _ in 0..<3 { _ = try origin.pull { $0.notice = { notices.add($0) } } }
+        for _ in 0..<3 { _ = try origin.pull { $0.notice = notices.sink } }
         expect(notices.all.count == 1 && notices.all[0].contains("not signed"))
         try origin.offer("2")
         let other = try SignedOrigin(isTrusted: false)
         try other.offer("1")
-        _ = try other.pull { $0.notice = { notices.add($0) } }
+        _ = try other.pull { $0.notice = notices.sink }
         expect(notices.all.count == 2 && notices.all[1].contains("castree trust add"))
-        let pull = try other.client { $0.notice = { notices.add($0) } }
+        let pull = try other.client { $0.notice = notices.sink }
         _ = try pull.run(origin.place.origin)
         expect(notices.all.count, equals: 2)
     }

@@ -59,7 +59,7 @@ extension Scenario {
         guard manifest.version == version.name else { return "the manifest of another version" }
         var files: [String: String] = [:]
         for entry in manifest.entries {
-            let object = "\(path)/\(OriginLayout.object(entry.address))"
+            let object = "\(path)/\(OriginLayout.path(.object, entry.address))"
             guard FileManager.default.fileExists(atPath: object) else {
                 return "no object for \(entry.path)"
             }

@@ -52,7 +52,7 @@ package struct CastreeFormat: ReleaseFormat {
         release.files.reserveCapacity(manifest.count)
         for entry in manifest.entries {
             var file = ReleaseFile(
-                path: entry.path, source: OriginLayout.object(entry.address, in: epoch))
+                path: entry.path, source: OriginLayout.path(.object, entry.address, in: epoch))
             file.address = entry.address
             file.byteCount = entry.byteCount
             file.isExecutable = entry.isExecutable
