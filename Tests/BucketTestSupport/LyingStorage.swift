@@ -1,3 +1,13 @@
+extension ListPage {
+    /// A page that somebody makes up.
+    package init(_ keys: [String], next: String? = nil) {
+        self.init(
+            files: keys.map {
+                ListedFile(key: $0, byteCount: 1, tag: EntityTag("t"), modifiedAt: 0)
+            }, next: next, answeredAt: 0)
+    }
+}
+
 /// A bucket whose answers to some requests are whatever a test makes of them.
 package struct LyingStorage: ForwardingStorage {
     package let base: any ObjectStorage
@@ -23,22 +33,18 @@ package struct LyingStorage: ForwardingStorage {
         guard Int64(bytes.count) <= request.byteCountMax else {
             throw StoreError(.tooLarge, "reading \(key) failed: it is too large")
         }
-        let result = bytes.withUnsafeBytes { part -> Result<Void, StoreError> in
-            do throws(StoreError) { return .success(try take(part)) } catch {
-                return .failure(error)
-            }
-        }
-        try result.get()
+        try bytes.span.bytes.withUnsafeBytes { (part) throws(StoreError) in try take(part) }
         return .found(
             StoredFile(byteCount: Int64(bytes.count), tag: tag, modifiedAt: 0, answeredAt: 0))
     }
 
-    package func putIfAbsent(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    package func put(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
     ) throws(StoreError) -> WriteOutcome {
-        if overwrites { return try base.put(key, body, fields) }
-        let outcome = try base.putIfAbsent(key, body, fields)
-        return refusesCreations ? .conditionFailed : outcome
+        let isCreation = condition == .absent
+        let outcome = try base.put(
+            key, body, fields, if: isCreation && overwrites ? .none : condition)
+        return isCreation && refusesCreations ? .conditionFailed : outcome
     }
 
     package func list(_ request: ListRequest) throws(StoreError) -> ListPage {

@@ -58,20 +58,9 @@ package final class ModelStorage: ObjectStorage {
         // In two pieces, as from a network.
         let middle = part.count / 2
         for piece in [part[..<middle], part[middle...]] where !piece.isEmpty {
-            try hand(Array(piece), take)
+            try piece.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in try take(bytes) }
         }
         return .found(described(file))
-    }
-
-    private func hand(
-        _ bytes: [UInt8], _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
-    ) throws(StoreError) {
-        let result = bytes.withUnsafeBytes { part -> Result<Void, StoreError> in
-            do throws(StoreError) { return .success(try take(part)) } catch {
-                return .failure(error)
-            }
-        }
-        try result.get()
     }
 
     package func head(_ key: String) throws(StoreError) -> StoredFile? {
@@ -105,22 +94,23 @@ package final class ModelStorage: ObjectStorage {
     // MARK: writes
 
     package func put(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
     ) throws(StoreError) -> WriteOutcome {
-        try write(.put, key, body, fields, .none)
-    }
-
-    package func putIfAbsent(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome {
-        try write(.putIfAbsent, key, body, fields, .absent)
-    }
-
-    package func putIf(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
-        _ spelling: TagSpelling
-    ) throws(StoreError) -> WriteOutcome {
-        try write(.putIf, key, body, fields, .matching(tag, spelling))
+        let bytes = try body.bytes(POSIXFileSystem())
+        let fate = try begin(ModelRequest.Verb(condition), key)
+        defer { afterEach(fate.request) }
+        guard rights.contains(.put) else { throw denied("put \(key)") }
+        guard try Digester.digest(.sha256, of: bytes) == body.address.bytes else {
+            throw StoreError(
+                StoreError.Code("damagedObject"), "other bytes than \(body.address)",
+                object: body.address)
+        }
+        let taken = store.files.values.reduce(Int64(bytes.count)) { $0 + Int64($1.bytes.count) }
+        guard taken <= store.dialect.byteCountMax else {
+            throw StoreError(.outOfSpace, "the quota of the model is used up")
+        }
+        counts.withLock { $0.sentByteCount += Int64(bytes.count) }
+        return try apply(.put(key, bytes, ModelStore.tag(of: bytes), fields, condition), fate)
     }
 
     package func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome {
@@ -153,43 +143,6 @@ package final class ModelStorage: ObjectStorage {
         guard rights.contains(.put) else { throw denied("abort an upload of \(upload.key)") }
         try read(fate)
         store.openUploads.removeAll { $0 == upload }
-    }
-
-    private func write(
-        _ verb: ModelRequest.Verb, _ key: String, _ body: StorageBody, _ fields: StoredFields,
-        _ condition: ModelStore.Condition
-    ) throws(StoreError) -> WriteOutcome {
-        let bytes = try bytes(of: body)
-        let fate = try begin(verb, key)
-        defer { afterEach(fate.request) }
-        guard rights.contains(.put) else { throw denied("put \(key)") }
-        guard try Digester.digest(.sha256, of: bytes) == body.address.bytes else {
-            throw StoreError(
-                StoreError.Code("damagedObject"), "other bytes than \(body.address)",
-                object: body.address)
-        }
-        let taken = store.files.values.reduce(Int64(bytes.count)) { $0 + Int64($1.bytes.count) }
-        guard taken <= store.dialect.byteCountMax else {
-            throw StoreError(.outOfSpace, "the quota of the model is used up")
-        }
-        counts.withLock { $0.sentByteCount += Int64(bytes.count) }
-        return try apply(.put(key, bytes, ModelStore.tag(of: bytes), fields, condition), fate)
-    }
-
-    private func bytes(of body: StorageBody) throws(StoreError) -> [UInt8] {
-        let files = POSIXFileSystem()
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while Int64(bytes.count) < body.byteCount {
-            let offset = Int64(bytes.count)
-            let result = buffer.withUnsafeMutableBytes { target -> Result<Int, StoreError> in
-                do throws(StoreError) {
-                    return .success(try body.read(into: target, at: offset, files))
-                } catch { return .failure(error) }
-            }
-            bytes.append(contentsOf: buffer[..<(try result.get())])
-        }
-        return bytes
     }
 
     // MARK: fates

@@ -12,13 +12,8 @@ package final class ModelStore: Sendable {
 
     /// A write as it arrives at the store.
     enum Write {
-        case put(String, [UInt8], EntityTag, StoredFields, Condition)
+        case put(String, [UInt8], EntityTag, StoredFields, WriteCondition)
         case delete([String])
-    }
-
-    enum Condition: Hashable {
-        case none, absent
-        case matching(EntityTag, TagSpelling)
     }
 
     private struct State {

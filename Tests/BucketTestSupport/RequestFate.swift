@@ -3,6 +3,14 @@ package struct ModelRequest: Sendable, Hashable, CustomStringConvertible {
     /// The verbs of a bucket.
     package enum Verb: String, Sendable, Hashable {
         case get, head, put, putIfAbsent, putIf, list, delete
+
+        init(_ condition: WriteCondition) {
+            switch condition {
+            case .none: self = .put
+            case .absent: self = .putIfAbsent
+            case .matching: self = .putIf
+            }
+        }
     }
 
     /// Counts the actor's requests, from 1: the same in every order of the actors.

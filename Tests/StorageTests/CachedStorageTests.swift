@@ -132,12 +132,6 @@ final class Clock: Sendable {
         try expect(cache.text(there.key), equals: "one")
     }
 
-    /// A storage of which many requests are worth making at once.
-    private struct WideStorage: ForwardingStorage {
-        let base: any ObjectStorage
-        let parallelCount = 8
-    }
-
     /// Requests that are not answered until they may be.
     private final class Held: Sendable {
         private let state = Mutex<(now: Int, most: Int, isOver: Bool)>((0, 0, false))

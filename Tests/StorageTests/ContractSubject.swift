@@ -63,6 +63,12 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
     }
 }
 
+/// A storage of which many requests are worth making at once.
+struct WideStorage: ForwardingStorage {
+    let base: any ObjectStorage
+    var parallelCount = 8
+}
+
 private struct DirectorySubject: ForwardingStorage {
     private let directory = TemporaryDirectory()
     let base: any ObjectStorage

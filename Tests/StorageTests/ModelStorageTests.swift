@@ -10,8 +10,6 @@ import Synchronization
         ModelStorage(store, actor: actor, schedule: schedule)
     }
 
-    private func body(_ text: String) throws -> StorageBody { try StorageBody(Array(text.utf8)) }
-
     private func text(_ key: String) -> String? {
         store.files[key].map { String(decoding: $0.bytes, as: UTF8.self) }
     }

@@ -3,12 +3,6 @@ import Synchronization
 
 /// Listings from several places at once.
 @Suite struct SpanListTests {
-    /// A bucket of which many requests are worth making at once.
-    private struct WideBucket: ForwardingStorage {
-        let base: any ObjectStorage
-        var parallelCount: Int
-    }
-
     private static let digits = Array("0123456789abcdef").map(String.init)
     private static let spans = [KeySpan(upTo: "log/"), KeySpan(after: "log0")]
 
@@ -40,7 +34,7 @@ import Synchronization
         parallelCount: Int, page: Int
     ) throws {
         let (store, keys) = store(objectCount: 20, page: page)
-        let bucket = WideBucket(base: ModelStorage(store), parallelCount: parallelCount)
+        let bucket = WideStorage(base: ModelStorage(store), parallelCount: parallelCount)
         var seen: [String] = []
         try bucket.list(Self.spans, cutAt: cuts) { (files) throws(StoreError) in
             seen += files.map(\.key)
@@ -54,7 +48,7 @@ import Synchronization
 
     @Test func `a listing of one page takes one request for each span`() throws {
         let (store, _) = store(objectCount: 40, page: 1_000)
-        let bucket = WideBucket(base: ModelStorage(store), parallelCount: 16)
+        let bucket = WideStorage(base: ModelStorage(store), parallelCount: 16)
         try bucket.list(Self.spans, cutAt: cuts) { (_) throws(StoreError) in }
         expect(bucket.figures.requestCount, equals: 2)
     }
@@ -64,7 +58,7 @@ import Synchronization
         let now = Atomic<Int>(0)
         let most = Atomic<Int>(0)
         let asked = Atomic<Int>(0)
-        let bucket = WideBucket(
+        let bucket = WideStorage(
             base: ModelStorage(
                 store, afterEach: { _ in now.subtract(1, ordering: .relaxed) },
                 schedule: { _ in
@@ -82,17 +76,14 @@ import Synchronization
         throws
     {
         let (store, _) = store(objectCount: 100, page: 10)
-        let failing = WideBucket(
+        let failing = WideStorage(
             base: ModelStorage(store, schedule: { $0.number == 9 ? .dropped : .answered }),
             parallelCount: 16)
         expectRefusal(StoreError.Code("network")) {
             try failing.list(Self.spans, cutAt: cuts) { (_) throws(StoreError) in }
         }
         var lying = LyingStorage(ModelStorage(store))
-        lying.listing = { request in
-            let file = ListedFile(key: "m", byteCount: 1, tag: EntityTag("t"), modifiedAt: 0)
-            return ListPage(files: [file], next: (request.token ?? "") + "x", answeredAt: 0)
-        }
+        lying.listing = { ListPage(["m"], next: ($0.token ?? "") + "x") }
         expectRefusal(.bucketAnswer) {
             try lying.list(Self.spans, cutAt: cuts) { (_) throws(StoreError) in }
         }
@@ -101,12 +92,7 @@ import Synchronization
     @Test func `what a store shows beside the span does not count`() throws {
         let (store, _) = store(objectCount: 1, page: 10)
         var lying = LyingStorage(ModelStorage(store))
-        lying.listing = { _ in
-            let files = ["a", "m", "z"].map {
-                ListedFile(key: $0, byteCount: 1, tag: EntityTag("t"), modifiedAt: 0)
-            }
-            return ListPage(files: files, next: nil, answeredAt: 0)
-        }
+        lying.listing = { _ in ListPage(["a", "m", "z"]) }
         var seen: [String] = []
         try lying.list([KeySpan(after: "b", upTo: "n")], cutAt: cuts) {
             (files) throws(StoreError) in seen += files.map(\.key)

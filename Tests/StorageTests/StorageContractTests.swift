@@ -17,21 +17,6 @@ import Synchronization
     /// Keys that are no paths.
     static let pathless = ["x//y", "trailing/", "/leading", "a/../b", "./a", ".."]
 
-    @Test(arguments: subjects)
-    func `what was put is there`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        try bucket.write("objects/ab/cd", "content")
-        try expect(bucket.text("objects/ab/cd"), equals: "content")
-    }
-
-    @Test(arguments: subjects)
-    func `a put replaces what was there`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        try bucket.write("channels/a.json", "old")
-        try bucket.write("channels/a.json", "newer")
-        try expect(bucket.text("channels/a.json"), equals: "newer")
-    }
-
     /// Files whose bytes stand in a directory, and their contents.
     private func outgoing(_ count: Int) throws -> (
         directory: TemporaryDirectory, files: [OutgoingFile], texts: [String]
@@ -113,6 +98,7 @@ import Synchronization
         try bucket.write("empty", "")
         try expect(bucket.text("empty"), equals: "")
         try expect(bucket.head("empty")?.byteCount, equals: 0)
+        try expect(bucket.list(ListRequest(prefix: "")).files.map(\.byteCount), equals: [0])
     }
 
     @Test(arguments: subjects)
@@ -159,14 +145,16 @@ import Synchronization
     }
 
     @Test(arguments: subjects)
-    func `put, head, get and list tell one tag`(_ subject: ContractSubject) throws {
+    func `put, head, get and list tell one tag, size and time`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         let tag = try bucket.write("o", "content")
-        try expect(bucket.head("o")?.tag, equals: tag)
-        try expect(bucket.list(ListRequest(prefix: "")).files.first?.tag, equals: tag)
+        let head = try require(try bucket.head("o"))
+        expect(head.tag == tag && head.byteCount == 7)
         let read = try bucket.bytes("o", ReadRequest(byteCountMax: 100))
         guard case .found(let file) = read.outcome else { throw Unexpected(read.outcome) }
-        expect(file.tag, equals: tag)
+        expect(file.tag == tag && file.byteCount == 7 && file.modifiedAt == head.modifiedAt)
+        let listed = try require(try bucket.list(ListRequest(prefix: "")).files.first)
+        expect(listed.tag == tag && listed.byteCount == 7 && listed.modifiedAt == head.modifiedAt)
     }
 
     // On a disk two files have two tags.
@@ -239,29 +227,15 @@ import Synchronization
 
     // MARK: create-only
 
-    @Test(arguments: subjects)
-    func `a create-only put creates`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        try expect(bucket.putIfAbsent("log/1", body("a"), .logEntry).isStored)
-        try expect(bucket.text("log/1"), equals: "a")
-    }
-
-    @Test(arguments: subjects, ["b", "a", ""])
-    func `a create-only put never replaces, not even by the same bytes`(
-        _ subject: ContractSubject, _ second: String
+    @Test(arguments: subjects, [("a", "b"), ("a", "a"), ("a", ""), ("", "b")])
+    func `a create-only put creates, and never replaces, not even by the same bytes`(
+        _ subject: ContractSubject, _ texts: (String, String)
     ) throws {
         let bucket = try subject.bucket()
-        try expect(bucket.putIfAbsent("log/1", body("a"), .logEntry).isStored)
-        try expect(bucket.putIfAbsent("log/1", body(second), .logEntry), equals: .conditionFailed)
-        try expect(bucket.text("log/1"), equals: "a")
-    }
-
-    @Test(arguments: subjects)
-    func `a create-only put does not replace an empty file`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        try expect(bucket.putIfAbsent("log/1", body(""), .logEntry).isStored)
-        try expect(bucket.putIfAbsent("log/1", body("b"), .logEntry), equals: .conditionFailed)
-        try expect(bucket.text("log/1"), equals: "")
+        try expect(bucket.putIfAbsent("log/1", body(texts.0), .logEntry).isStored)
+        try expect(
+            bucket.putIfAbsent("log/1", body(texts.1), .logEntry), equals: .conditionFailed)
+        try expect(bucket.text("log/1"), equals: texts.0)
     }
 
     @Test(arguments: subjects)
@@ -277,18 +251,9 @@ import Synchronization
     func `of eight that create one file, one does`(_ subject: ContractSubject) throws {
         for round in 0..<5 {
             let bucket = try subject.bucket()
-            let winners = Mutex<[Int]>([])
-            try race(8) { index throws(StoreError) in
-                let body = try StorageBody(Array("writer \(index)".utf8))
-                switch try bucket.putIfAbsent("log/\(round)", body, .logEntry) {
-                case .stored: winners.withLock { $0.append(index) }
-                case .conditionFailed, .conflict: break
-                case let other: throw StoreError(.bucketAnswer, "\(other)")
-                }
+            try race(8, for: "log/\(round)", in: bucket) { (body) throws(StoreError) in
+                try bucket.putIfAbsent("log/\(round)", body, .logEntry)
             }
-            let won = winners.withLock { $0 }
-            expect(won.count, equals: 1)
-            try expect(bucket.text("log/\(round)"), equals: "writer \(won.first ?? -1)")
         }
     }
 
@@ -328,25 +293,30 @@ import Synchronization
     func `of four that replace by one tag, one does`(_ subject: ContractSubject) throws {
         let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
         let tag = try bucket.write("c", "0")
+        try race(4, for: "c", in: bucket) { (body) throws(StoreError) in
+            try bucket.putIf("c", body, .pointer, matching: tag, spelling)
+        }
+    }
+
+    /// Lets so many write a file at once, of whom one wins.
+    private func race(
+        _ count: Int, for key: String, in bucket: any ObjectStorage,
+        _ write: @escaping @Sendable (StorageBody) throws(StoreError) -> WriteOutcome
+    ) throws {
         let winners = Mutex<[Int]>([])
-        try race(4) { index throws(StoreError) in
-            let body = try StorageBody(Array("writer \(index)".utf8))
-            switch try bucket.putIf("c", body, .pointer, matching: tag, spelling) {
-            case .stored: winners.withLock { $0.append(index) }
-            case .conditionFailed, .conflict: break
-            case let other: throw StoreError(.bucketAnswer, "\(other)")
+        try Parallel.run(workers: count, count: count, chunk: 1) { (work) throws(StoreError) in
+            while let chunk = work.nextChunk() {
+                for index in chunk {
+                    switch try write(StorageBody(Array("writer \(index)".utf8))) {
+                    case .stored: winners.withLock { $0.append(index) }
+                    case .conditionFailed, .conflict: break
+                    case let other: throw StoreError(.bucketAnswer, "\(other)")
+                    }
+                }
             }
         }
         let won = winners.withLock { $0 }
         expect(won.count, equals: 1)
-        try expect(bucket.text("c"), equals: "writer \(won.first ?? -1)")
-    }
-
-    private func race(
-        _ count: Int, _ body: @escaping @Sendable (Int) throws(StoreError) -> Void
-    ) throws {
-        try Parallel.run(workers: count, count: count, chunk: 1) { (work) throws(StoreError) in
-            while let chunk = work.nextChunk() { for index in chunk { try body(index) } }
-        }
+        try expect(bucket.text(key), equals: "writer \(won.first ?? -1)")
     }
 }

@@ -13,19 +13,18 @@ import BucketTestSupport
     }
 
     @Test(arguments: subjects)
-    func `what is not there is missing`(_ subject: ContractSubject) throws {
+    func `what is not there is missing, in a range and by a tag, too, also beside a longer key`(
+        _ subject: ContractSubject
+    ) throws {
         let bucket = try subject.bucket()
-        try expect(read(bucket, "log/1").outcome, equals: .missing)
-        try expect(bucket.head("log/1") == nil)
-    }
-
-    @Test(arguments: subjects)
-    func `a key is not there because a longer one is`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        try bucket.write("log/12", "a")
-        try expect(read(bucket, "log/1").outcome, equals: .missing)
-        try expect(read(bucket, "log/").outcome, equals: .missing)
-        try expect(bucket.head("log") == nil)
+        let tag = try bucket.write("log/12", "a")
+        for key in ["log/1", "log/", "log", "other"] {
+            try expect(bucket.head(key) == nil)
+            try expect(read(bucket, key).outcome, equals: .missing)
+            try expect(read(bucket, key, 0..<1).outcome, equals: .missing)
+            let request = ReadRequest(unlessTag: tag, byteCountMax: Self.limit)
+            try expect(bucket.bytes(key, request).outcome, equals: .missing)
+        }
     }
 
     @Test(arguments: subjects)
@@ -55,14 +54,6 @@ import BucketTestSupport
         expect(other.bytes, equals: Array("other".utf8))
     }
 
-    @Test(arguments: subjects)
-    func `a tag says nothing of what is missing`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        let tag = try bucket.write("c", "content")
-        let request = ReadRequest(unlessTag: tag, byteCountMax: Self.limit)
-        try expect(bucket.bytes("d", request).outcome, equals: .missing)
-    }
-
     @Test(
         arguments: subjects,
         [
@@ -81,24 +72,15 @@ import BucketTestSupport
     }
 
     @Test(arguments: subjects)
-    func `a range that begins at the end has nothing`(_ subject: ContractSubject) throws {
+    func `a range that begins at the end has nothing, nor any of an empty file`(
+        _ subject: ContractSubject
+    ) throws {
         let bucket = try subject.bucket()
         try bucket.write("o", "0123456789")
-        try expect(read(bucket, "o", 10..<20).outcome, equals: .beyondEnd)
-        try expect(read(bucket, "o", 99..<100).outcome, equals: .beyondEnd)
-    }
-
-    @Test(arguments: subjects)
-    func `an empty file has no range`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        try bucket.write("o", "")
-        try expect(read(bucket, "o", 0..<1).outcome, equals: .beyondEnd)
-        try expect(read(bucket, "o").text, equals: "")
-    }
-
-    @Test(arguments: subjects)
-    func `a range of what is missing is missing`(_ subject: ContractSubject) throws {
-        try expect(read(try subject.bucket(), "o", 0..<1).outcome, equals: .missing)
+        try bucket.write("empty", "")
+        for (key, start) in [("o", 10), ("o", 99), ("empty", 0)] as [(String, Int64)] {
+            try expect(read(bucket, key, start..<start + 10).outcome, equals: .beyondEnd)
+        }
     }
 
     @Test(arguments: subjects)
@@ -172,18 +154,6 @@ import BucketTestSupport
             try expect(bucket.head("o") == nil)
             try expect(read(bucket, "o").outcome, equals: .missing)
         }
-    }
-
-    @Test(arguments: subjects)
-    func `a read tells size, tag and times as head does`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        try bucket.write("o", "content")
-        let head = try require(try bucket.head("o"))
-        guard case .found(let file) = try read(bucket, "o").outcome else {
-            throw Unexpected("not found")
-        }
-        expect(file.byteCount == head.byteCount && file.tag == head.tag)
-        expect(file.modifiedAt, equals: head.modifiedAt)
     }
 
     @Test(arguments: subjects)

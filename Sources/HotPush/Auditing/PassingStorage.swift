@@ -53,11 +53,13 @@ final class PassingStorage: ForwardingStorage {
         }
     }
 
-    func putIfAbsent(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    func put(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
     ) throws(StoreError) -> WriteOutcome {
-        let outcome = try base.putIfAbsent(key, body, fields)
-        guard case .conditionFailed = outcome, reason(of: key) != nil else { return outcome }
+        let outcome = try base.put(key, body, fields, if: condition)
+        guard condition == .absent, outcome == .conditionFailed, reason(of: key) != nil else {
+            return outcome
+        }
         // What stands there and cannot be read is what is repaired, unless it can be by now.
         reasons.withLock { $0[key] = nil }
         _ = try get(key, ReadRequest(byteCountMax: 1 << 30)) { _ in }

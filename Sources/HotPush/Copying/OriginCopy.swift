@@ -104,7 +104,7 @@ package struct OriginCopy: Sendable {
         var path = path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         // What is wrong with the path, whoever makes the directory says.
-        guard source.readableWork != nil, let above = try? system.openDirectory(holding: path)
+        guard source.work != nil, let above = try? system.openDirectory(holding: path)
         else { return }
         try checkIsElsewhere(
             source.identity,
@@ -113,7 +113,7 @@ package struct OriginCopy: Sendable {
 
     /// - Throws: `.badOrigin` for a directory that is copied into itself.
     private func checkIsElsewhere() throws(StoreError) {
-        guard source.readableWork != nil, storage.work != nil else { return }
+        guard source.work != nil, storage.work != nil else { return }
         try Self.checkIsElsewhere(source.identity, storage.identity)
     }
 
@@ -240,7 +240,7 @@ package struct OriginCopy: Sendable {
 
     /// A file of a directory, if its bytes are right; `nil` where the source is none.
     private func opened(_ wanted: SizedKey) throws(StoreError) -> Descriptor? {
-        guard let place = source.readableWork else { return nil }
+        guard let place = source.work else { return nil }
         let there = try allowing(
             [.notFound], try place.fileSystem.openBeneath(place.root, wanted.key.path, .reading))
         guard let there else { throw missing(wanted.key) }

@@ -41,7 +41,7 @@ struct CopiedClients {
                 )
             }
         }
-        if let work = storage.readableWork { try addLabels(notedIn: work) }
+        if let work = storage.work { try addLabels(notedIn: work) }
     }
 
     /// Goes on from the labels that a publisher without a log has noted: a history may be lost, or an older copy.

@@ -32,7 +32,7 @@ final class OriginLock {
             lock = try Self.take(work.raw, place, options, use)
             return
         }
-        guard let place = storage.readableWork, let work = try place.openIfPresent() else {
+        guard let place = storage.work, let work = try place.openIfPresent() else {
             return nil
         }
         do throws(StoreError) {

@@ -4,31 +4,12 @@ package import Storage
 // Files that are written in one request.
 extension S3Storage {
     package func put(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
     ) throws(StoreError) -> WriteOutcome {
-        if body.byteCount > options.wholeByteCountMax {
+        if condition == .none, body.byteCount > options.wholeByteCountMax {
             return try putParts(key, body, fields)
         }
-        return try put(key, body, fields, condition: nil)
-    }
-
-    package func putIfAbsent(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome {
-        try put(key, body, fields, condition: ("if-none-match", "*"))
-    }
-
-    package func putIf(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
-        _ spelling: TagSpelling
-    ) throws(StoreError) -> WriteOutcome {
-        try put(key, body, fields, condition: ("if-match", tag.spelled(spelling)))
-    }
-
-    private func put(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields,
-        condition: (name: String, value: String)?
-    ) throws(StoreError) -> WriteOutcome {
+        let condition = condition.field
         let end = try runner.run(make: {
             var call = S3Call("PUT", location.key(key), action: "s3:PutObject")
             call.fields = fields.fields
@@ -65,6 +46,17 @@ extension S3Storage {
         let error = strange(answer, what)
         guard answer.isAfterUndecided else { throw error }
         return UnknownWrite(error.message, refusal: error.code)
+    }
+}
+
+extension WriteCondition {
+    /// The header field that asks for it.
+    fileprivate var field: (name: String, value: String)? {
+        switch self {
+        case .none: nil
+        case .absent: ("if-none-match", "*")
+        case .matching(let tag, let spelling): ("if-match", tag.spelled(spelling))
+        }
     }
 }
 

@@ -5,45 +5,53 @@ import Synchronization
 
 extension DirectoryStorage {
     package func put(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
     ) throws(StoreError) -> WriteOutcome {
-        try write(key, body) { (staged, directory, name) throws(StoreError) in
-            // Who replaces by a tag has looked at what stands there.
-            let isThere = try fileSystem.status(directory, name) != nil
-            let lock = isThere ? try takeTurn() : nil
-            defer { withExtendedLifetime(lock) {} }
-            try rename(staged, to: directory, name)
-            return true
-        } ?? .conflict
-    }
-
-    package func putIfAbsent(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome {
-        try write(key, body) { (staged, directory, name) throws(StoreError) in
-            do throws(StoreError) {
-                try link(staged, to: directory, name)
-                return true
-            } catch {
-                guard error.isExisting else { throw error }
-                return try replaceStranger(staged, in: directory, name)
+        count { $0.sentByteCount += body.byteCount }
+        return try write(key) { (staged) throws(StoreError) in
+            try stage(body, as: staged, isDurable: isDurable)
+        } naming: { (staged, directory, name) throws(StoreError) in
+            switch condition {
+            case .none: try replace(staged, in: directory, name)
+            case .absent: try create(staged, in: directory, name)
+            case .matching(let tag, _): try replace(tag, by: staged, in: directory, name)
             }
         } ?? .conditionFailed
     }
 
-    package func putIf(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
-        _ spelling: TagSpelling
-    ) throws(StoreError) -> WriteOutcome {
-        try write(key, body) { (staged, directory, name) throws(StoreError) in
-            let lock = try takeTurn()
-            defer { withExtendedLifetime(lock) {} }
-            guard let there = try fileSystem.status(directory, name), there.kind == .regular,
-                EntityTag(there) == tag
-            else { return false }
-            try fileSystem.rename(staged.directory, staged.name, to: directory, name)
+    private func replace(
+        _ staged: Staged, in directory: Int32, _ name: String
+    ) throws(StoreError) -> Bool {
+        // Who replaces by a tag has looked at what stands there.
+        let isThere = try fileSystem.status(directory, name) != nil
+        let lock = isThere ? try takeTurn() : nil
+        defer { withExtendedLifetime(lock) {} }
+        try rename(staged, to: directory, name)
+        return true
+    }
+
+    private func create(
+        _ staged: Staged, in directory: Int32, _ name: String
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try link(staged, to: directory, name)
             return true
-        } ?? .conditionFailed
+        } catch {
+            guard error.isExisting else { throw error }
+            return try replaceStranger(staged, in: directory, name)
+        }
+    }
+
+    private func replace(
+        _ tag: EntityTag, by staged: Staged, in directory: Int32, _ name: String
+    ) throws(StoreError) -> Bool {
+        let lock = try takeTurn()
+        defer { withExtendedLifetime(lock) {} }
+        guard let there = try fileSystem.status(directory, name), there.kind == .regular,
+            EntityTag(there) == tag
+        else { return false }
+        try fileSystem.rename(staged.directory, staged.name, to: directory, name)
+        return true
     }
 
     /// Gives a finished file a name that something has which is no file.
@@ -120,17 +128,6 @@ extension DirectoryStorage {
     /// Gives a finished file its name, and says whether it did.
     private typealias Naming = (Staged, _ directory: Int32, _ name: String) throws(StoreError) ->
         Bool
-
-    private func write(
-        _ key: String, _ body: StorageBody, _ naming: Naming
-    ) throws(StoreError) -> WriteOutcome? {
-        count { $0.sentByteCount += body.byteCount }
-        return try write(
-            key,
-            staging: { (staged) throws(StoreError) in
-                try stage(body, as: staged, isDurable: isDurable)
-            }, naming: naming)
-    }
 
     /// Writes a file aside, and lets `naming` give it its name.
     ///

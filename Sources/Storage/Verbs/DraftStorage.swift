@@ -22,7 +22,6 @@ package final class DraftStorage: ObjectStorage {
     package var parallelCount: Int { base?.parallelCount ?? 1 }
     package var figures: StorageFigures { base?.figures ?? StorageFigures() }
     package var isOnDisk: Bool { base?.isOnDisk ?? true }
-    package var readableWork: WorkDirectory? { base?.readableWork }
 
     package var work: WorkDirectory? {
         var work = base?.work
@@ -65,24 +64,17 @@ package final class DraftStorage: ObjectStorage {
     }
 
     package func put(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
     ) throws(StoreError) -> WriteOutcome {
+        switch condition {
+        case .none: break
+        case .absent: guard try head(key) == nil else { return .conditionFailed }
+        case .matching(let tag, _):
+            guard try head(key)?.tag == tag else { return .conditionFailed }
+        }
         let bytes = try body.bytes(POSIXFileSystem())
         changes.withLock { $0[key] = .some(bytes) }
         return .stored(try Self.file(bytes).tag)
-    }
-
-    package func putIfAbsent(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome {
-        try head(key) == nil ? put(key, body, fields) : .conditionFailed
-    }
-
-    package func putIf(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
-        _ spelling: TagSpelling
-    ) throws(StoreError) -> WriteOutcome {
-        try head(key)?.tag == tag ? put(key, body, fields) : .conditionFailed
     }
 
     package func list(_ request: ListRequest) throws(StoreError) -> ListPage {

@@ -21,25 +21,14 @@ extension ForwardingStorage {
     package func head(_ key: String) throws(StoreError) -> StoredFile? { try base.head(key) }
 
     package func put(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome { try base.put(key, body, fields) }
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
+    ) throws(StoreError) -> WriteOutcome { try base.put(key, body, fields, if: condition) }
 
     package func putAll(
         _ files: [OutgoingFile],
         open: @escaping @Sendable (Int) throws(StoreError) -> Descriptor?,
         done: @escaping @Sendable (Int, WriteOutcome) throws(StoreError) -> Void
     ) throws(StoreError) { try base.putAll(files, open: open, done: done) }
-
-    package func putIfAbsent(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome { try base.putIfAbsent(key, body, fields) }
-
-    package func putIf(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
-        _ spelling: TagSpelling
-    ) throws(StoreError) -> WriteOutcome {
-        try base.putIf(key, body, fields, matching: tag, spelling)
-    }
 
     package func list(_ request: ListRequest) throws(StoreError) -> ListPage {
         try base.list(request)

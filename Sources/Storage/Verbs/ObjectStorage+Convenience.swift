@@ -1,6 +1,24 @@
 package import Platform
 
 extension ObjectStorage {
+    /// Writes a file, whatever stands there.
+    package func put(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome { try put(key, body, fields, if: .none) }
+
+    /// Creates a file, unless one is there.
+    package func putIfAbsent(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome { try put(key, body, fields, if: .absent) }
+
+    /// Replaces a file, if it still has that tag.
+    package func putIf(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
+        _ spelling: TagSpelling
+    ) throws(StoreError) -> WriteOutcome {
+        try put(key, body, fields, if: .matching(tag, spelling))
+    }
+
     /// Reads a file that is small enough for the memory.
     ///
     /// - Returns: the outcome, and the bytes if it is ``ReadOutcome/found(_:)``.

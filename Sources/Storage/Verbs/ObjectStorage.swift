@@ -44,9 +44,6 @@ package protocol ObjectStorage: Sendable {
     /// Where files can be made before they are written; nil if the storage is elsewhere.
     var work: WorkDirectory? { get }
 
-    /// The same directory for whoever only looks; nil if the storage is elsewhere.
-    var readableWork: WorkDirectory? { get }
-
     /// Reads a file, or a range of it, and passes its bytes on as they come.
     ///
     /// - Parameter take: called with the bytes in order, none of them twice, even if a connection
@@ -67,18 +64,20 @@ package protocol ObjectStorage: Sendable {
         of keys: [String], unless isInterrupted: @escaping @Sendable () -> Bool
     ) throws(StoreError) -> [Int64?]
 
-    /// Writes a file, whatever stands there.
+    /// Writes a file in one step, if the condition holds.
     ///
     /// The address goes along, so that the store refuses other bytes, as S3 does. Whether it really does is
-    /// not tried: who reads verifies. A body of more than 64 MiB goes in parts, and the size is looked at
-    /// afterwards.
-    /// - Returns: ``WriteOutcome/stored(_:)`` or ``WriteOutcome/unknown(_:)``.
+    /// not tried: who reads verifies. A body of more than 64 MiB goes in parts if there is no condition, and the size is
+    /// looked at afterwards.
+    ///
+    /// ``WriteOutcome/conditionFailed`` and ``WriteOutcome/conflict`` do not say whose file is there: it may be this very
+    /// call's, by an earlier try. Without a condition the outcome is neither.
     /// - Throws: also `.damagedObject` if the body's bytes do not have its address.
     func put(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
     ) throws(StoreError) -> WriteOutcome
 
-    /// Writes many files, several at once, each as ``put(_:_:_:)`` does.
+    /// Writes many files, several at once, each whatever stands there.
     ///
     /// Where names can be given apart from bytes, all bytes are made durable by one call before the first file gets its name.
     /// - Parameters:
@@ -90,23 +89,6 @@ package protocol ObjectStorage: Sendable {
         open: @escaping @Sendable (Int) throws(StoreError) -> Descriptor?,
         done: @escaping @Sendable (Int, WriteOutcome) throws(StoreError) -> Void
     ) throws(StoreError)
-
-    /// Creates a file in one step, unless one is there (`If-None-Match: *`).
-    ///
-    /// Never in parts. ``WriteOutcome/conditionFailed`` and ``WriteOutcome/conflict`` do not say
-    /// whose file is there: it may be this very call's, by an earlier try.
-    func putIfAbsent(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields
-    ) throws(StoreError) -> WriteOutcome
-
-    /// Replaces a file in one step, if it still has that tag (`If-Match`).
-    ///
-    /// Never in parts. As with ``putIfAbsent(_:_:_:)``, a failed condition may be this call's own
-    /// doing. A file that is not there fails the condition.
-    func putIf(
-        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
-        _ spelling: TagSpelling
-    ) throws(StoreError) -> WriteOutcome
 
     /// One page of the keys below a prefix, in the order of their UTF-8 bytes.
     ///
@@ -135,7 +117,6 @@ extension ObjectStorage {
     package var identity: String { place }
     package var isOnDisk: Bool { false }
     package var work: WorkDirectory? { nil }
-    package var readableWork: WorkDirectory? { work }
     package func barrier() {}
 
     package func byteCounts(
@@ -185,6 +166,16 @@ package struct OutgoingFile: Sendable {
     func body(_ source: Int32) -> StorageBody {
         StorageBody(file: source, byteCount: byteCount, address: address)
     }
+}
+
+/// What must hold for a file to be written.
+package enum WriteCondition: Sendable, Hashable {
+    /// Whatever stands there is replaced.
+    case none
+    /// Nothing is there (`If-None-Match: *`).
+    case absent
+    /// The file still has that tag (`If-Match`); one that is not there has none.
+    case matching(EntityTag, TagSpelling)
 }
 
 /// How a write ended.

@@ -30,13 +30,6 @@ import Synchronization
         }
     }
 
-    private func page(_ keys: [String], next: String?) -> ListPage {
-        ListPage(
-            files: keys.map {
-                ListedFile(key: $0, byteCount: 1, tag: EntityTag("t"), modifiedAt: 0)
-            }, next: next, answeredAt: 0)
-    }
-
     /// What must never happen, whatever a verb is told.
     private func expectSound(_ audited: AuditedWorld) {
         audited.world.check(after: "the verb")
@@ -47,7 +40,7 @@ import Synchronization
     func `that lists without an end is given up`(_ verb: Verb) throws {
         let audited = try AuditedWorld()
         var bucket = LyingStorage(ModelStorage(audited.store))
-        bucket.listing = { request in page([], next: request.token == "a" ? "b" : "a") }
+        bucket.listing = { request in ListPage([], next: request.token == "a" ? "b" : "a") }
         let thrown = code { try verb.run(bucket, audited.world.versions) }
         expect(thrown, equals: (verb.lists ? .bucketAnswer : nil))
         expectSound(audited)
