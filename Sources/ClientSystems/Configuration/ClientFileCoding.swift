@@ -19,10 +19,7 @@ extension FieldReader {
 
     /// The same of what the log says.
     init(_ document: JSONValue, format key: String) throws(PointerProblem) {
-        guard let members = document.asObject else { throw .broken("it is no object") }
-        self.init(members, place: "it")
-        let format = try integer(key, 1...ChannelPointer.sequenceMax)
-        guard format <= Self.clientFormat else { throw .newer(format) }
+        try self.init(document, format: key, upTo: Self.clientFormat)
     }
 
     /// A text that may be absent.

@@ -28,8 +28,7 @@ extension ClientOffer {
     }
 
     init(_ value: JSONValue, place: String) throws(PointerProblem) {
-        guard let members = value.asObject else { throw .broken("\(place) is no object") }
-        var fields = FieldReader(members, place: place)
+        var fields = try FieldReader(value, place: place)
         let times: ClosedRange<Int64> = 0...ChannelPointer.sequenceMax
         let target = try Self.target(&fields, place)
         self.init(

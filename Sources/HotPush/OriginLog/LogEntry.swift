@@ -128,10 +128,8 @@ extension LogEntry {
     ) throws(PointerProblem) -> LogEntry {
         // Pointers are nested at most 16 deep, and stand two deep.
         let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 18)
-        guard let members = document.asObject else { throw .broken("it is no object") }
-        var fields = FieldReader(members, place: "the entry")
-        let format = try fields.integer("castreeLog", 1...ChannelPointer.sequenceMax)
-        guard format <= formatVersion else { throw .newer(format) }
+        var fields = try FieldReader(
+            document, "the entry", format: "castreeLog", upTo: formatVersion)
         var entry = LogEntry(
             kind: Kind(name: try fields.text("kind")),
             createdAt: try fields.integer("at", 0...ChannelPointer.sequenceMax),
@@ -311,10 +309,7 @@ extension ClientPlaces {
     fileprivate init(
         _ value: JSONValue, of system: ToldSystem, _ number: Int64
     ) throws(PointerProblem) {
-        guard let members = value.asObject else {
-            throw .broken("what it says of \(system) is no object")
-        }
-        var fields = FieldReader(members, place: "what it says of \(system)")
+        var fields = try FieldReader(value, place: "what it says of \(system)")
         configuration = try fields.integer(ifThere: "configuration", 1...number)
         let places = fields.take("histories")?.asObject ?? []
         guard places.count <= LogEntry.channelCountMax else {

@@ -152,8 +152,7 @@ extension OfferedRelease {
     fileprivate init(
         _ value: JSONValue, place: String, epochMax: Int64
     ) throws(PointerProblem) {
-        guard let members = value.asObject else { throw .broken("\(place) is no object") }
-        var fields = FieldReader(members, place: place)
+        var fields = try FieldReader(value, place: place)
         let target = try Self.target(&fields, place, epochMax)
         let sequence = try fields.integer("sequence", 1...ChannelPointer.sequenceMax)
         let createdAt = try fields.integer("createdAt", 0...ChannelPointer.sequenceMax)

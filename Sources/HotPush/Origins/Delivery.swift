@@ -116,10 +116,8 @@ extension Delivery {
         _ bytes: [UInt8], _ version: PublishedVersion
     ) throws(PointerProblem) -> Delivery {
         let document = try JSONValue.read(bytes, byteCountMax: Int(byteCountMax), depth: depthMax)
-        guard let members = document.asObject else { throw .broken("it is no object") }
-        var fields = FieldReader(members, place: "the delivery")
-        let format = try fields.integer("castreeDelivery", 1...ChannelPointer.sequenceMax)
-        guard format == formatVersion else { throw .newer(format) }
+        var fields = try FieldReader(
+            document, "the delivery", format: "castreeDelivery", upTo: formatVersion)
         guard try fields.address("manifest") == version.manifest else {
             throw .broken("it leads to another manifest")
         }
@@ -147,8 +145,7 @@ extension Delivery {
 extension Delivery.Pack {
     /// - Returns: nil for a pack that leads from several contents.
     fileprivate init?(_ value: JSONValue, place: String) throws(PointerProblem) {
-        guard let members = value.asObject else { throw .broken("\(place) is no object") }
-        var fields = FieldReader(members, place: place)
+        var fields = try FieldReader(value, place: place)
         let sizes: ClosedRange<Int64> = 0...ChannelPointer.sequenceMax
         address = try fields.address("address")
         byteCount = try fields.integer(

@@ -54,6 +54,22 @@ package struct FieldReader {
         self.place = place
     }
 
+    /// Reads a part of a document.
+    package init(_ value: JSONValue, place: String) throws(PointerProblem) {
+        guard let members = value.asObject else { throw .broken("\(place) is no object") }
+        self.init(members, place: place)
+    }
+
+    /// Begins to read a document: its format is looked at before anything else.
+    package init(
+        _ document: JSONValue, _ place: String = "it", format key: String, upTo newest: Int64
+    ) throws(PointerProblem) {
+        guard let members = document.asObject else { throw .broken("it is no object") }
+        self.init(members, place: place)
+        let format = try integer(key, 1...ChannelPointer.sequenceMax)
+        guard format <= newest else { throw .newer(format) }
+    }
+
     package func has(_ key: String) -> Bool {
         for member in rest where member.key.utf8.elementsEqual(key.utf8) { return true }
         return false

@@ -41,8 +41,7 @@ extension [PointerSignature] {
         self = []
         for (position, value) in values.enumerated() {
             let place = "signature \(position + 1)"
-            guard let members = value.asObject else { throw .broken("\(place) is no object") }
-            var fields = FieldReader(members, place: place)
+            var fields = try FieldReader(value, place: place)
             let key = try fields.text("key")
             guard VerificationKey.isID(key) else {
                 throw .broken("\"key\" of \(place) is not 16 lower-case hexadecimal digits")

@@ -115,10 +115,7 @@ extension TrustFile {
         _ bytes: [UInt8], _ version: Int64
     ) throws(PointerProblem) -> TrustFile {
         let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 16)
-        guard let members = document.asObject else { throw .broken("it is no object") }
-        var fields = FieldReader(members, place: "it")
-        let format = try fields.integer("castreeTrust", 1...ChannelPointer.sequenceMax)
-        guard format <= formatVersion else { throw .newer(format) }
+        var fields = try FieldReader(document, format: "castreeTrust", upTo: formatVersion)
         guard try fields.integer("version", 2...ChannelPointer.sequenceMax) == version else {
             throw .broken("it is another version than its name says")
         }
