@@ -141,9 +141,9 @@ extension OriginPublisher {
     ) throws(StoreError) -> FactsUpload.Plan? {
         let source = ReleaseSource(SeenFiles(in: storage), work.versions)
         guard try tells(of: work.channel, state, log, source) else { return nil }
-        let making = TwinMaking(work.versions, storage, options, keepsTwins: false)
+        let making = TwinMaking(source, options, keepsTwins: false)
         return try FactsUpload(
-            work.manifest, work.version, for: work.channel, making, source, work.watch, options
+            work.manifest, work.version, for: work.channel, making, work.watch
         ).plan(in: state)
     }
 }

@@ -67,8 +67,7 @@ extension OriginPublisher {
         }
         let lock = try OriginLock(storage, options, .sharing)
         defer { withExtendedLifetime(lock) {} }
-        let source = ReleaseSource(SeenFiles(in: storage), versions)
-        let making = TwinMaking(versions, storage, options)
+        let making = TwinMaking(ReleaseSource(SeenFiles(in: storage), versions), options)
         var places: [ChannelName: Int64] = [:]
         var isChanged = false
         var tryCount = 0
@@ -79,14 +78,14 @@ extension OriginPublisher {
                     continue
                 }
                 let commit: OriginCommit
-                (commit, state) = try know(channel, upon: state, log, source, making)
+                (commit, state) = try know(channel, upon: state, log, making)
                 isChanged = isChanged || !commit.isUnchanged
                 places[channel] = state.entry.channels[channel]
             }
             // Somebody may have published to a channel while another one was told.
             guard channels.allSatisfy({ state.entry.channels[$0] == places[$0] }) else { continue }
             var entry = try LogEntry(after: state, .enable, now: now())
-            let clients = ClientLog(state, log, source, options)
+            let clients = ClientLog(state, log, making.source, options)
             try configure(clients)
             try clients.write(to: &entry)
             guard !entry.configurations.isEmpty else { break }
@@ -124,19 +123,18 @@ extension OriginPublisher {
 
     /// Gives the releases of a channel their facts, and tells of them.
     private func know(
-        _ channel: ChannelName, upon state: OriginState, _ log: OriginLog,
-        _ source: ReleaseSource, _ making: TwinMaking
+        _ channel: ChannelName, upon state: OriginState, _ log: OriginLog, _ making: TwinMaking
     ) throws(StoreError) -> (commit: OriginCommit, state: OriginState) {
         let seen = try LogCopy.pointer(channel).read(from: storage)
         let watch = UploadWatch(log, now: now)
-        return try committing(to: channel, seen, upon: state, log, source) {
+        return try committing(to: channel, seen, upon: state, log, making.source) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             while true {
                 let number = state.number
                 var facts: [ObjectID: PublishedFacts] = [:]
                 for release in state.pointers[channel]?.liveReleases ?? [] {
                     facts[release.version.manifest] = try place(
-                        release, of: channel, in: &state, source, making, watch)
+                        release, of: channel, in: &state, making, watch)
                 }
                 // While the last were sent, the first may have become useless.
                 guard state.number == number else { continue }
@@ -147,14 +145,14 @@ extension OriginPublisher {
 
     private func place(
         _ release: LiveRelease, of channel: ChannelName, in state: inout OriginState,
-        _ source: ReleaseSource, _ making: TwinMaking, _ watch: UploadWatch
+        _ making: TwinMaking, _ watch: UploadWatch
     ) throws(StoreError) -> PublishedFacts {
-        let files = source.files(of: release)
+        let files = making.source.files(of: release)
         let manifest = try files.manifest()
         var standing: [ObjectID: Int64] = [:]
         for object in try files.objects() { standing[object.key.address] = object.key.epoch }
         return try FactsUpload(
-            manifest, release.version, for: channel, making, source, watch, options
+            manifest, release.version, for: channel, making, watch
         ).place(in: &state, standing: standing)
     }
 }

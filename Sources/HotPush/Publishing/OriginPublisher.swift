@@ -107,10 +107,9 @@ package struct OriginPublisher: Sendable {
         defer { withExtendedLifetime(lock) {} }
         let upload = ReleaseUpload(publication)
         let source = ReleaseSource(publication.seen, versions)
-        let making = TwinMaking(versions, storage, options)
+        let making = TwinMaking(source, options)
         let facts = try FactsUpload(
-            publication.manifest, version, for: offer.channel, making, source, publication.watch,
-            options)
+            publication.manifest, version, for: offer.channel, making, publication.watch)
         var upon: ChannelPointer?
         func change(
             _ state: inout OriginState

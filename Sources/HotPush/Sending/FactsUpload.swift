@@ -11,10 +11,10 @@ final class FactsUpload {
     private let channel: ChannelName
     private let objects: [Reference]
     private let making: TwinMaking
-    private let source: ReleaseSource
-    private var seen: SeenFiles { source.seen }
     private let watch: UploadWatch
-    private let options: PublisherOptions
+    private var source: ReleaseSource { making.source }
+    private var seen: SeenFiles { source.seen }
+    private var options: PublisherOptions { making.options }
     private var isLooking: Bool { options.looks(in: seen.storage) }
     private var listed: Set<Int64> = []
     /// The facts that were placed, and the twins that were sent for them; `nil` if none were.
@@ -24,8 +24,7 @@ final class FactsUpload {
     /// - Throws: `.tooLarge` for a version with too many files.
     init(
         _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
-        _ making: TwinMaking, _ source: ReleaseSource, _ watch: UploadWatch,
-        _ options: PublisherOptions
+        _ making: TwinMaking, _ watch: UploadWatch
     ) throws(StoreError) {
         objects = Array(manifest.references)
         guard objects.count <= ContentFacts.objectCountMax else {
@@ -37,9 +36,7 @@ final class FactsUpload {
         self.version = version
         self.channel = channel
         self.making = making
-        self.source = source
         self.watch = watch
-        self.options = options
     }
 
     /// The facts, and which twins are to be sent.
@@ -104,7 +101,7 @@ final class FactsUpload {
             if let standing = plan.standing { return standing }
             let epoch = state.entry.epoch
             try making.send(
-                plan.lacking.map { SizedKey(.twin, $0.address, in: epoch, $0.byteCount) }, seen)
+                plan.lacking.map { SizedKey(.twin, $0.address, in: epoch, $0.byteCount) })
             for twin in plan.lacking { sent.add(twin.byteCount) }
             placed?.twins = sent
             if let newer = try watch.state(ahead: state) {

@@ -8,9 +8,8 @@ import VersionTree
 ///
 /// They are made where packs are. Belongs to one thread.
 final class TwinMaking {
-    private let versions: VersionStore?
-    private let storage: any ObjectStorage
-    private let options: PublisherOptions
+    let source: ReleaseSource
+    let options: PublisherOptions
     /// Whether twins are kept to be sent.
     private let keepsTwins: Bool
     private var place: PackingPlace?
@@ -20,12 +19,8 @@ final class TwinMaking {
     private var names: [ObjectID: String] = [:]
 
     /// - Parameter keepsTwins: whether they are to be sent; otherwise nothing is left anywhere.
-    init(
-        _ versions: VersionStore?, _ storage: any ObjectStorage, _ options: PublisherOptions,
-        keepsTwins: Bool = true
-    ) {
-        self.versions = versions
-        self.storage = storage
+    init(_ source: ReleaseSource, _ options: PublisherOptions, keepsTwins: Bool = true) {
+        self.source = source
         self.options = options
         self.keepsTwins = keepsTwins
     }
@@ -41,12 +36,13 @@ final class TwinMaking {
     ) throws(StoreError) {
         let lacking = objects.filter { made[$0.address] == nil }
         guard !lacking.isEmpty else { return }
-        let home = PackingHome(versions: versions, storage: storage, options: options)
+        let home = PackingHome(
+            versions: source.versions, storage: source.storage, options: options)
         if place == nil, keepsTwins { place = try home.openPlace() }
         let fetched = try fetch(lacking, standing, home)
-        let source = PackSource(versions?.store, origin: fetched, home.fileSystem)
         let making = FactsMaking(
-            source: source, work: place?.work.raw, fileSystem: home.fileSystem, options: options,
+            source: PackSource(source.versions?.store, origin: fetched, home.fileSystem),
+            work: place?.work.raw, fileSystem: home.fileSystem, options: options,
             progress: options.watching(
                 .deflating, total: lacking.reduce(0) { $0.addingClamped($1.byteCount) }))
         for object in try making.run(lacking) {
@@ -65,7 +61,7 @@ final class TwinMaking {
         var wanted: [SizedKey] = []
         for object in objects {
             guard let epoch = standing[object.address],
-                try versions?.store.objects.open(object.address) == nil
+                try source.versions?.store.objects.open(object.address) == nil
             else { continue }
             wanted.append(SizedKey(.object, object.address, in: epoch, object.byteCount))
         }
@@ -73,10 +69,10 @@ final class TwinMaking {
     }
 
     /// Sends twins that were made.
-    func send(_ twins: [SizedKey], _ seen: SeenFiles) throws(StoreError) {
+    func send(_ twins: [SizedKey]) throws(StoreError) {
         guard let place, !twins.isEmpty else { return }
         let names = names
-        try seen.send(twins, options) { (wanted) throws(StoreError) in
+        try source.seen.send(twins, options) { (wanted) throws(StoreError) in
             try place.fileSystem.open(
                 place.work.raw, names[wanted.key.address] ?? "", .reading, mode: 0)
         }
