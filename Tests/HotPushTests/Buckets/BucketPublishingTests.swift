@@ -21,37 +21,6 @@ import HotPush
         expect(world.broken, equals: [])
     }
 
-    @Test func `an older release that is only verified is mended where it stands`() throws {
-        let world = try BucketWorld()
-        for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
-        let verifying = world.publisher(options: { $0.verifiesObjects = true })
-        let before = world.store.files
-        try expect(
-            verifying.plan("1", of: world.versions, as: ReleaseOffer()).writesPointer, equals: false
-        )
-        // All is there: nothing changes.
-        try expect(world.publish("1", by: verifying).isUnchanged)
-        expect(world.store.files, equals: before)
-        // Also after a prune, what is lost is sent again.
-        _ = try OriginPruner(world.publisher()).prune(keeping: 2, grace: 0)
-        func objects(_ version: String) throws -> Set<String> {
-            Set(try world.versions.manifest(of: version).entries.map { "\($0.address)" })
-        }
-        let only = try require(objects("1").subtracting(objects("2")).first)
-        func keys() -> [String] { world.store.files.keys.filter { $0.contains(only.dropFirst(2)) } }
-        expect(!keys().isEmpty)
-        let release = try require(world.publisher().pointers()[.stable]?.releases.last)
-        for key in keys() { world.store.set(key, nil) }
-        let commit = try world.publish("1", by: verifying)
-        expect(commit.objects.count >= 1 && !keys().isEmpty, "\(commit.objects), \(keys())")
-        try expect(world.offered(), equals: ["2", "1"])
-        let mended = try require(commit.pointer.releases.last)
-        expect(mended.sequence == release.sequence && mended.createdAt == release.createdAt)
-        // Without it, publishing an older version offers it: that is how one goes back.
-        try world.publish("1", by: world.publisher())
-        try expect(world.offered(), equals: ["1", "2"])
-    }
-
     @Test func `a prune without a grace leaves what is offered, and deletes the rest`() throws {
         let world = try BucketWorld()
         for version in ["1", "2", "3", "4"] { try world.publish(version, by: world.publisher()) }

@@ -45,21 +45,42 @@ import StorageTestSupport
         try expect(DirectoryOrigin(place.origin).pointer(.stable)?.releases.isEmpty == true)
     }
 
-    @Test func `to offer an older release again when it only verifies it, and mends it`() throws {
-        let place = try PublishingPlace(offering: "1")
+    @Test(arguments: places)
+    func `to offer an older release again when it only verifies it, and mends it`(
+        _ kind: OriginPlace
+    ) throws {
+        let place = try PublishingPlace(kind, offering: "1")
         try place.publish("2")
-        let before = try place.published()["channels/stable.json"]
-        let path = try place.objectPath("<h1>one</h1>")
-        try Damage.overwrite(path, with: Array("<h1>0ne</h1>".utf8))
-        let publisher = place.publisher { $0.verifiesObjects = true }
-        try expect(publisher.plan("1", of: place.versions).writesPointer, equals: false)
-        try publisher.publish("1", of: place.versions)
-        try expect(place.published()["channels/stable.json"], equals: before)
-        try expect(place.read()?.version, equals: "2")
-        try expect(Damage.contents(path), equals: Array("<h1>one</h1>".utf8))
+        let verifying = place.publisher { $0.verifiesObjects = true }
+        try expect(verifying.plan("1", of: place.versions).writesPointer, equals: false)
+        // All is there: nothing changes.
+        let before = try place.published()
+        try expect(verifying.publish("1", of: place.versions).isUnchanged)
+        try expect(place.published(), equals: before)
+        let key = try place.objectKey("<h1>one</h1>")
+        func standing() throws -> [String: [UInt8]] {
+            try place.published().filter { $0.key.hasSuffix(key) }
+        }
+        for isPruned in [false, true] {
+            if isPruned {
+                try place.publisher().collect(OriginRetention(releaseCount: 2, graceSeconds: 0))
+            }
+            let release = try require(place.pointer()?.releases.last)
+            let (files, pointer) = try (standing(), place.bytes("channels/stable.json"))
+            expect(!files.isEmpty)
+            // Of what stands in a bucket only the size is looked at.
+            let damage: [UInt8]? = kind == .directory ? Array("<h1>0ne</h1>".utf8) : nil
+            for key in files.keys { try place.set(key, damage) }
+            try expect(verifying.publish("1", of: place.versions).objects.count >= 1)
+            try expect(standing().values.contains(Array("<h1>one</h1>".utf8)))
+            try expect(place.offered(), equals: ["2", "1"])
+            let mended = try require(place.pointer()?.releases.last)
+            expect(mended.sequence == release.sequence && mended.createdAt == release.createdAt)
+            try expect(isPruned || place.bytes("channels/stable.json") == pointer)
+        }
         // Without it, publishing an older version offers it: that is how one goes back.
         try place.publish("1")
-        try expect(place.read()?.version, equals: "1")
+        try expect(place.offered(), equals: ["1", "2"])
     }
 
     @Test("a version whose manifest somebody has edited, and makes nothing", arguments: places)
@@ -117,13 +138,19 @@ import StorageTestSupport
         expect(code { try Publisher(file).publish("1", of: place.versions) }, equals: .io)
     }
 
-    @Test func `to begin a log where a pointer is of a newer format`() throws {
-        let place = try PublishingPlace(offering: "1")
+    @Test(
+        "to begin a log where a pointer is of a newer format or cannot be read, in any channel",
+        arguments: [
+            (#"{"castreeChannel":2,"x":1}"#, .unsupportedFormat),
+            (#"{"castreeChannel":1,"#, .badPointer),
+        ] as [(String, StoreError.Code)], ["stable", "beta"])
+    func unreadable(_ pointer: (text: String, code: StoreError.Code), _ channel: String) throws {
+        let place = try PublishingPlace()
+        try place.publish("1", to: channel)
         try place.forgetLog()
-        let pointer = place.origin + "/channels/stable.json"
-        try Damage.overwrite(pointer, with: Array(#"{"castreeChannel":2,"x":1}"#.utf8))
-        expect(code { try place.publish("2") }, equals: .unsupportedFormat)
-        expect(code { try place.publisher().collect() }, equals: .unsupportedFormat)
+        try place.set("channels/\(channel).json", Array(pointer.text.utf8))
+        expect(code { try place.publish("2") }, equals: pointer.code)
+        expect(code { try place.publisher().collect() }, equals: pointer.code)
     }
 
     @Test(
@@ -185,15 +212,6 @@ import StorageTestSupport
                 expect(!String(decoding: bytes, as: UTF8.self).contains("\":9"), "\(name)")
             }
         }
-    }
-
-    @Test func `to begin a log where a pointer cannot be read, in any channel`() throws {
-        let place = try PublishingPlace()
-        try place.publish("1", to: "beta")
-        try place.forgetLog()
-        try Damage.truncate(place.origin + "/channels/beta.json", to: 40)
-        expect(code { try place.publish("2") }, equals: .badPointer)
-        expect(code { try place.publisher().collect() }, equals: .badPointer)
     }
 
     @Test func `to begin where the disk has no room, and says how much is needed`() throws {
