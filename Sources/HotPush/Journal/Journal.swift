@@ -46,7 +46,7 @@ public final class Journal: Sendable {
     private static let patience: Duration = .seconds(5)
 
     /// Notes an event; waits at most a few seconds for other processes that do so, and for nothing else.
-    package func record(_ event: JournalEvent) {
+    package func record(_ event: StoreEvent) {
         do throws(StoreError) {
             try append(event)
         } catch {
@@ -73,7 +73,7 @@ public final class Journal: Sendable {
 
     // MARK: Writing
 
-    private func append(_ event: JournalEvent) throws(StoreError) {
+    private func append(_ event: StoreEvent) throws(StoreError) {
         let lock = try store.openLock(StoreLayout.eventsLock)
         try store.waitForLock(lock.raw, exclusive: true, atMost: Self.patience)
         var file = try openLog()
@@ -84,17 +84,18 @@ public final class Journal: Sendable {
         if last == nil { last = try read(StoreLayout.olderEvents).last?.sequence }
         let lost = lostCount.load(ordering: .relaxed)
         let time = now()
+        var entry = JournalEntry(sequence: 0, at: time, event: event)
         var sequence = (last ?? 0) + Int64(lost)
         var bytes: [UInt8] = []
         if lost > 0 {
             bytes += JournalEntry(sequence: sequence, at: time, event: .lost(count: lost)).line
         }
         sequence += 1
-        if let silence = Silence(endOf: tail, origin: event.answeringOrigin, until: time) {
+        if let silence = Silence(endOf: tail, origin: entry.event.answeringOrigin, until: time) {
             bytes += JournalEntry(sequence: sequence, at: time, event: silence.end).line
             sequence += 1
         }
-        let entry = JournalEntry(sequence: sequence, at: time, event: event)
+        entry.sequence = sequence
         if bytes.isEmpty, let run = PollRun(endOf: tail, goesOnWith: entry),
             try goOn(run, with: entry, in: file.raw, tail, byteCount)
         {
@@ -199,5 +200,16 @@ public final class Journal: Sendable {
         let count = min(byteCount, Int64(2 * Self.fileByteCountMax))
         let bytes = try fileSystem.read(file.raw, at: byteCount - count, count: Int(count))
         return bytes.split(separator: 10).compactMap { JournalEntry(line: Array($0)) }
+    }
+}
+
+extension VersionStore {
+    /// The same store, recording what its verbs do in the store's event log.
+    ///
+    /// A store that already has an observer keeps that one.
+    public func recordingEvents() -> VersionStore {
+        guard observer == nil else { return self }
+        let journal = Journal(self)
+        return observed { journal.record($0) }
     }
 }

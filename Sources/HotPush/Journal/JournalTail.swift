@@ -1,5 +1,6 @@
 internal import CASStore
 internal import StrictJSON
+internal import VersionTree
 
 /// The lines at the end of a log, the last first: where each begins, and what it says; `nil` for a torn or foreign one.
 ///
@@ -28,11 +29,11 @@ struct PollRun {
     ///   - tail: the end of the log.
     ///   - entry: what happens now; `nil` is returned unless it is the same again.
     init?(endOf tail: [UInt8], goesOnWith entry: JournalEntry) {
-        guard case .checked(_, let outcome, _, _, _) = entry.event else { return nil }
+        guard let outcome = entry.event.answer else { return nil }
         var isLast = true
         for (start, last) in lastLines(of: tail) {
             guard let last else { return nil }
-            if case .retried = last.event, outcome == .offline || outcome == .failed {
+            if last.event.name == "retry", outcome.isFailure {
                 // It was repeated in vain, as before.
                 isLast = false
                 continue
@@ -56,13 +57,12 @@ extension JournalEntry {
     package static let clockIsSetFrom: Int64 = 1_577_836_800
 }
 
-extension JournalEvent {
+extension StoreEvent {
     /// Whether two checks of an origin came to the same.
     ///
     /// The numbers in an error are others each time.
-    fileprivate func saysTheSame(as other: JournalEvent) -> Bool {
-        guard case .checked(_, let outcome, _, _, _) = self else { return false }
-        let isFailure = outcome == .offline || outcome == .failed
+    fileprivate func saysTheSame(as other: StoreEvent) -> Bool {
+        guard let isFailure = answer?.isFailure else { return false }
         // As they stand in the log, without what is left out there.
         return zip(members, other.members).allSatisfy { mine, theirs in
             mine == theirs
@@ -89,12 +89,12 @@ struct Silence {
         guard let origin else { return nil }
         (self.origin, self.time) = (origin, time)
         lines: for (_, line) in lastLines(of: tail) {
-            guard let line, case .checked(origin, let outcome, _, _, let failure) = line.event
+            guard let line, let outcome = line.event.answer, line.event.text("origin") == origin
             else { continue }
             switch outcome {
             case .offline, .failed:
                 // Whether it would have answered, nobody knows.
-                if failure?.isOfStore == true { continue }
+                if line.event.failure?.isOfStore == true { continue }
                 failures += line.times
                 since = line.since ?? line.at
             case .nothingNew, .available, .refused: break lines
@@ -104,7 +104,7 @@ struct Silence {
     }
 
     /// The event that ends it.
-    var end: JournalEvent {
+    var end: StoreEvent {
         let isClockSet =
             since >= JournalEntry.clockIsSetFrom || time < JournalEntry.clockIsSetFrom
         return .answering(
@@ -113,11 +113,9 @@ struct Silence {
     }
 }
 
-extension JournalEvent {
+extension StoreEvent {
     /// The origin that has answered, as the log spells it; `nil` if this is no answer.
     var answeringOrigin: String? {
-        guard case .checked(_, let outcome, _, _, _) = self, outcome != .offline, outcome != .failed
-        else { return nil }
-        return members.first { $0.key == "origin" }?.value.asString
+        answer.map(\.isFailure) == false ? text("origin") : nil
     }
 }

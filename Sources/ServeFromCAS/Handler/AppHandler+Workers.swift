@@ -44,7 +44,7 @@ extension AppHandler {
         notice(
             "a service worker shows \(shown.map { "version \($0)" } ?? "an older page") in place of version "
                 + version)
-        store.versions.noteStalePage(insteadOf: version, shown: shown)
+        store.versions.note(.stalePage(version: version, shown: shown))
     }
 
     /// A page of a version has confirmed it: no worker keeps another in its place any more.
@@ -56,7 +56,7 @@ extension AppHandler {
             told = told.filter { !$0.key.hasSuffix(" " + version) }
             return told.count < count
         }
-        if wasKept { store.versions.noteShown(version) }
+        if wasKept { store.versions.note(.confirmed(version: version)) }
     }
 
     /// The answer to a browser that has a worker and asks for its script where the version has none: one that removes itself.

@@ -22,7 +22,7 @@ extension VersionStore {
             lifecycle.pending = nil
             return (previous, waits)
         }
-        note(.activated(version: name, previous: previous))
+        if previous != name { note(.switched(version: name, from: previous)) }
         if let waited { note(.withdrawn(version: waited)) }
         return previous
     }
@@ -47,7 +47,7 @@ extension VersionStore {
             return (before, lifecycle.pending)
         }
         if let before, after == nil { note(.withdrawn(version: before)) }
-        if let after, after != before { note(.awaited(version: after)) }
+        if let after, after != before { note(.pending(version: after)) }
     }
 
     /// Lets a version wait no longer, unless another one waits by now.

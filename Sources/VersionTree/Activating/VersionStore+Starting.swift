@@ -122,9 +122,12 @@ extension VersionStore {
             return begun
         }
         guard begun.kind == .started else { return begun }
-        note(
-            .booted(
-                version: begun.version, switchedFrom: begun.switchedFrom, left: begun.left))
+        if let left = begun.left {
+            note(left, for: begun.version)
+        } else if let before = begun.switchedFrom {
+            note(.switched(version: begun.version, from: before))
+        }
+        note(.booted(version: begun.version))
         // Whoever shows the directory gets it, whatever is wrong with it.
         if begun.switchedFrom != nil, begun.version != waiting?.version {
             try mendShownTree(of: begun.version)
@@ -225,10 +228,18 @@ extension VersionStore {
         return bounded
     }
 
+    private func note(_ left: LeftVersion, for version: String) {
+        if let ban = left.ban {
+            note(
+                .banned(
+                    version: ban.version, content: ban.content, reason: ban.reason,
+                    count: ban.count))
+        }
+        note(.rolledBack(version: version, from: left.from, reason: left.reason))
+    }
+
     private func noteAndMend(_ left: LeftVersion) throws(StoreError) {
-        note(
-            .rolledBack(
-                version: left.current, from: left.from, reason: left.reason, ban: left.ban))
+        note(left, for: left.current)
         try mendShownTree(of: left.current)
     }
 }

@@ -211,7 +211,12 @@ extension VersionStore {
                 durably: false)
         }
         guard !report.findings.isEmpty else { return }
-        note(.checked(findings: report.problems, repairing: repairing))
+        let problems = report.problems
+        note(
+            .found(
+                kinds: Dictionary(
+                    problems.map { ($0.kind.rawValue, 1) }, uniquingKeysWith: +),
+                repaired: problems.count { $0.isRepaired }))
     }
 
     /// Which findings about objects still hold, of those that are not among others: a look at some objects says nothing of

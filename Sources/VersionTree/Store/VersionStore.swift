@@ -7,12 +7,12 @@ public final class VersionStore: Sendable {
     /// The objects beneath.
     public let store: Store
     /// Learns what the verbs do.
-    package let observer: (any VersionObserver)?
+    package let observer: (@Sendable (StoreEvent) -> Void)?
     /// The limits of the manifests that it writes.
     let limits: Manifest.Limits
 
     package init(
-        _ store: Store, observer: (any VersionObserver)? = nil,
+        _ store: Store, observer: (@Sendable (StoreEvent) -> Void)? = nil,
         limits: Manifest.Limits = Manifest.Limits()
     ) {
         self.store = store

@@ -1,5 +1,6 @@
 import CASStore
 import HotPush
+import VersionTree
 
 /// What came of asking an origin, and of updating from it.
 struct AskedOrigin {
@@ -68,7 +69,7 @@ struct AskedOrigin {
     static func all(in entries: [JournalEntry], _ now: Int64) -> [AskedOrigin] {
         var origins: [AskedOrigin] = []
         for entry in entries {
-            if case .checked(let origin, let outcome, _, _, _) = entry.event,
+            if let outcome = entry.event.answer, let origin = entry.event.text("origin"),
                 origins.last?.origin != origin
             {
                 if let place = origins.firstIndex(where: { $0.origin == origin }) {
@@ -91,13 +92,14 @@ struct AskedOrigin {
 
     /// Notes what came of asking it, or of updating from it.
     private mutating func note(_ entry: JournalEntry) {
-        switch entry.event {
-        case .checked(_, let outcome, _, let reason, let failure):
+        let (event, failure) = (entry.event, entry.event.failure)
+        switch (event.name, event.answer, event.downloadOutcome) {
+        case (_, let outcome?, _):
             (at, self.outcome, sentence) = (entry.at, outcome, entry.sentence)
             switch outcome {
             case .offline, .failed:
                 fail(
-                    reason ?? entry.sentence, failure, isOfAsking: true,
+                    event.text("reason") ?? entry.sentence, failure, isOfAsking: true,
                     at: entry.since ?? entry.at, times: entry.times,
                     isOffline: outcome == .offline)
             case .refused where failure?.code == JournalFailure.olderCopy:
@@ -112,13 +114,15 @@ struct AskedOrigin {
                 (wentBackSince, wentBackTimes) = (nil, 0)
                 if obstacle?.isOfAsking == true { obstacle = nil }
             }
-        case .downloadEnded(_, .failed, _, let reason, let failure):
+        case (_, _, .failed?):
             fail(
-                reason ?? entry.event.sentence, failure, isOfAsking: false, at: entry.at,
+                event.text("reason") ?? event.sentence, failure, isOfAsking: false, at: entry.at,
                 isOffline: false)
-        case .failed(let deed, let failure, let message) where Self.deedsOfUpdates.contains(deed):
-            fail(message, failure, isOfAsking: false, at: entry.at, isOffline: false)
-        case .downloadEnded(_, .finished, _, _, _), .pending, .switched: succeed()
+        case ("failed", _, _) where Self.deedsOfUpdates.contains(event.text("deed") ?? ""):
+            fail(
+                event.text("message") ?? "", failure, isOfAsking: false, at: entry.at,
+                isOffline: false)
+        case (_, _, .finished?), ("pending", _, _), ("switch", _, _): succeed()
         default: break
         }
     }

@@ -69,10 +69,10 @@ extension JournalEntry {
     /// The event as a line of a report.
     func text(_ timestamp: (Int64) -> String) -> DisplayText {
         let style: DisplayText.Style? =
-            switch event {
-            case .rolledBack, .banned, .failed, .found, .lost: .red
-            case .switched, .fellBack, .retried, .stalePage: .yellow
-            case .confirmed: .green
+            switch event.name {
+            case "rollback", "ban", "failed", "found", "lost": .red
+            case "switch", "fallback", "retry", "stalePage": .yellow
+            case "confirm": .green
             default: nil
             }
         let beginning = since.map { ", since \(timestamp($0))" } ?? ""

@@ -82,7 +82,7 @@ struct StoreStatus {
         let events = told.believed(until: now)
         let progress = found { () throws(StoreError) in try store.progress() } ?? []
         downloads = progress.map { each in
-            let last = events.lastIndex { $0.event.isAboutDownload(of: each.version) }
+            let last = events.lastIndex { $0.event.downloadedVersion == each.version }
             return Download(
                 progress: each,
                 // In another container, nobody can be named.
@@ -115,13 +115,9 @@ struct StoreStatus {
 
     /// Finds a store that can no longer be written, though apps start from it or it gets updates: its own log cannot say so.
     private mutating func judgeMount(_ events: [JournalEntry]) {
-        let isUsed = events.contains {
-            switch $0.event {
-            case .booted, .checked: true
-            default: false
-            }
-        }
-        guard isUsed, space?.isReadOnly ?? false else { return }
+        guard events.contains(where: { ["boot", "check"].contains($0.event.name) }),
+            space?.isReadOnly ?? false
+        else { return }
         note(
             "readOnly",
             "the disk of the store is mounted read-only, so nothing can start, be confirmed or arrive: find out why (dmesg), "
@@ -225,17 +221,16 @@ struct StoreStatus {
         // Without a number (of an older castree, or of a log that is gone) only the clocks are left.
         let event = lastCheck?.wholeEvent.flatMap { $0 <= events.last?.sequence ?? 0 ? $0 : nil }
         let damage = events.filter { entry in
-            guard case .failed(JournalEvent.showing, _, _) = entry.event else { return false }
+            guard entry.event.name == "failed", entry.event.text("deed") == StoreEvent.showing
+            else { return false }
             if let event { return entry.sequence > event }
             return entry.at > lastCheck?.wholeEndedAt ?? .min
         }
-        guard let last = damage.last, case .failed(_, let failure, let message) = last.event else {
-            return
-        }
+        guard let last = damage.last, let failure = last.event.failure else { return }
         let others = damage.count - 1
         note(
             failure.code,
-            "a server could not show an object at \(timestamp(last.at)): \(message)"
+            "a server could not show an object at \(timestamp(last.at)): \(last.event.text("message") ?? "")"
                 + (others > 0 ? "; castree log names \(others) more" : ""))
     }
 
@@ -243,14 +238,13 @@ struct StoreStatus {
     ///
     /// A page that has confirmed the version since then is that version's.
     private mutating func judgeStalePages(_ events: [JournalEntry], _ now: Int64) {
-        guard
-            let last = events.lastIndex(where: {
-                if case .stalePage = $0.event { true } else { false }
-            }), case .stalePage(let version, let shown) = events[last].event,
+        guard let last = events.lastIndex(where: { $0.event.name == "stalePage" }),
+            let version = events[last].event.text("version"),
             now - events[last].at <= Self.staleMax,
             version == lifecycle.current || version == lifecycle.pending,
             !events[last...].contains(where: { $0.event == .confirmed(version: version) })
         else { return }
+        let shown = events[last].event.text("from")
         note(
             "stalePage", version: version,
             "a service worker showed \(shown.map { "version \($0)" } ?? "an older page") in place of version "
@@ -312,16 +306,6 @@ struct StoreStatus {
                 "failingUpdates",
                 "the last \(asked.failures) updates from \(asked.origin) failed, since "
                     + "\(timestamp(since)): \(asked.failure ?? "castree log says why")")
-        }
-    }
-}
-
-extension JournalEvent {
-    /// Whether it says that the download of a version began or ended.
-    fileprivate func isAboutDownload(of name: String) -> Bool {
-        switch self {
-        case .downloadBegan(let version), .downloadEnded(let version, _, _, _, _): version == name
-        default: false
         }
     }
 }

@@ -47,7 +47,7 @@ private struct DashboardStatus {
     let progress: [VersionProgress]
     let lastCheck: LastCheck?
     /// The last event about the download of each incomplete version.
-    let downloads: [String: JournalEvent]
+    let downloads: [String: StoreEvent]
 
     init(_ store: VersionStore, held: Dashboard.Held) throws(StoreError) {
         versions = try store.versions()
@@ -59,16 +59,12 @@ private struct DashboardStatus {
         downloads = progress.isEmpty ? [:] : Self.downloads(store)
     }
 
-    private static func downloads(_ store: VersionStore) -> [String: JournalEvent] {
-        var last: [String: JournalEvent] = [:]
+    private static func downloads(_ store: VersionStore) -> [String: StoreEvent] {
+        var last: [String: StoreEvent] = [:]
         // The log is for people: without it the store still says how far a download has come.
         guard let entries = try? Journal(store).entries() else { return last }
         for entry in entries {
-            switch entry.event {
-            case .downloadBegan(let version): last[version] = entry.event
-            case .downloadEnded(let version, _, _, _, _): last[version] = entry.event
-            default: break
-            }
+            if let version = entry.event.downloadedVersion { last[version] = entry.event }
         }
         return last
     }
@@ -120,9 +116,9 @@ private struct DashboardStatus {
         writer.member("missingBytes", each.missingBytes)
         writer.member("stagedBytes", each.stagedBytes)
         writer.member("totalBytes", each.totalBytes)
-        if case .downloadEnded(_, let outcome, _, let reason, _) = downloads[each.version] {
+        if let event = downloads[each.version], let outcome = event.downloadOutcome {
             writer.member("outcome", outcome.rawValue)
-            writer.member("reason", reason)
+            writer.member("reason", event.text("reason"))
         }
     }
 

@@ -201,12 +201,9 @@ final class Updater: Sendable {
         // The line is for people; without the log, what comes of the answer is told all the same.
         guard hasFailed, let entries = try? journal.entries() else { return }
         for entry in entries.reversed() {
-            switch entry.event {
-            case .answering: return tell(entry.sentence)
+            if entry.event.name == "answers" { return tell(entry.sentence) }
             // The store had failed, and not the origin.
-            case .checked(_, .offline, _, _, _), .checked(_, .failed, _, _, _): return
-            default: continue
-            }
+            if entry.event.answer?.isFailure == true { return }
         }
     }
 

@@ -1,6 +1,7 @@
 import CASStore
 import Expectations
 import StrictJSON
+import VersionTree
 
 @testable import HotPush
 
@@ -20,7 +21,7 @@ import StrictJSON
         return figures
     }
 
-    static func all() throws -> [JournalEvent] {
+    static func all() throws -> [StoreEvent] {
         let content = try require(content)
         return [
             .checked(origin: "https://a.example/b", outcome: .available, version: "2", reason: nil),
@@ -79,7 +80,7 @@ import StrictJSON
             var figures = DownloadFigures()
             (figures.files, figures.bytes, figures.reusedBytes) = (number, bytes, bytes)
             figures.requests = number
-            let events: [JournalEvent] = [
+            let events: [StoreEvent] = [
                 .planned(version: "v", cost: cost),
                 .downloadEnded(version: "v", outcome: .finished, figures: figures, reason: nil),
                 .added(
@@ -113,7 +114,7 @@ import StrictJSON
             let entry = try require(JournalEntry(line: Array(line.utf8)))
             expect(
                 entry.event,
-                equals: .other(name: name, members: [.init(key: "to", value: .string("mars"))]))
+                equals: StoreEvent(name, ["to": .string("mars")]))
             expect(entry.sentence == nil || entry.line == Array(line.utf8) + [10])
         }
     }
@@ -195,7 +196,7 @@ import StrictJSON
             event: .failed(deed: text, failure: JournalFailure(code: text), message: text))
         expect(entry.line.count < 16 << 10)
         let read = try require(JournalEntry(line: entry.line.dropLast()))
-        guard case .failed(_, _, let message) = read.event else { throw Unexpected(read) }
+        let message = try require(read.event.text("message"))
         expect(message.hasPrefix("é\né") && message.hasSuffix("…"))
     }
 }

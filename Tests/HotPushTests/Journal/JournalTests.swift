@@ -110,10 +110,10 @@ import StorageTestSupport
         expect(entries.map(\.sequence), equals: Array(1...300))
         for number in 0..<3 {
             let own = entries.compactMap { entry -> Int? in
-                guard case .lost(let count) = entry.event, count / 1000 == number else {
+                guard let count = entry.event.number("count"), count / 1000 == number else {
                     return nil
                 }
-                return count % 1000
+                return Int(count % 1000)
             }
             expect(own, equals: Array(0..<100))
         }
@@ -219,8 +219,11 @@ import StorageTestSupport
                 "rollback", "boot", "forgive", "switch", "ban", "rollback", "retire", "collect",
             ])
         let reasons = try Journal(store.versions).entries().compactMap { entry -> String? in
-            guard case .rolledBack("1", from: "2", let reason) = entry.event else { return nil }
-            return reason
+            let event = entry.event
+            guard event.name == "rollback", event.text("version") == "1",
+                event.text("from") == "2"
+            else { return nil }
+            return event.text("reason")
         }
         expect(reasons, equals: ["it was started and never confirmed", "white page"])
     }

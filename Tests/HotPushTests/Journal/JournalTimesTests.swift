@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import VersionTree
 
 @testable import HotPush
 

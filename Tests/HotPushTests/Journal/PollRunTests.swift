@@ -9,7 +9,7 @@ import StorageTestSupport
 
     init() throws { store = try TemporaryStore() }
 
-    private func record(_ events: [JournalEvent], at time: Int64) {
+    private func record(_ events: [StoreEvent], at time: Int64) {
         let journal = Journal(store.versions, now: { time })
         for event in events { journal.record(event) }
     }
@@ -17,7 +17,7 @@ import StorageTestSupport
     private func check(
         _ outcome: CheckOutcome, of origin: String = origin, _ version: String? = nil,
         _ reason: String? = nil
-    ) -> JournalEvent {
+    ) -> StoreEvent {
         .checked(origin: origin, outcome: outcome, version: version, reason: reason)
     }
 
@@ -40,7 +40,7 @@ import StorageTestSupport
     }
 
     @Test func `take the repetitions in vain with them, and what else happens ends them`() throws {
-        let retry = JournalEvent.retried(reason: "refused", milliseconds: 5)
+        let retry = StoreEvent.retried(reason: "refused", milliseconds: 5)
         for poll in 1...3 {
             record(
                 [retry, retry, check(.offline, nil, "no route, \(poll) ms")],
@@ -84,7 +84,7 @@ import StorageTestSupport
             at: directory.appending("store"), options: StoreOptions(isDurable: false),
             fileSystem: disk)
         let journal = Journal(versions, now: { 1_760_000_000 })
-        let retry = JournalEvent.retried(reason: "a long reason to be repeated", milliseconds: 5)
+        let retry = StoreEvent.retried(reason: "a long reason to be repeated", milliseconds: 5)
         // What follows is shorter than what it replaces, or as long.
         for before in [[check(.offline), retry, retry], [check(.offline)]] {
             let path = directory.appending("store/events.jsonl")

@@ -12,12 +12,12 @@ import StorageTestSupport
     private func check(
         _ outcome: CheckOutcome, _ reason: String? = nil, of origin: String = origin,
         failure: JournalFailure? = nil
-    ) -> JournalEvent {
+    ) -> StoreEvent {
         .checked(origin: origin, outcome: outcome, version: nil, reason: reason, failure: failure)
     }
 
     /// Records events at times, in seconds after the beginning.
-    private func record(_ events: [(Int64, JournalEvent)], from beginning: Int64 = 1_760_000_000) {
+    private func record(_ events: [(Int64, StoreEvent)], from beginning: Int64 = 1_760_000_000) {
         for (seconds, event) in events {
             Journal(store.versions, now: { beginning + seconds }).record(event)
         }

@@ -88,7 +88,7 @@ struct PackedFixture {
     /// What the journal says of packs that were of no use.
     func fallbacks() throws -> [String] {
         try Journal(base.device.reopened()).entries().compactMap { entry in
-            if case .fellBack(_, let reason, _) = entry.event { reason } else { nil }
+            entry.event.name == "fallback" ? entry.event.text("reason") : nil
         }
     }
 

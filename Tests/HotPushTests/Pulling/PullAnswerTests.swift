@@ -120,11 +120,7 @@ struct PullAnswerTests {
 
     private static func reason(in entries: [JournalEntry]) -> String? {
         entries.reversed().lazy.compactMap { entry -> String? in
-            if case .downloadEnded(_, .failed, _, let reason, _) = entry.event {
-                reason
-            } else {
-                nil
-            }
+            entry.event.downloadOutcome == .failed ? entry.event.text("reason") : nil
         }.first
     }
 

@@ -57,8 +57,7 @@ import StrictJSON
         }
         // It was the store that failed, and not the origin.
         let failed = try require(try Journal(versions).entries().last)
-        guard case .failed(_, let failure, _) = failed.event else { throw Unexpected(failed) }
-        expect(failure, equals: JournalFailure(code: "outOfSpace", isOfStore: true))
+        expect(failed.event.failure, equals: JournalFailure(code: "outOfSpace", isOfStore: true))
         expect(failed.sentence.hasPrefix("the store failed"), "\(failed.sentence)")
         expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
         try expect(fixture.device.reopened().versions().isEmpty)

@@ -4,15 +4,11 @@ import StorageTestSupport
 
 /// What the event log says of a pull that fails: `castree status` goes by it.
 @Suite("An update that fails", .timeLimit(.minutes(60))) struct UnsaidFailureTests {
-    private func isToldOf(_ code: StoreError.Code, by event: JournalEvent) -> Bool {
-        switch event {
-        case .failed(let deed, let failure, _):
-            ["plan", "download", "update"].contains(deed) && failure.code == code.description
-        case .downloadEnded(_, .failed, _, _, let failure),
-            .checked(_, .failed, _, _, let failure):
-            failure?.code == code.description
-        default: false
-        }
+    private func isToldOf(_ code: StoreError.Code, by event: StoreEvent) -> Bool {
+        let isFailure =
+            ["plan", "download", "update"].contains(event.text("deed"))
+            || event.downloadOutcome == .failed || event.answer == .failed
+        return isFailure && event.failure?.code == code.description
     }
 
     @Test(arguments: [ENOSPC, EACCES, EROFS])

@@ -197,10 +197,10 @@ import StorageTestSupport
         let boot = try await manager.update().expectStarted()
         expect(boot.version, equals: "1")
         let entries = try Journal(fixture.store.versions).entries()
-        guard case .checked(let origin, .failed, nil, let reason, _) = entries[0].event else {
-            throw Unexpected(entries)
-        }
-        expect(origin == "https://example.org/app?token=*" && reason == "connection refused")
+        let event = entries[0].event
+        expect(event.answer == .failed && event.text("version") == nil, "\(entries)")
+        expect(event.text("origin"), equals: "https://example.org/app?token=*")
+        expect(event.text("reason"), equals: "connection refused")
     }
 
     @Test func `7: what waits survives the confirmation of what runs`() async throws {

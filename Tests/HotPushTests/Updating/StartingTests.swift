@@ -215,8 +215,8 @@ import StorageTestSupport
         expect(Set(try fixture.store.versions.versions().map(\.version)), equals: ["4", "3"])
         try expect(fixture.store.versions.store.usage().unreferencedBytes, equals: 0)
         let logged = try Journal(fixture.store.versions).entries().map(\.event)
-        expect(logged.contains { if case .retired("2", _) = $0 { true } else { false } })
-        expect(logged.contains { if case .collected = $0 { true } else { false } })
+        expect(logged.contains { $0.name == "retire" && $0.text("version") == "2" })
+        expect(logged.contains { $0.name == "collect" })
         try expect(fixture.store.versions.check().findings.isEmpty)
     }
 
