@@ -64,20 +64,20 @@ final class PackFetching {
     private func unpack(
         _ pack: Delivery.Pack, to version: PublishedVersion, from base: Manifest?
     ) throws(StoreError) {
-        let beginning = try beginning(of: pack)
+        let asksForWhole = try isWhollyWanted(pack)
         expectedByteCount = pack.byteCount
         let options = pull.options
         let transfer = PackTransfer(
             pack,
             at: offer.origin.url(
                 of: OriginLayout.path(.pack, pack.address, in: offer.deliveryEpoch)),
-            to: version, from: base, beginning: beginning, into: try makeArrivals(),
+            to: version, from: base, asksForWhole: asksForWhole, into: try makeArrivals(),
             limits: pull.limits,
             budget: transfers.last?.budget
                 ?? options.budget(options.retries.afterAnswer.forPacks),
             isInterrupted: pull.access.isInterrupted
         ) { [unowned self] (opening) throws(StoreError) in
-            try wish(opening, beginning: beginning)
+            try wish(opening, asksForWhole: asksForWhole)
         }
         transfers.append(transfer)
         transfer.ticked = { [unowned self] in report() }
@@ -90,29 +90,27 @@ final class PackFetching {
         }
     }
 
-    /// How much to ask for before the table is known.
-    ///
-    /// All, where all is likely to be wanted: by a store without a version, or from the content that it has.
-    private func beginning(of pack: Delivery.Pack) throws(StoreError) -> PackTransfer.Beginning {
+    /// Whether all is likely to be wanted: by a store without a version, or from the content that it has.
+    private func isWhollyWanted(_ pack: Delivery.Pack) throws(StoreError) -> Bool {
         // What an opening alone would save is less than a request is worth.
-        if pack.byteCount - pack.openingByteCount <= PackSpans.requestByteCount { return .whole }
+        if pack.byteCount - pack.openingByteCount <= PackSpans.requestByteCount { return true }
         if let session {
             // A collection may have taken the opening and left what has come of a frame.
             let download = session.download
             let isPartHere = try download.arrivals.hasPart(leadingTo: download.isMissing)
             let isMost = download.missing.byteCount > pack.contentByteCount / 10 * 9
-            return isMost && !isPartHere ? .whole : .opening
+            return isMost && !isPartHere
         }
         let name = pull.options.version ?? offer.release.version.description
         // Part of it has come already.
-        if try pull.versions.store.versionRow(name) != nil { return .opening }
-        if pack.base != nil { return .whole }
-        return try pull.versions.store.versionRows().isEmpty ? .whole : .opening
+        if try pull.versions.store.versionRow(name) != nil { return false }
+        if pack.base != nil { return true }
+        return try pull.versions.store.versionRows().isEmpty
     }
 
     /// What is wanted of a pack, now that it is open; `nil` if objects one by one cost less.
     private func wish(
-        _ opening: PackOpening, beginning: PackTransfer.Beginning
+        _ opening: PackOpening, asksForWhole: Bool
     ) throws(StoreError) -> PackWish? {
         if session == nil {
             let known = try pull.resolve(offer, with: opening.bytes, opening.manifest)
@@ -121,7 +119,7 @@ final class PackFetching {
         guard let session, !session.isComplete,
             let wish = try PackWish(opening, of: pull.versions.store, for: session.download)
         else { return nil }
-        if beginning == .opening {
+        if !asksForWhole {
             guard wish.cost <= wish.objectsCost else { return nil }
             expectedByteCount = wish.byteCount + opening.pack.openingByteCount
         }

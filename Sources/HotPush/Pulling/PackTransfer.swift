@@ -10,14 +10,6 @@ import VersionTree
 /// Nothing is lost if a pack is useless: ``trouble`` says why, and what is still missing can be had otherwise. Belongs
 /// to one thread.
 final class PackTransfer: TransferClient {
-    /// How much of the pack to ask for before its table is known.
-    enum Beginning {
-        /// All of it, in one request.
-        case whole
-        /// Only the opening.
-        case opening
-    }
-
     /// Frames that are asked for together; empty for the opening alone.
     struct Span {
         var frames: Range<Int>
@@ -61,7 +53,8 @@ final class PackTransfer: TransferClient {
     let pack: Delivery.Pack
     let version: PublishedVersion
     let base: Manifest?
-    let beginning: Beginning
+    /// Whether to ask for all of it in one request, before its table is known; else for the opening alone.
+    let asksForWhole: Bool
     let arrivals: Arrivals
     private let url: String
     private let limits: Manifest.Limits
@@ -108,7 +101,7 @@ final class PackTransfer: TransferClient {
     ///   - opened: called once, with the opening; `nil` if nothing more is wanted. An error ends everything.
     init(
         _ pack: Delivery.Pack, at url: String, to version: PublishedVersion, from base: Manifest?,
-        beginning: Beginning, into arrivals: Arrivals, limits: Manifest.Limits,
+        asksForWhole: Bool, into arrivals: Arrivals, limits: Manifest.Limits,
         budget: RetryBudget, isInterrupted: @escaping () -> Bool,
         opened: @escaping (PackOpening) throws(StoreError) -> PackWish?
     ) {
@@ -116,7 +109,7 @@ final class PackTransfer: TransferClient {
         self.url = url
         self.version = version
         self.base = base
-        self.beginning = beginning
+        self.asksForWhole = asksForWhole
         self.arrivals = arrivals
         self.limits = limits
         self.isInterrupted = isInterrupted
@@ -256,7 +249,7 @@ final class PackTransfer: TransferClient {
         var span = span
         guard let opening else {
             let start = openingPart?.offset ?? 0
-            let end = beginning == .whole ? pack.byteCount : pack.openingByteCount
+            let end = asksForWhole ? pack.byteCount : pack.openingByteCount
             return request(span, from: start, to: end, nil)
         }
         while let index = span.frames.first {

@@ -4,10 +4,10 @@ import VersionTree
 // What to say where nothing describes a release: the wrong place, or the wrong channel.
 
 extension Pull {
-    /// - Parameter status: what the origin answered when asked for the channel.
     func noChannel(
-        _ channel: ChannelName, at origin: OriginLocation, _ status: Int
+        _ channel: ChannelName, at origin: OriginLocation
     ) throws(StoreError) -> StoreError {
+        let status = absence?.status ?? 0
         if status == 403 {
             if let refusal = access.refusal { return refusal }
             return StoreError(
@@ -16,25 +16,24 @@ extension Pull {
                     + "403): it is private, or has no such channel")
         }
         if let error = try wrongPlace(origin, channel.description) { return error }
-        if let pageType { return page(pageType, insteadOf: origin) }
+        if let page = absence?.page { return self.page(page, insteadOf: origin) }
         return StoreError(
             .notFound,
             "\(origin.description) has no channel \"\(channel)\" (it answered \(status)); "
                 + "castree publish makes one")
     }
 
-    /// - Parameter status: what the origin answered when asked for a channel; 0 if it was not.
-    func noRelease(at origin: OriginLocation, _ status: Int) throws(StoreError) -> StoreError {
+    func noRelease(at origin: OriginLocation) throws(StoreError) -> StoreError {
         // Storage that may not be listed answers 403 also for what does not exist.
-        if status == 403 {
+        if absence?.status == 403 {
             return StoreError(
                 .notFound,
                 "\(origin.description) does not let its channel \"\(printable(options.channel))\" be "
                     + "read (it answered 403): it is private, or describes no release; check the URL, "
                     + "and who may read it")
         }
-        if status != 0, let error = try wrongPlace(origin, options.channel) { return error }
-        if let pageType { return page(pageType, insteadOf: origin) }
+        if absence != nil, let error = try wrongPlace(origin, options.channel) { return error }
+        if let page = absence?.page { return self.page(page, insteadOf: origin) }
         return StoreError(
             .notFound,
             "nothing at \(origin.description) describes a release: neither a channel "

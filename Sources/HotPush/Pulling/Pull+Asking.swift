@@ -45,19 +45,18 @@ extension Pull {
         let isTrusting = try isTrusting(location)
         let memory = isTrusting ? nil : try formatMemory(wanted, reference)
         if let reply = try askRemembered(memory, at: location, judges) { return reply }
-        var status = 0
+        absence = nil
         if wanted == nil || wanted is CastreeFormat {
             var channel = try ChannelName(options.channel)
             if let named = reference.channel { channel = named }
-            switch try askChannel(channel, at: location, pastCaches: pastCaches) {
-            case .found(let reply): return reply
-            case .absent(let answered): status = answered
+            if let reply = try askChannel(channel, at: location, pastCaches: pastCaches) {
+                return reply
             }
             // No server of another format stands behind a bucket.
             var isBucket = false
             if case .bucket = location { isBucket = true }
             if wanted != nil || options.release != nil || isBucket || isTrusting {
-                throw try noChannel(channel, at: location, status)
+                throw try noChannel(channel, at: location)
             }
         } else if options.release != nil {
             throw StoreError(
@@ -79,7 +78,7 @@ extension Pull {
             }
         }
         if wanted != nil, let refusal { throw refusal }
-        throw try noRelease(at: location, status)
+        throw try noRelease(at: location)
     }
 
     /// - Throws: `.bannedVersion`, `.unsuitableRelease`, in the format's words, if what is offered is here

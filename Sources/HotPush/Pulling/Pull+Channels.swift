@@ -3,43 +3,34 @@ import VersionTree
 
 // What the channels of castree's own origins offer to this device.
 
-/// What came of asking for a channel.
-enum ChannelAnswer<Found> {
-    case found(Found)
-    /// There is no such channel, as far as the origin lets this device know.
-    case absent(status: Int)
-}
-
 extension Pull {
     /// What a channel offers; asks its pointer again if that has changed since and what it offered is gone: a publisher
     /// prunes.
     ///
     /// - Parameter pastCaches: whether no cache may answer for the origin; afterwards none may in any case.
+    /// - Returns: `nil` if there is no such channel, as far as the origin lets this device know: then ``absence`` says what it
+    ///   answered.
     /// - Throws: `.notFound` if something that the channel names is gone; else what reading and planning throw.
     func askChannel(
         _ channel: ChannelName, at origin: OriginLocation, pastCaches: Bool
-    ) throws(StoreError) -> ChannelAnswer<OriginReply> {
-        var judged: JudgedPointer
-        switch try askPointer(of: channel, at: origin, pastCaches: pastCaches) {
-        case .absent(let status): return .absent(status: status)
-        case .found(let found): judged = found
+    ) throws(StoreError) -> OriginReply? {
+        guard var judged = try askPointer(of: channel, at: origin, pastCaches: pastCaches) else {
+            return nil
         }
         for _ in 0..<Self.overtakenCountMax {
             do throws(StoreError) {
-                return .found(try reply(to: judged, at: origin))
+                return try reply(to: judged, at: origin)
             } catch {
                 guard error.code == .notFound else { throw error }
                 // If it cannot be had, the first failure says more.
                 let asked = try ifPossible { () throws(StoreError) in
                     try askPointer(of: channel, at: origin, pastCaches: true)
                 }
-                guard case .found(let next) = asked, next.pointer != judged.pointer else {
-                    throw error
-                }
+                guard let next = asked ?? nil, next.pointer != judged.pointer else { throw error }
                 judged = next
             }
         }
-        return .found(try reply(to: judged, at: origin))
+        return try reply(to: judged, at: origin)
     }
 
     /// A channel that changes more often than this while it is asked is left to the next pull.
@@ -47,7 +38,7 @@ extension Pull {
 
     private func askPointer(
         of channel: ChannelName, at origin: OriginLocation, pastCaches: Bool
-    ) throws(StoreError) -> ChannelAnswer<JudgedPointer> {
+    ) throws(StoreError) -> JudgedPointer? {
         let memory = try KeptAnswer(
             pointerOf: channel, at: origin, versions, isChanging: !options.isDryRun)
         // Who insists wants to hear what the origin says now.
@@ -70,8 +61,8 @@ extension Pull {
                         + "\"\(channel)\"\(adviceOnScheme(answer.head.status, origin))",
                     answer.head.status)
             }
-            pageType = answer.pageType
-            return .absent(status: answer.head.status)
+            absence = (answer.head.status, answer.pageType)
+            return nil
         }
         let cameAt = ContinuousClock.now
         var judged = try judged(answer.bytes, of: channel, at: origin)
@@ -84,7 +75,7 @@ extension Pull {
         {
             memory.keep(KeptAnswer.Pointer(tag: tag, bytes: answer.bytes, cameAt: options.now()))
         }
-        return .found(judged)
+        return judged
     }
 
     private func reply(

@@ -84,7 +84,7 @@ extension Pull {
             }
         }
         if let refusal { throw refusal }
-        throw try noRelease(at: location, 0)
+        throw try noRelease(at: location)
     }
 
     /// The document that lists a release's files.

@@ -235,7 +235,7 @@ extension Pull {
             let place = OriginLayout.path(.pack, pack.address, in: offered.delivery?.epoch ?? 0)
             let transfer = PackTransfer(
                 pack, at: try OriginURL(of: location).url(of: place), to: published, from: nil,
-                beginning: .opening, into: download.arrivals, limits: limits,
+                asksForWhole: false, into: download.arrivals, limits: limits,
                 budget: options.budget(options.retries.afterAnswer.forPacks),
                 isInterrupted: access.isInterrupted
             ) { [versions] (opening) throws(StoreError) in

@@ -29,8 +29,8 @@ public final class Pull {
     var lackingRoomFor: Int64?
     /// What has failed, once the event log has it.
     var notedFailure: StoreError?
-    /// The type of the page that came in place of a channel's pointer; nil if none did.
-    var pageType: String?
+    /// What came in place of a channel's pointer: the status, and the type of a page.
+    var absence: (status: Int, page: String?)?
     /// How many requests have been sent.
     package var requestCount: Int { access.requestCount }
     /// Why a bucket has refused a file; `nil` if none has.

@@ -186,15 +186,13 @@ extension Invocation {
             let path = try existingStorePath(from: source)
             let found = try Store.checkAccess(at: path, repairing: false)
             guard !found.isEmpty else { throw error }
-            var report = CheckReport()
-            report.findings = found
             let plan = isRepairing ? RepairPlan(before: found) : nil
+            var left = CheckOutcome(
+                report: CheckReport(), options: try checkOptions(), plan: plan,
+                isRepairing: isRepairing, isDryRun: isDryRun)
+            left.report.findings = found
             if let plan { show(plan, isDryRun: isDryRun) }
-            guard isRepairing, !isDryRun else {
-                return CheckOutcome(
-                    report: report, options: try checkOptions(), plan: plan,
-                    isRepairing: isRepairing, isDryRun: isDryRun)
-            }
+            guard isRepairing, !isDryRun else { return left }
             let repaired = try Store.checkAccess(at: path, repairing: true)
             do {
                 var outcome = try check()
@@ -205,10 +203,8 @@ extension Invocation {
                 && repaired.contains(where: { !$0.isRepaired })
             {
                 // What is left of it keeps the check from being made still.
-                report.findings = repaired
-                return CheckOutcome(
-                    report: report, options: try checkOptions(), plan: plan,
-                    isRepairing: isRepairing, isDryRun: isDryRun)
+                left.report.findings = repaired
+                return left
             }
         }
     }

@@ -285,10 +285,3 @@ extension Invocation {
         TextTable([.left(""), .right(""), .left(""), .left("")], rows: largest).print(to: output)
     }
 }
-
-extension RetentionPlan.Verdict {
-    fileprivate func writeMembers(to writer: inout JSONWriter) {
-        writer.member("version", version)
-        writer.member("reason", reason)
-    }
-}

@@ -98,13 +98,7 @@ extension Invocation {
 
     /// The store, here or above, for a command that says what it can without one; `nil` if none can be read.
     package func storeIfAny() throws(CommandError) -> VersionStore? {
-        let path = try storePath()
-        // Who asks goes on without it.
-        if let store = try? VersionStore.open(path) { return store }
-        guard !isStoreNamed, let above = POSIXFileSystem().storeAbove(named: path), above.isOwn
-        else { return nil }
-        // As above.
-        return try? VersionStore.open(above.path)
+        .readable(at: try storePath(), isNamed: isStoreNamed)
     }
 
     /// Does work that may create the store.
@@ -190,12 +184,17 @@ extension CompletionContext {
     ///
     /// A completion wants words or nothing, not an error.
     package func store(from source: StoreSource = .option) -> VersionStore? {
-        let path = source == .option ? value("store") : operands.first
-        // As above.
-        guard let path else { return nil }
+        guard let path = source == .option ? value("store") : operands.first else { return nil }
+        return .readable(at: path, isNamed: source == .operand || isNamed("store"))
+    }
+}
+
+extension VersionStore? {
+    /// The store at a path, or the nearest own one above where nobody has named that; `nil` if none can be read: who asks goes
+    /// on without it.
+    fileprivate static func readable(at path: String, isNamed: Bool) -> VersionStore? {
         if let store = try? VersionStore.open(path) { return store }
-        guard source == .option, !isNamed("store"),
-            let above = POSIXFileSystem().storeAbove(named: path), above.isOwn
+        guard !isNamed, let above = POSIXFileSystem().storeAbove(named: path), above.isOwn
         else { return nil }
         // As above.
         return try? VersionStore.open(above.path)

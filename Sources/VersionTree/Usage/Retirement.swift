@@ -2,13 +2,6 @@ package import CASStore
 
 /// What retiring a set of versions would free, once collected.
 package struct Retirement: Sendable, Hashable {
-    /// A version that cannot be retired now, and why.
-    package struct Refusal: Sendable, Hashable {
-        package var version: String
-        /// Why not: "it is the current version".
-        package var reason: String
-    }
-
     /// The versions, newest first.
     package var versions: [String]
     /// How many objects only they name.
@@ -25,7 +18,7 @@ package struct Retirement: Sendable, Hashable {
     /// The sum of what comes back on disk when each of them alone is retired.
     package var separateDiskBytes: Int64
     /// Those that cannot be retired now, if all of them are to go.
-    package var refused: [Refusal]
+    package var refused: [RetentionPlan.Verdict]
 }
 
 extension VersionStore {
@@ -60,7 +53,7 @@ extension VersionStore {
     private func refusals(
         of names: [String], _ lifecycle: Lifecycle, pinned: Set<String>,
         _ pinReasons: [String: String]
-    ) throws(StoreError) -> [Retirement.Refusal] {
+    ) throws(StoreError) -> [RetentionPlan.Verdict] {
         var left = lifecycle
         var reasons: [String: String] = [:]
         let place = { (name: String) in lifecycle.knownGood.firstIndex(of: name) ?? 0 }
@@ -77,21 +70,19 @@ extension VersionStore {
                 left.retire(name)
             }
         }
-        return names.compactMap { name in
-            reasons[name].map { Retirement.Refusal(version: name, reason: $0) }
-        }
+        return names.compactMap { name in reasons[name].map { .init(name, $0) } }
     }
 
     /// The versions that the lifecycle needs.
-    func kept(_ lifecycle: Lifecycle) throws(StoreError) -> [Retirement.Refusal] {
+    func kept(_ lifecycle: Lifecycle) throws(StoreError) -> [RetentionPlan.Verdict] {
         let needed = [
             lifecycle.current, lifecycle.pending, lifecycle.embedded, lifecycle.wayBack,
         ]
-        var result: [Retirement.Refusal] = []
+        var result: [RetentionPlan.Verdict] = []
         for name in needed.compactMap(\.self) + lifecycle.protected.sorted() + lifecycle.knownGood
         where !result.contains(where: { $0.version == name }) {
             guard let need = try need(of: name, lifecycle) else { continue }
-            result.append(Retirement.Refusal(version: name, reason: need.rawValue))
+            result.append(.init(name, need.rawValue))
         }
         return result
     }

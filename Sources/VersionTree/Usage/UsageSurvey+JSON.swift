@@ -106,10 +106,15 @@ extension Retirement {
         writer.member("separateBytes", separateBytes)
         writer.member("diskBytes", diskBytes)
         writer.member("separateDiskBytes", separateDiskBytes)
-        writer.member("refused", refused) { writer, refusal in
-            writer.member("version", refusal.version)
-            writer.member("reason", refusal.reason)
-        }
+        writer.member("refused", refused) { $1.writeMembers(to: &$0) }
+    }
+}
+
+extension RetentionPlan.Verdict {
+    /// Writes the members of its object.
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("version", version)
+        writer.member("reason", reason)
     }
 }
 

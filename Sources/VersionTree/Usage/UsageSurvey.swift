@@ -25,7 +25,7 @@ package struct UsageSurvey: Sendable {
     /// Which version is current, pending, known good.
     package internal(set) var lifecycle = Lifecycle()
     /// The versions that cannot be retired now, and why; ignores pages that a server shows.
-    package internal(set) var kept: [Retirement.Refusal] = []
+    package internal(set) var kept: [RetentionPlan.Verdict] = []
     /// The known good versions that one can go back to, newest first: complete and not banned.
     package internal(set) var usableGood: [String] = []
     /// The versions whose content is banned.

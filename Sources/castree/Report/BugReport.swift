@@ -108,16 +108,6 @@ extension Result where Failure == StoreError {
         do throws(StoreError) { self = .success(try body()) } catch { self = .failure(error) }
     }
 
-    /// What the closure makes of a success; otherwise the same failure.
-    func then<Value>(
-        _ body: (Success) throws(StoreError) -> Value
-    ) -> Result<Value, StoreError> {
-        switch self {
-        case .success(let value): .init { () throws(StoreError) in try body(value) }
-        case .failure(let error): .failure(error)
-        }
-    }
-
     /// Prints a section: a heading, then what was found out, or the error.
     fileprivate func print(_ heading: String, to output: Output, _ body: (Success) -> Void) {
         output.print("\n\(heading)")

@@ -57,15 +57,14 @@ extension Invocation {
         return BugReport(
             createdAt: secondsNow(), path: path,
             format: versions.map { _ in Store.formatVersion },
-            space: versions.then { (versions) throws(StoreError) in
-                try versions.fileSystem.freeSpace(versions.directories.root.raw)
+            space: Attempt { () throws(StoreError) in
+                let versions = try versions.get()
+                return try versions.fileSystem.freeSpace(versions.directories.root.raw)
             },
-            usage: versions.then { (versions) throws(StoreError) in try versions.store.usage() },
-            versions: versions.then { (versions) throws(StoreError) in try versions.versions() },
-            lifecycle: versions.then { (versions) throws(StoreError) in try versions.lifecycle() },
-            trust: versions.then { (versions) throws(StoreError) in try versions.trust() },
-            events: versions.then { (versions) throws(StoreError) in
-                try Journal(versions).entries()
-            })
+            usage: Attempt { () throws(StoreError) in try versions.get().store.usage() },
+            versions: Attempt { () throws(StoreError) in try versions.get().versions() },
+            lifecycle: Attempt { () throws(StoreError) in try versions.get().lifecycle() },
+            trust: Attempt { () throws(StoreError) in try versions.get().trust() },
+            events: Attempt { () throws(StoreError) in try Journal(versions.get()).entries() })
     }
 }

@@ -77,7 +77,7 @@ extension Invocation {
         let rules = try SourceRules(excluding: excluded(), skippingJunk: flag("skip-junk"))
         var listing: DirectoryListing?
         let opened = try openOrCreateStore(isDurable: !flag("no-sync")) {
-            try ImportSource(directory).checkIsOutside(store: $0)
+            try ImportSource.refuse($0, in: directory)
             // An add that is refused must not leave an empty store behind.
             listing = try DirectoryListing(
                 of: directory, followingLinks: flag("follow"), obeying: rules,

@@ -48,7 +48,7 @@ extension Command {
                 "--version NAME is missing: nothing in \(directory) names the version")
         }
         let opened = try invocation.openOrCreateStore {
-            try ImportSource(directory).checkIsOutside(store: $0)
+            try ImportSource.refuse($0, in: directory)
             // An adoption that is refused must not leave an empty store behind.
             let listing = try DirectoryListing(
                 of: directory, followingLinks: false,

@@ -2,37 +2,20 @@ import CASStore
 import Console
 import VersionTree
 
-/// The directory that `add` imports, examined before a store is created: a mistyped name, or a store
-/// that would lie inside, must not leave an empty store behind.
-struct ImportSource: ~Copyable {
-    private let path: String
-    private let directory: Descriptor
-    private let system = POSIXFileSystem()
-
-    /// Opens the directory.
-    init(_ path: String) throws(StoreError) {
-        self.path = path
-        do throws(StoreError) {
-            directory = try system.open(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
-        } catch {
-            guard error.code == .notFound else { throw error }
-            throw StoreError(error.code, "there is no directory \(path)", cause: error.cause)
-        }
-    }
+/// What `add` imports, examined before a store is created: a mistyped name, or a store that would lie inside, must not leave
+/// an empty store behind.
+enum ImportSource {
+    private static let system = POSIXFileSystem()
+    private static let here = POSIXFileSystem.workingDirectory
 
     /// Refuses a path where nothing is.
     static func require(_ path: String) throws(StoreError) {
-        guard try POSIXFileSystem().status(POSIXFileSystem.workingDirectory, path) == nil else {
-            return
-        }
+        guard try system.status(here, path) == nil else { return }
         throw StoreError(.notFound, "there is no directory or archive \(printable(path))")
     }
 
     /// Whether a path leads to something else than a directory: a file, or a named pipe.
     static func isFile(_ path: String) throws(StoreError) -> Bool {
-        let system = POSIXFileSystem()
-        let here = POSIXFileSystem.workingDirectory
         guard let status = try system.status(here, path) else { return false }
         // Not opened unless it must be: whoever writes into a pipe notices.
         guard status.kind == .symbolicLink else { return status.kind != .directory }
@@ -40,18 +23,25 @@ struct ImportSource: ~Copyable {
         return try system.status(opened.raw).kind != .directory
     }
 
-    /// Refuses a store that would be created inside the directory.
-    func checkIsOutside(store: String) throws(StoreError) {
-        let own = try system.status(directory.raw)
+    /// Refuses a store that would be created inside a directory.
+    static func refuse(_ store: String, in path: String) throws(StoreError) {
+        let own: FileStatus
+        do throws(StoreError) {
+            let directory = try system.open(here, path, .directoryFollowingLinks, mode: 0)
+            own = try system.status(directory.raw)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            throw StoreError(error.code, "there is no directory \(path)", cause: error.cause)
+        }
         // This user may not look there: the import itself will say so.
         guard var place = nearestDirectory(above: store) else { return }
         while true {
-            let here = try system.status(place.raw)
-            if here.isSameFile(as: own) { break }
+            let status = try system.status(place.raw)
+            if status.isSameFile(as: own) { break }
             do throws(StoreError) {
                 let parent = try system.open(
                     place.raw, "..", .directoryFollowingLinks, mode: 0)
-                if try system.status(parent.raw).isSameFile(as: here) { return }
+                if try system.status(parent.raw).isSameFile(as: status) { return }
                 place = parent
             } catch {
                 return
@@ -64,17 +54,14 @@ struct ImportSource: ~Copyable {
     }
 
     /// Opens the last directory on the store's path that exists.
-    private func nearestDirectory(above path: String) -> Descriptor? {
+    private static func nearestDirectory(above path: String) -> Descriptor? {
         var components = path.split(separator: "/")
         while components.popLast() != nil {
             let start = path.hasPrefix("/") ? "/" : "./"
             let ancestor = start + components.joined(separator: "/")
-            do throws(StoreError) {
-                return try system.open(
-                    POSIXFileSystem.workingDirectory, ancestor, .directoryFollowingLinks, mode: 0)
-            } catch {
-                // Look one level higher.
-                continue
+            // Else one level higher.
+            if let found = try? system.open(here, ancestor, .directoryFollowingLinks, mode: 0) {
+                return found
             }
         }
         return nil

@@ -77,7 +77,7 @@ import StorageTestSupport
         let version = try require(
             try DirectoryOrigin(fixture.base.place.origin).pointer(.stable)?.releases[0].version)
         let transfer = PackTransfer(
-            pack, at: "http://origin/p", to: version, from: nil, beginning: .whole,
+            pack, at: "http://origin/p", to: version, from: nil, asksForWhole: true,
             into: try Arrivals(fixture.base.device.reopened().store),
             limits: .foreign(entryCountMax: 100), budget: RetryBudget(),
             isInterrupted: { false }
