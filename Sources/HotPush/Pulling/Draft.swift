@@ -25,7 +25,7 @@ final class Draft {
         _ plan: DownloadPlan, _ versions: VersionStore, from location: OriginLocation
     ) throws(StoreError) {
         let release = plan.release
-        origin = try TaggedContents.digest(of: location)
+        origin = try KnownContent.digest(of: location)
         received = Manifest.Received(
             format: release.family, address: try ObjectID(of: release.received),
             byteCount: Int64(release.received.count))
@@ -82,8 +82,8 @@ final class Draft {
         }
         let (plan, contents, absent, tagged) = (plan, contents, absent, tagged)
         if !tagged.isEmpty || contents.values.contains(where: { $0.entityTag != nil }) {
-            release.foreign.removeAll { $0.key == TaggedContents.originKey }
-            release.foreign.append(.init(key: TaggedContents.originKey, value: .string(origin)))
+            release.foreign.removeAll { $0.key == KnownContent.originKey }
+            release.foreign.append(.init(key: KnownContent.originKey, value: .string(origin)))
         }
         var manifest = try release.manifest(ordinal: 0, createdAt: 0) {
             (position) throws(StoreError) in

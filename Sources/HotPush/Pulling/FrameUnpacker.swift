@@ -7,9 +7,7 @@ import Zstandard
 /// Takes as much memory as ``Delivery/Pack/memoryByteCountMax`` says, whatever a frame contains: what is larger
 /// is mapped. Belongs to one thread.
 final class FrameUnpacker {
-    private let table: PackTable
-    private let objects: NumberedObjects
-    private let baseObjects: NumberedObjects?
+    private let opening: PackOpening
     private let store: Store
     /// Takes the objects that come out.
     private let download: Download
@@ -26,9 +24,7 @@ final class FrameUnpacker {
     init(
         _ opening: PackOpening, of store: Store, for download: Download
     ) throws(StoreError) {
-        table = opening.table
-        objects = opening.objects
-        baseObjects = opening.baseObjects
+        self.opening = opening
         self.store = store
         self.download = download
         decoder = try ZstdDecoder()
@@ -37,7 +33,7 @@ final class FrameUnpacker {
     deinit { room.deallocate() }
 
     func objects(of frame: Int) -> [Reference] {
-        table.frames[frame].objects.map { objects.references[Int($0)] }
+        opening.table.frames[frame].objects.map { opening.objects.references[Int($0)] }
     }
 
     /// Decodes a frame and hands out its objects.
@@ -47,7 +43,7 @@ final class FrameUnpacker {
     /// - Throws: `.badPack`, `.badFrame` if it cannot be decoded; what taking an object throws.
     func unpack(_ bytes: UnsafeRawBufferPointer, frame: Int) throws(StoreError) -> [Reference] {
         var outlet = ObjectOutlet(objects(of: frame), download)
-        let frame = table.frames[frame]
+        let frame = opening.table.frames[frame]
         let byteCount = Int(frame.contentByteCount)
         switch frame.codec {
         case .stored: try outlet.take(bytes)
@@ -86,7 +82,9 @@ final class FrameUnpacker {
     // MARK: Bases
 
     private func prefix(of frame: PackTable.Frame) throws(StoreError) -> FramePrefix {
-        guard let baseObjects, !frame.bases.isEmpty else { return FramePrefix(byteCount: 0) }
+        guard let baseObjects = opening.baseObjects, !frame.bases.isEmpty else {
+            return FramePrefix(byteCount: 0)
+        }
         let bases = frame.bases.map { baseObjects.references[Int($0)] }
         if bases.count == 1, bases[0].byteCount > Self.readByteCountMax {
             let base = try open(bases[0])
@@ -139,9 +137,10 @@ final class FrameUnpacker {
     ///
     /// Reads them all; for a frame that came out wrong.
     func damagedBases(of frame: Int) throws(StoreError) -> [ObjectID] {
-        guard let baseObjects else { return [] }
+        guard let baseObjects = opening.baseObjects else { return [] }
         var damaged: [ObjectID] = []
-        for base in table.frames[frame].bases.lazy.map({ baseObjects.references[Int($0)] }) {
+        for base in opening.table.frames[frame].bases.lazy.map({ baseObjects.references[Int($0)] })
+        {
             let isSound =
                 try allowing(.badPack, .damagedObject) { () throws(StoreError) in
                     try open(base).forEachPiece { (_) throws(StoreError) in }

@@ -26,29 +26,44 @@ struct KnownContent {
     private var named: [String: [Candidate]] = [:]
     private var placed: [Place: [Candidate]] = [:]
     private var bySize: [Int64: [ObjectID]] = [:]
-    /// What the release's own origin gave, and may still have.
-    private(set) var tagged: TaggedContents?
+    /// What the release's own origin gave, by path, each content with the strong entity tag under which its server sent it.
+    ///
+    /// Where neither address nor label vouches for content, it is asked for on condition that it has changed: what has
+    /// not costs an answer without a body (RFC 9110, section 13.1.2). The tag is kept with the version, in the member
+    /// `entityTag` of the file's entry in its manifest.
+    private var tagged: [TreePath: [ArrivedContent]] = [:]
+    /// As many versions of a file are asked about at once: going back to an older one is as cheap.
+    private static let taggedMax = 4
+    /// The name of the member of a manifest that says where its files came from: ``digest(of:)``.
+    static let originKey = "fetchedFrom"
     /// Objects of one size are compared with a label only if there are at most this many: reading
     /// more would cost more than fetching one.
     private static let candidatesMax = 64
 
+    /// - Parameter family: the format of the release: what another one has fetched from the same place means nothing here.
     init(
         _ versions: VersionStore, for files: [ReleaseFile], _ digests: StoredDigests,
-        tagged: TaggedContents? = nil
+        from location: OriginLocation, family: String
     ) throws(StoreError) {
         store = versions.store
         self.digests = digests
-        self.tagged = tagged
+        let origin = try Self.digest(of: location)
+        for file in files where file.isKnownByTag { tagged[file.path] = [] }
         let sizes = Set(files.compactMap { $0.address == nil ? $0.byteCount : nil })
         for file in files where file.hasImmutableSource { placed[Place(of: file)] = [] }
         var found: [Int64: Set<ObjectID>] = [:]
         for name in try versions.store.manifestNames() {
             guard let manifest = try versions.readableManifest(of: name) else { continue }
-            self.tagged?.note(manifest)
+            let isTagged =
+                !tagged.isEmpty && manifest.received?.format == family
+                && manifest.foreign.first { $0.key == Self.originKey }?.value.asString == origin
             // It was pulled from a Meteor server, or made here from what the app was shipped with. The labels of other
             // publishers may mean anything.
             let isMeteor = manifest.received?.format.hasPrefix("meteor/") ?? true
             for entry in manifest.entries {
+                if isTagged, tagged[entry.path]?.contains(ArrivedContent(of: entry)) == false {
+                    tagged[entry.path]?.append(ArrivedContent(of: entry))
+                }
                 let candidate = Candidate(address: entry.address, byteCount: entry.byteCount)
                 for label in entry.labels { Self.note(candidate, &labelled[label, default: []]) }
                 if isMeteor, let name = MeteorLabel.kept(in: entry) {
@@ -99,6 +114,26 @@ struct KnownContent {
         for candidate in candidates
         where try isContent(candidate, of: file, isVouched: false) { return candidate }
         return nil
+    }
+
+    /// What a file may still be, as far as its server can tell: content that is here, each with a tag of its own.
+    func tagged(_ file: ReleaseFile) throws(StoreError) -> [ArrivedContent] {
+        guard file.isKnownByTag, let found = tagged[file.path] else { return [] }
+        var result: [ArrivedContent] = []
+        for one in found where one.entityTag != nil {
+            // A server that gave two contents one tag cannot tell them apart.
+            guard result.count < Self.taggedMax,
+                found.count(where: { $0.entityTag == one.entityTag }) == 1,
+                file.byteCount ?? one.byteCount == one.byteCount
+            else { continue }
+            if try store.contains(one.address) { result.append(one) }
+        }
+        return result
+    }
+
+    /// Names an origin without its URL, in which there may be secrets.
+    static func digest(of location: OriginLocation) throws(StoreError) -> String {
+        try ObjectID(of: Array(location.description.utf8)).description
     }
 
     /// The first candidate that is there, has the size that the release says, and is the content.
@@ -226,65 +261,6 @@ struct StoredDigests {
                         + "\(label.algorithm.rawValue) than the release says")
             }
         }
-    }
-}
-
-/// What the versions of a store keep of one origin's files: content by path, with the strong entity tag under which its
-/// server sent it.
-///
-/// Where neither address nor label vouches for content, it is asked for on condition that it has changed: what has
-/// not costs an answer without a body (RFC 9110, section 13.1.2). The tag is kept with the version, in the member
-/// `entityTag` of the file's entry in its manifest.
-struct TaggedContents {
-    /// The name of the member of a manifest that says where its files came from: ``digest(of:)``.
-    static let originKey = "fetchedFrom"
-    /// As many versions of a file are asked about at once: going back to an older one is as cheap.
-    private static let countMax = 4
-
-    private let origin: String
-    private let family: String
-    private var contents: [TreePath: [ArrivedContent]] = [:]
-
-    /// - Parameter family: the format of the release; another one's files mean nothing here.
-    init(
-        _ files: [ReleaseFile], from location: OriginLocation, family: String
-    ) throws(StoreError) {
-        origin = try Self.digest(of: location)
-        self.family = family
-        for file in files where file.isKnownByTag { contents[file.path] = [] }
-    }
-
-    /// Names an origin without its URL, in which there may be secrets.
-    static func digest(of location: OriginLocation) throws(StoreError) -> String {
-        try ObjectID(of: Array(location.description.utf8)).description
-    }
-
-    /// Takes what a version of the same origin keeps.
-    mutating func note(_ manifest: Manifest) {
-        guard !contents.isEmpty, manifest.received?.format == family,
-            manifest.foreign.first(where: { $0.key == Self.originKey })?.value.asString == origin
-        else { return }
-        for entry in manifest.entries {
-            let one = ArrivedContent(of: entry)
-            if one.entityTag != nil, contents[entry.path]?.contains(one) == false {
-                contents[entry.path]?.append(one)
-            }
-        }
-    }
-
-    /// What a file may still be: content that is here, each with a tag of its own.
-    func content(of file: ReleaseFile, in store: Store) throws(StoreError) -> [ArrivedContent] {
-        guard file.isKnownByTag, let found = contents[file.path] else { return [] }
-        var result: [ArrivedContent] = []
-        for one in found {
-            // A server that gave two contents one tag cannot tell them apart.
-            guard result.count < Self.countMax,
-                found.count(where: { $0.entityTag == one.entityTag }) == 1,
-                file.byteCount ?? one.byteCount == one.byteCount
-            else { continue }
-            if try store.contains(one.address) { result.append(one) }
-        }
-        return result
     }
 }
 

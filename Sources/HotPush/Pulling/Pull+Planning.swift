@@ -167,8 +167,8 @@ extension Pull {
         try digests.refuseContradicted(release)
         guard result.contains(nil) else { return (result, kept) }
         let draft = try arrivedFiles(of: release)
-        let tagged = try TaggedContents(release.files, from: origin, family: release.family)
-        var known = try KnownContent(versions, for: release.files, digests, tagged: tagged)
+        var known = try KnownContent(
+            versions, for: release.files, digests, from: origin, family: release.family)
         for (position, file) in release.files.enumerated() where result[position] == nil {
             // If it has gone meanwhile, the server may have something else now.
             if let address = draft[file.path.description],
@@ -182,7 +182,7 @@ extension Pull {
                 result[position] = try known.address(of: file)
             }
             if result[position] == nil {
-                kept[position] = try known.tagged?.content(of: file, in: versions.store)
+                kept[position] = try known.tagged(file)
             }
         }
         return (result, kept)

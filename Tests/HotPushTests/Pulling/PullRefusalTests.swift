@@ -30,7 +30,8 @@ import Synchronization
                 return count > 1
             }
         }
-        var known = try KnownContent(store.versions, for: [file], digests)
+        var known = try KnownContent(
+            store.versions, for: [file], digests, from: .web("https://o.example"), family: "own")
         expect(code { _ = try known.address(of: file) }, equals: .interrupted)
         expect(asked.withLock { $0 }, equals: 2)
     }

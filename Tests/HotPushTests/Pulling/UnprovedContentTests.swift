@@ -157,7 +157,8 @@ import Synchronization
                 asked.withLock { $0 += 1 }
                 return false
             }
-            var known = try KnownContent(versions, for: [file], digests)
+            var known = try KnownContent(
+                versions, for: [file], digests, from: .web("https://o.example"), family: "own")
             try expect(known.address(of: file) == nil)
         }
         expect(asked.withLock { $0 }, equals: 0)
