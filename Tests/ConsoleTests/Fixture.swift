@@ -87,12 +87,16 @@ enum Fixture {
         "fsck", summary: "checks everything", options: [.flag("deep", "hashes everything")],
         statuses: .check, run: printed)
 
+    private static let kinds: [String: ExitStatus] = [
+        "failed": .failed, "usage": .usage, "notFound": .notFound, "interrupted": .interrupted,
+    ]
+
     /// Throws an error of the kind named; another word is an error that nobody knows.
     private static let fail = Command(
         "fail", summary: "fails", arguments: [Argument("KIND", "how")]
     ) { invocation in
         let name = invocation.argument("KIND")
-        guard let kind = ErrorKind.allCases.first(where: { "\($0)" == name }) else {
+        guard let kind = kinds[name] else {
             if name == "cancelled" { throw CancellationError() }
             throw UnknownError(word: name)
         }

@@ -1,4 +1,4 @@
-/// The number that a program ends with.
+/// The number that a program ends with; of an error, what kind it is.
 ///
 /// The numbers are part of the command line's contract: scripts compare them.
 package struct ExitStatus: RawRepresentable, Hashable, Sendable {
@@ -34,31 +34,19 @@ package struct ExitStatus: RawRepresentable, Hashable, Sendable {
 package struct ExitStatuses: Sendable {
     /// What help says: number and meaning.
     package let help: [(status: ExitStatus, meaning: String)]
-    private let particular: [ErrorKind: ExitStatus]
+    private let particular: [ExitStatus: ExitStatus]
 
     /// Makes exit statuses: 1 failed, 2 usage, 3 nothing there, 20 banned, 22 untrusted, 23 offline, 24 busy, 130 interrupted.
     ///
-    /// - Parameter particular: kinds of errors that have another one.
+    /// - Parameter particular: what errors have in place of their own.
     package init(
-        _ particular: [ErrorKind: ExitStatus] = [:],
+        _ particular: [ExitStatus: ExitStatus] = [:],
         help: [(status: ExitStatus, meaning: String)] = []
     ) {
         self.particular = particular
         self.help = help
     }
 
-    /// Returns the exit status of an error of the kind given.
-    package func status(for kind: ErrorKind) -> ExitStatus {
-        if let status = particular[kind] { return status }
-        return switch kind {
-        case .failed: .failed
-        case .usage: .usage
-        case .notFound: .notFound
-        case .interrupted: .interrupted
-        case .busy: .busy
-        case .banned: .banned
-        case .untrusted: .untrusted
-        case .offline: .offline
-        }
-    }
+    /// Returns the exit status of an error that has the one given elsewhere.
+    package func status(for usual: ExitStatus) -> ExitStatus { particular[usual] ?? usual }
 }

@@ -1,23 +1,3 @@
-/// The kind of an error; a program turns it into an exit status.
-package enum ErrorKind: Hashable, Sendable, CaseIterable {
-    /// The operation failed.
-    case failed
-    /// The command line was wrong.
-    case usage
-    /// What was asked for is not there.
-    case notFound
-    /// A signal ended the work.
-    case interrupted
-    /// Another process was at work for longer than the command may wait.
-    case busy
-    /// What is offered is banned on this device.
-    case banned
-    /// What came is not what was promised, or the peer is not who it says.
-    case untrusted
-    /// The other side of the network cannot be reached.
-    case offline
-}
-
 /// An error that says how a program reports it.
 ///
 /// Errors of libraries become one where their commands are declared (``Command/translatingErrors(_:)``).
@@ -29,8 +9,8 @@ package protocol ProgramError: Error {
     ///
     /// It MAY contain untrusted text: it is escaped when it is printed.
     var message: String { get }
-    /// The kind of the error.
-    var kind: ErrorKind { get }
+    /// The exit status, unless its command has another for it (``ExitStatuses``).
+    var status: ExitStatus { get }
 }
 
 /// An error of a command itself, where no library has one.
@@ -39,12 +19,12 @@ package struct CommandError: ProgramError, Hashable {
     package let code: String
     /// A sentence for people.
     package let message: String
-    /// The kind of the error.
-    package let kind: ErrorKind
+    /// The exit status, unless its command has another for it.
+    package let status: ExitStatus
 
     /// Makes an error with a code for programs and a message for people.
-    package init(_ kind: ErrorKind = .failed, code: String, message: String) {
-        self.kind = kind
+    package init(_ status: ExitStatus = .failed, code: String, message: String) {
+        self.status = status
         self.code = code
         self.message = message
     }
@@ -53,7 +33,7 @@ package struct CommandError: ProgramError, Hashable {
     init(reporting error: any Error) {
         switch error {
         case let error as any ProgramError:
-            self.init(error.kind, code: error.code, message: error.message)
+            self.init(error.status, code: error.code, message: error.message)
         case is CancellationError: self = .interrupted
         default: self.init(code: "internal", message: "unexpected error: \(error)")
         }

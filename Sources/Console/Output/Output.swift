@@ -158,7 +158,7 @@ package struct OutputError: ProgramError, Hashable {
     /// The code, `output`.
     package var code: String { "output" }
     /// The operation failed.
-    package var kind: ErrorKind { .failed }
+    package var status: ExitStatus { .failed }
     /// What to tell people.
     package var message: String {
         "unable to write to standard output: \(reason); \(consequence)"

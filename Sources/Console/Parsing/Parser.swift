@@ -10,7 +10,7 @@ enum Request: Sendable {
 /// A command line that does not fit the table.
 struct UsageError: ProgramError {
     let code = "usage"
-    let kind = ErrorKind.usage
+    let status = ExitStatus.usage
     let message: String
     /// The command whose usage line belongs to the report, if the word was known.
     let command: Command?

@@ -28,7 +28,7 @@ extension Program {
             _ = report(error, to: diagnostics(for: words, surroundings), command: nil)
             // Which command it would be is unknown; what is a failure of one says of another that all is repaired.
             status =
-                commands.map { statuses(of: $0).status(for: error.kind) }
+                commands.map { statuses(of: $0).status(for: error.status) }
                 .max { $0.rawValue < $1.rawValue } ?? .failed
         } else if let index = arguments.firstIndex(of: nil) {
             let error = UsageError(
@@ -123,12 +123,12 @@ extension Program {
         let report = CommandError(reporting: error)
         let subject = (error as? UsageError)?.command ?? command
         diagnostics.report(report)
-        if report.kind == .usage && !diagnostics.isJSON {
+        if report.status == .usage && !diagnostics.isJSON {
             diagnostics.advise(helpHint(for: subject))
         }
         // Whatever broke when work was stopped, the signal is why the program ends.
-        let kind = Interruption.isRequested ? .interrupted : report.kind
-        return statuses(of: subject).status(for: kind)
+        let status = Interruption.isRequested ? .interrupted : report.status
+        return statuses(of: subject).status(for: status)
     }
 
     private func helpHint(for command: Command?) -> String {

@@ -3,14 +3,13 @@ package import Console
 internal import VersionTree
 
 extension CommandError {
-    /// An error of the engine, as a program reports it: its own code and sentence, and a kind that
-    /// chooses the exit status.
+    /// An error of the engine, as a program reports it: its own code and sentence, and an exit status.
     ///
-    /// - Parameter kind: nil for the kind of the code. `notFound` is only for what was asked for by name:
+    /// - Parameter status: nil for that of the code. `notFound` is only for what was asked for by name:
     ///   a store, a version. A file or directory that an operation finds missing is a failure of that
     ///   operation.
-    package init(_ error: StoreError, _ kind: ErrorKind? = nil) {
-        let usual: ErrorKind =
+    package init(_ error: StoreError, _ status: ExitStatus? = nil) {
+        let usual: ExitStatus =
             switch error.code {
             case .noStore, .noVersion: .notFound
             case .interrupted: .interrupted
@@ -18,7 +17,7 @@ extension CommandError {
             case .untrusted: .untrusted
             default: .failed
             }
-        self.init(kind ?? usual, code: error.code.description, message: error.message)
+        self.init(status ?? usual, code: error.code.description, message: error.message)
     }
 }
 
@@ -32,7 +31,7 @@ extension Invocation {
 }
 
 extension Command {
-    /// The same command, with errors of the engine reported by their codes and kinds.
+    /// The same command, with errors of the engine reported by their codes and exit statuses.
     ///
     /// `StoreError` has a `code` of its own type and cannot be a `ProgramError` itself.
     package var reportingStoreErrors: Command {

@@ -332,7 +332,7 @@ extension JSONWriter {
 extension CommandError {
     /// An error of a pull: cron need not alarm for what cannot be reached, or is banned already.
     fileprivate init(pulling error: StoreError) {
-        let kind: ErrorKind? =
+        let status: ExitStatus? =
             switch (error.code, error.transferKind) {
             case (.bannedVersion, _): .banned
             case (.mismatch, _), (.damagedOrigin, _), (.untrusted, _), (.badTrust, _),
@@ -341,6 +341,6 @@ extension CommandError {
             case (_, .resolve), (_, .connect), (_, .timeout), (_, .broken): .offline
             default: nil
             }
-        self.init(error, kind)
+        self.init(error, status)
     }
 }
