@@ -1,8 +1,7 @@
 internal import VersionTree
 
-/// Whether to show a newly embedded version instead of the current one: a value, decided without
-/// looking at a disk.
-struct EmbeddedDecision: Sendable, Hashable {
+/// Whether to show a newly embedded version instead of the current one: decided without a disk.
+enum EmbeddedDecision {
     /// A version that competes with the embedded one.
     struct Rival: Sendable, Hashable {
         var version: String
@@ -16,10 +15,6 @@ struct EmbeddedDecision: Sendable, Hashable {
         var wasEmbedded = false
     }
 
-    var becomesCurrent: Bool
-    var dropsPending = false
-    var reason: String
-
     /// Decides.
     ///
     /// Deletes nothing: the loser stays in the store, and costs nothing if an origin offers it again.
@@ -28,7 +23,7 @@ struct EmbeddedDecision: Sendable, Hashable {
     ///   - winsWhenInDoubt: decides if the orders do not tell which is newer.
     static func decide(
         order: Int64?, winsWhenInDoubt: Bool, current: Rival?, pending: Rival?
-    ) -> EmbeddedDecision {
+    ) -> EmbeddedChange {
         func wins(_ rival: Rival) -> (Bool, String) {
             let name = "version \(rival.version)"
             if !rival.isFit { return (true, "the app can no longer run \(name)") }
@@ -43,13 +38,11 @@ struct EmbeddedDecision: Sendable, Hashable {
                 ? (true, "what the app was shipped with comes before earlier downloads")
                 : (false, "\(name) comes before what the app was shipped with, by the app's choice")
         }
-        var decision =
-            current.map { rival in
-                let (becomesCurrent, reason) = wins(rival)
-                return EmbeddedDecision(becomesCurrent: becomesCurrent, reason: reason)
-            } ?? EmbeddedDecision(becomesCurrent: true, reason: "nothing else was current")
+        var change = EmbeddedChange()
+        (change.becomesCurrent, change.reason) =
+            current.map(wins) ?? (true, "nothing else was current")
         // A pending version that is no newer would take the place at the next start.
-        if let pending { decision.dropsPending = pending.isSame || wins(pending).0 }
-        return decision
+        if let pending { change.dropsPending = pending.isSame || wins(pending).0 }
+        return change
     }
 }

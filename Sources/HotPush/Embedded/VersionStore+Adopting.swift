@@ -37,8 +37,8 @@ extension VersionStore {
             guard lifecycle.embedded != name || lifecycle.current == nil else {
                 return EmbeddedChange()
             }
-            let (change, why) = try self.change(for: embedded, as: name, app, release, lifecycle)
-            reason = why
+            let change = try self.change(for: embedded, as: name, app, release, lifecycle)
+            reason = change.reason
             becameCurrent = change.becomesCurrent && lifecycle.current != name
             return change
         }
@@ -119,7 +119,7 @@ extension VersionStore {
     private func change(
         for embedded: EmbeddedVersion, as name: String, _ app: AppTraits,
         _ release: EmbeddedRelease?, _ lifecycle: Lifecycle
-    ) throws(StoreError) -> (EmbeddedChange, String) {
+    ) throws(StoreError) -> EmbeddedChange {
         let content = try manifest(of: name).contentAddress()
         var rivals: [String: EmbeddedDecision.Rival] = [:]
         for version in lifecycle.needed where version != name {
@@ -127,25 +127,25 @@ extension VersionStore {
                 release?.isFit(terms, app) ?? app.objections(to: terms).isEmpty
             }
         }
-        let decision = EmbeddedDecision.decide(
+        var change = EmbeddedDecision.decide(
             order: embedded.order, winsWhenInDoubt: embedded.winsWhenInDoubt,
             current: lifecycle.current.flatMap { rivals[$0] },
             pending: lifecycle.pending.flatMap { rivals[$0] })
-        var change = EmbeddedChange()
         change.unfit = Set(rivals.values.filter { !$0.isFit }.map(\.version))
-        change.dropsPending = decision.dropsPending
         guard lifecycle.ban(of: content) != nil else {
-            change.becomesCurrent = decision.becomesCurrent && lifecycle.current != name
-            return (change, decision.reason)
+            if lifecycle.current == name { change.becomesCurrent = false }
+            return change
         }
         // Banned on this device, as a download. There may be something better to show, or not.
         let fit = [lifecycle.current].compactMap { $0 } + lifecycle.knownGood
         let isOnly = !fit.contains { rivals[$0]?.isFit == true }
         change.becomesCurrent = isOnly
         change.liftsBan = isOnly
-        return isOnly
-            ? (change, "there is nothing else to show, so its ban is lifted")
-            : (change, "its content is banned on this device")
+        change.reason =
+            isOnly
+            ? "there is nothing else to show, so its ban is lifted"
+            : "its content is banned on this device"
+        return change
     }
 
     private func rival(

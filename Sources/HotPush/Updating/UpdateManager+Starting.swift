@@ -126,7 +126,7 @@ extension UpdateManager {
     func switchIfDue(at moment: SwitchMoment) throws(StoreError) -> BootReport? {
         let lifecycle = try versions.lifecycle()
         guard let pending = lifecycle.pending else { return nil }
-        guard decide(on: pending, lifecycle, moment) == .switchNow else { return nil }
+        guard wait(of: pending, lifecycle, moment) == nil else { return nil }
         // After a failed start it waits for the next process, or some hours.
         let now = clock.now
         let mayStart = try starts.judge { (judge, _) in
@@ -140,12 +140,11 @@ extension UpdateManager {
         return try boot()
     }
 
-    private func decide(
-        on pending: String, _ lifecycle: Lifecycle, _ moment: SwitchMoment
-    ) -> SwitchDecision {
-        SwitchDecision.decide(
-            options.policy, isForced: forcedVersion == pending || lifecycle.current == nil,
-            at: moment,
+    private func wait(
+        of pending: String, _ lifecycle: Lifecycle, _ moment: SwitchMoment
+    ) -> SwitchWait? {
+        options.policy.wait(
+            isForced: forcedVersion == pending || lifecycle.current == nil, at: moment,
             // Only the next start judges it: there is nothing to wait for.
             isTrusted: isTrusted(lifecycle) || running != nil && options.confirmWithin == nil)
     }
@@ -161,10 +160,7 @@ extension UpdateManager {
 
     /// What a version that is ready waits for.
     func waitsFor(_ version: String) throws(StoreError) -> String {
-        let decision = decide(on: version, try versions.lifecycle(), .ready)
-        return if case .wait(let wait) = decision { wait.sentence } else {
-            SwitchWait.nextStart.sentence
-        }
+        (wait(of: version, try versions.lifecycle(), .ready) ?? .nextStart).sentence
     }
 
     func watchStart() {

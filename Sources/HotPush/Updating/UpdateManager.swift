@@ -12,7 +12,7 @@ public import VersionTree
 /// try await updates.update()
 /// ```
 ///
-/// Pure functions decide (`UpdateDecision`, `SwitchDecision`, ``VersionTree/RetentionPlan``), and the store
+/// Pure functions decide (`UpdateDecision`, `SwitchPolicy`, ``VersionTree/RetentionPlan``), and the store
 /// remembers: any call may be followed by a crash, and the next process continues from there. Any number of tasks
 /// may call it. Several processes may use one store, but only one should judge starts.
 public actor UpdateManager {

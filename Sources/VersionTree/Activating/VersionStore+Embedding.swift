@@ -10,6 +10,8 @@ package struct EmbeddedChange: Sendable, Hashable {
     package var unfit: Set<String> = []
     /// Whether a ban of the embedded version's content is lifted.
     package var liftsBan = false
+    /// Why the embedded version is shown or not, in words for people.
+    package var reason = ""
 
     /// Nothing but the mark changes.
     package init() {}

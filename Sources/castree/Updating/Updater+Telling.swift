@@ -39,9 +39,9 @@ extension SwitchingRule {
     init(_ policy: SwitchPolicy, isForced: Bool, isBackground: Bool) {
         func switches(at moment: SwitchMoment) -> Bool {
             // The judge of starts waits for the confirmation of the current version by itself.
-            SwitchDecision.decide(
-                policy, isForced: isForced, at: isBackground ? .background : moment,
-                isTrusted: true) == .switchNow
+            policy.wait(
+                isForced: isForced, at: isBackground ? .background : moment, isTrusted: true)
+                == nil
         }
         self.init(waitsForStart: !switches(at: .navigation), reloads: switches(at: .ready))
     }

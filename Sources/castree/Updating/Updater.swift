@@ -7,7 +7,7 @@ import VersionTree
 
 /// Keeps the app of a server up to date: asks, lets a child fetch, chooses the next version, cleans up.
 ///
-/// The server starts what is chosen, watches it and goes back; pure functions decide (`SwitchDecision`,
+/// The server starts what is chosen, watches it and goes back; pure functions decide (`SwitchPolicy`,
 /// `RetentionPlan`), and the store remembers. One thing at a time, on a thread of its own. Safe to use from
 /// any thread.
 final class Updater: Sendable {
@@ -298,10 +298,10 @@ final class Updater: Sendable {
     ) -> SwitchWait? {
         // The judge of starts knows whether the next page starts it.
         let isNext = state.withLock { $0.server }?.startsPending(lifecycle) ?? true
-        let decision = SwitchDecision.decide(
-            settings.policy, isForced: isForced, at: .navigation,
+        let wait = settings.policy.wait(
+            isForced: isForced, at: .navigation,
             isTrusted: isNext || lifecycle.unconfirmed == nil)
-        if case .wait(let wait) = decision { return wait }
+        if let wait { return wait }
         // After a start that failed, whatever the policy says.
         return isNext || !lifecycle.isResting(version) ? nil : .nextStart
     }

@@ -221,8 +221,8 @@ import StrictJSON
             for moment in SwitchMoment.allCases {
                 for isForced in [false, true] {
                     for isTrusted in [false, true] {
-                        let decision = SwitchDecision.decide(
-                            policy, isForced: isForced, at: moment, isTrusted: isTrusted)
+                        let wait = policy.wait(
+                            isForced: isForced, at: moment, isTrusted: isTrusted)
                         let switches =
                             switch (policy, moment) {
                             case (_, .start): true
@@ -231,7 +231,7 @@ import StrictJSON
                             case (.background, .background): isForced || isTrusted
                             default: isForced
                             }
-                        expect((decision == .switchNow), equals: switches, "\(policy) \(moment)")
+                        expect((wait == nil), equals: switches, "\(policy) \(moment)")
                     }
                 }
             }

@@ -1,4 +1,5 @@
 import Expectations
+import VersionTree
 
 @testable import HotPush
 

@@ -54,31 +54,23 @@ package enum SwitchWait: Sendable, Hashable {
     }
 }
 
-/// Whether to switch to a version that is ready.
-package enum SwitchDecision: Sendable, Hashable {
-    /// Now.
-    case switchNow
-    /// Not yet.
-    case wait(SwitchWait)
-
-    /// Decides.
+extension SwitchPolicy {
+    /// What a version that is ready waits for; `nil` to switch to it now.
     ///
     /// - Parameters:
     ///   - isForced: whether the publisher says that the app must not go on without it.
     ///   - isTrusted: whether the start of the current version is confirmed or needs no confirmation.
     ///     Otherwise nobody could tell later whether that version was good.
-    package static func decide(
-        _ policy: SwitchPolicy, isForced: Bool, at moment: SwitchMoment, isTrusted: Bool
-    ) -> SwitchDecision {
-        if moment == .start || isForced { return .switchNow }
-        guard isTrusted else { return .wait(.confirmation) }
-        switch (policy, moment) {
-        case (.now, _), (.nextNavigation, .navigation), (.background, .background):
-            return .switchNow
-        case (.nextNavigation, _): return .wait(.nextNavigation)
-        case (.nextStart, _): return .wait(.nextStart)
-        case (.background(let least), _):
-            return .wait(.background(seconds: least.components.seconds))
+    package func wait(
+        isForced: Bool, at moment: SwitchMoment, isTrusted: Bool
+    ) -> SwitchWait? {
+        if moment == .start || isForced { return nil }
+        guard isTrusted else { return .confirmation }
+        switch (self, moment) {
+        case (.now, _), (.nextNavigation, .navigation), (.background, .background): return nil
+        case (.nextNavigation, _): return .nextNavigation
+        case (.nextStart, _): return .nextStart
+        case (.background(let least), _): return .background(seconds: least.components.seconds)
         }
     }
 }
