@@ -103,9 +103,8 @@ package final class ClientLog {
         guard state.entry.clients[name.system]?.histories[name.channel] != nil else { return nil }
         if let known = standing[name] { return known }
         // It only saves entries.
-        let copy = try StoreError.ignoring(where: \.saysFileIsUnreadable) { () throws(StoreError) in
-            try LogCopy.history(name).read(from: log.storage)
-        }
+        let copy = try allowing(
+            \.saysFileIsUnreadable, try LogCopy.history(name).read(from: log.storage))
         let near = HistoryFile(copy?.document, of: name)
         let history: HistoryFile?
         do throws(StoreError) {
