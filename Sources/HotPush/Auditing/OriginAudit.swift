@@ -156,7 +156,7 @@ package final class OriginAudit {
             let absence = absence(of: path)
             try found(
                 problem == nil ? absence.kind : .damagedFile, path,
-                "\(problem ?? absence.problem); devices that are behind cannot follow the keys"
+                "\(problem ?? absence.problem); \(chain.need)"
             ) { () throws(StoreError) in
                 guard left[version] == nil, let file = others[version] else { return false }
                 return try storage.put(path, StorageBody(file.serialized()), .document).isStored

@@ -283,8 +283,8 @@ package struct OriginCopy: Sendable {
         guard let chain = try TrustChain(of: state.pointers.values, in: source) else { return [] }
         if let (version, problem) = chain.problems().min(by: { $0.key < $1.key }) {
             throw .damagedOrigin(
-                "\(OriginLayout.trust(version)) in \(source.place) is lost (\(problem ?? "it is not there")), and devices "
-                    + "that are behind need it; \(TrustFile.remedy)")
+                "\(OriginLayout.trust(version)) in \(source.place) is lost (\(problem ?? "it is not there")); "
+                    + "\(chain.need); \(TrustFile.remedy)")
         }
         return Set(chain.versions)
     }

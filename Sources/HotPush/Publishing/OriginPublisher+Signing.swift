@@ -180,11 +180,13 @@ extension OriginPublisher {
             commits.append(commit)
         }
         // What anybody may have written beside them keeps no channel from being signed in time.
-        if let (_, error) = refused.min(by: { $0.key < $1.key }) {
+        if let (channel, error) = refused.min(by: { $0.key < $1.key }) {
             // What is to be looked at is to be seen.
             writeCopies(of: try self.state(of: log, from: state.number), log)
             let signed = commits.map(\.pointer.channel.description).joined(separator: ", ")
-            throw StoreError(error.code, "\(error.message) (signed anew: \(signed))")
+            throw StoreError(
+                error.code,
+                "\(error.message), with --channel \(channel) (signed anew: \(signed))")
         }
         return commits
     }

@@ -43,6 +43,14 @@ struct TrustChain {
         }
     }
 
+    /// Who needs what is not there: nobody has to have signed that.
+    var need: String {
+        let channel = pointers.map(\.channel).min()?.description ?? ""
+        return
+            "devices that are behind cannot follow the keys (channel \(channel) names version \(newest): if a stranger wrote "
+            + "that, castree resign --channel \(channel) --adopt --unsigned, with a key, ends it)"
+    }
+
     /// What is wrong, by version; `nil` for one that is not there.
     ///
     /// Of two that do not belong together, nobody can tell which is the wrong one: both are named.
