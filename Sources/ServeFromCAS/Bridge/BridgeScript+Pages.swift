@@ -59,12 +59,46 @@ extension BridgeScript {
             isForgotten = type === 'reload' && !tab.castreeVersion;
             if (tab.castreeVersion && tab.castreeVersion !== said) tab.castreeTurned = 1;
             tab.castreeVersion = said;
+            if (tab.castreeKept !== said) tab.castreeKept = '';
             // What came as it was told may be told of once more, should it be left and wait again.
             if ((tab.castreeReady || '').split(' ')[0] === said.slice(9)) tab.castreeReady = '';
           }
           isTurned = isRestored && !!tab.castreeTurned;
         } catch (error) {}
         """#
+
+    static let keeping = #"""
+        // This page was loaded again and is what it was: a service worker keeps it. The server is told, the worker's
+        // script is asked for, and what was in vain is done again when another worker has taken over. It is asked for
+        // more than once, each time told anew: an answer may have been on its way before the server was told, and a
+        // server that was restarted knows nothing of it.
+        const kept = again => {
+          if (!worker || !worker.controller) return;
+          let pause = 2000, wait = 0, isOver = false;
+          worker.addEventListener('controllerchange', () => {
+            isOver = true;
+            clearTimeout(wait);
+            again();
+          }, { once: true });
+          const ask = async () => {
+            try {
+              // 205: the worker asks for pages by their addresses, and now gets the next page's.
+              if ((await post('stale-page')).status === 205) again();
+              const own = await worker.getRegistration();
+              // A script that is gone is no newer one either.
+              if (own) try { await own.update(); } catch (error) {}
+              // Another one may have taken over while this page came from the one before: once more, in this tab.
+              if (own && !own.installing && !own.waiting && !isOver && !isForgotten && tab.castreeKept !== said) {
+                tab.castreeKept = said;
+                again();
+              }
+            } catch (error) {}
+            if (!isOver) wait = setTimeout(ask, pause = Math.min(2 * pause, 3600000));
+          };
+          ask();
+        };
+        """#
+
     static let wholeness = #"""
         // Scripts and styles that say another version than the document, because a worker or the browser kept them. If
         // their bytes are not this version's, the page confirms nothing, and is loaded again, once in a tab: before that,

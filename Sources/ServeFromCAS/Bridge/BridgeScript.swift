@@ -156,30 +156,7 @@ package enum BridgeScript {
             } else emit('message', kind === 'B' ? rest.buffer : textOf(rest));
           };
 
-          // This page was loaded again and is what it was: a service worker keeps it. The server is told, the worker's
-          // script is asked for, and what was in vain is done again when another worker has taken over. It is asked for
-          // more than once, each time told anew: an answer may have been on its way before the server was told, and a
-          // server that was restarted knows nothing of it.
-          const kept = again => {
-            if (!worker || !worker.controller) return;
-            let pause = 2000, wait = 0, isOver = false;
-            worker.addEventListener('controllerchange', () => {
-              isOver = true;
-              clearTimeout(wait);
-              again();
-            }, { once: true });
-            const ask = async () => {
-              try {
-                // 205: the worker asks for pages by their addresses, and now gets the next page's.
-                if ((await post('stale-page')).status === 205) again();
-                const own = await worker.getRegistration();
-                if (own) await own.update();
-              } catch (error) {}
-              if (!isOver) wait = setTimeout(ask, pause = Math.min(2 * pause, 3600000));
-            };
-            ask();
-          };
-
+          \#(keeping)
           // What the script does unless a listener prevents it.
           const settle = async (name, detail) => {
             const page = shownPage();

@@ -172,4 +172,40 @@ extension BridgeScriptTests {
             """
         try expect(run(steps, frame: timing), equals: "false 1 mixed,mixed,app.js")
     }
+
+    /// What a browser may know of a worker whose page came again, and whether the page is loaded once more.
+    private static let takeovers: [(worker: String, tab: String, loads: Int)] = [
+        ("getRegistration: async () => ({ update() {} })", "", 1),
+        ("getRegistration: async () => ({ update() { throw 1; } })", "", 1),
+        ("getRegistration: async () => ({ update() {} })", "castreeKept: '&version=2'", 0),
+        ("getRegistration: async () => ({ update() {} })", "castreeKept: '&version=1'", 1),
+        ("getRegistration: async () => ({ update() {}, installing: {} })", "", 0),
+        ("getRegistration: async () => ({ update() {}, waiting: {} })", "", 0),
+        ("getRegistration: async () => null", "", 0),
+    ]
+
+    @Test(
+        "loads a page once more in a tab where a worker keeps it and no newer one is on its way: that has taken over"
+    )
+    func takenOver() throws {
+        for (worker, tab, loads) in Self.takeovers {
+            let page =
+                Self.second + """
+
+                    Object.defineProperty(globalThis, 'navigator', { value: { serviceWorker: {
+                      controller: {}, addEventListener() {}, \(worker) } } });
+                    """
+            let storage =
+                "{ value: Object.assign(tab, { castreeReady: '3 reload', castreeVersion: '&version=2', \(tab) }) }"
+            let steps = """
+                open(first);
+                tell(1, 'version-ready', { version: '3', reload: true });
+                await pause();
+                console.log(loads, posts.map(p => p.replace(/.*castree.|[?].*/g, '')).join());
+                """
+            try expect(
+                run(steps, frame: page, storage: storage), equals: "\(loads) stale-page",
+                "\(worker) \(tab)")
+        }
+    }
 }
