@@ -90,7 +90,7 @@ extension AppHandler {
         return later(head, exchange) { _ in
             self.takeBackUnshown(session)
             let response =
-                self.proven(witness).map { self.confirmed($0, session, method) }
+                self.proven(witness).map { self.confirmed($0, witness, method) }
                 ?? self.unproven(witness, method)
             return self.adding(cookies, to: response)
         } then: {
@@ -204,13 +204,16 @@ extension AppHandler {
 
     /// Records the confirmation; may wait for other processes.
     private func confirmed(
-        _ version: String, _ session: BridgeSessionID, _ method: Method
+        _ version: String, _ witness: Witness, _ method: Method
     ) -> Response {
         do throws(StoreError) {
             // A server that watches no start waits for nothing, so the page counts as confirmed.
-            let isGood = try startup?.confirm(version) ?? true
+            var isGood = try startup?.confirm(version) ?? true
+            if !isGood, let startup, try startsUnasked(version, witness, startup) {
+                isGood = try startup.confirm(version)
+            }
             guard isGood else {
-                earlyWords.withLock { $0[session] = version }
+                earlyWords.withLock { $0[witness.session] = version }
                 let watcher = try otherWatcher().map { " " + $0.watching + "." } ?? ""
                 return PlainAnswer.response(
                     409, "Version \(version) is not the one that was started." + watcher,

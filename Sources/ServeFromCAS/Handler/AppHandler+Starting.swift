@@ -79,6 +79,22 @@ extension AppHandler {
         return startedByOthers.withLock { !$0.contains(version) }
     }
 
+    /// Starts the current version where a worker has shown it before any request could: of a browser that came without its
+    /// cookie, nobody knew that its worker keeps pages when it got that version's script.
+    func startsUnasked(
+        _ version: String, _ witness: Witness, _ startup: StartWatch
+    ) throws(StoreError) -> Bool {
+        let lifecycle = shelf.lifecycle
+        guard lifecycle.current == version,
+            startup.ask({ $0.isDue(lifecycle) && $0.candidate(lifecycle) == version }),
+            pins.withLock({ $0.isOfWorker(version, witness.session.description) })
+        else { return false }
+        let begun = try startup.judge { (judge, ledger) throws(StoreError) in
+            try judge.pageBegins(lifecycle, ledger, now: SystemClock.now)
+        }
+        return begun?.version == version
+    }
+
     /// Another process that watches a start; `nil` if there is none, or it cannot be named.
     func otherWatcher() throws(StoreError) -> LockHolder? {
         guard let watcher = try store.versions.startWatcher(), !watcher.isThis else { return nil }

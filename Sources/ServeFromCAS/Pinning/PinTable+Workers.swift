@@ -126,6 +126,14 @@ extension PinTable {
         }
     }
 
+    /// Whether a session's page is of a version and came without a navigation, and its browser was given that version's worker.
+    func isOfWorker(_ version: String, _ session: String) -> Bool {
+        guard let holder = sessions[session], !holder.isAnswered else { return false }
+        let workers = browsers[holder.browser]?.workers ?? []
+        return holder.version.description == version
+            && workers.contains { $0.version == holder.version }
+    }
+
     /// Notes that a worker of a session's browser keeps pages.
     ///
     /// - Returns: whether that is news, and may be the server's doing: the worker has asked for a page by its address, which

@@ -336,6 +336,36 @@ struct ServiceWorkerTests {
         expect(app.server.handler.stalePages.withLock { $0.count }, equals: 1)
     }
 
+    // It keeps the pages of a browser that has lost its cookie, or is shown before the server was there.
+    @Test(
+        "of a browser that came without a cookie starts what is current with its page, and nothing that waits",
+        arguments: ["2", "1", ""])
+    func unasked(_ word: String) throws {
+        for isCurrent in [true, false] {
+            let store = try store()
+            let app = try app(store)
+            if isCurrent {
+                try store.versions.activate("2")
+            } else {
+                try store.versions.activateAtNextBoot("2")
+            }
+            app.server.handler.follow()
+            let browser = try app.browser()
+            try expect(script(browser), equals: isCurrent ? "worker(2)" : "worker(1)")
+            expect(try store.reopened().lifecycle().unconfirmed == nil)
+            let session = try browser.beginSession()
+            let query = "?session=\(session)&version=\(word)"
+            try browser.post("/_castree/bridge" + query, "3\nA 0")
+            let isGood = isCurrent && word == "2"
+            let status = try browser.post("/_castree/confirm" + query).status
+            expect(status, equals: isGood || word == "1" ? 204 : 409, "\(word) \(isCurrent)")
+            let lifecycle = try store.reopened().lifecycle()
+            expect(lifecycle.knownGood, equals: isGood ? ["2", "1"] : ["1"])
+            expect(lifecycle.pending, equals: isCurrent ? nil : "2")
+            expect(lifecycle.trials, equals: [])
+        }
+    }
+
     @Test func `is 404 where the server refuses it, and nothing of the app's is cleared`() throws {
         let app = try TestApp(store()) { $0.refusesServiceWorkers = true }
         let browser = try app.visitor()
