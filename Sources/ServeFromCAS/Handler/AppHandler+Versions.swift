@@ -61,6 +61,9 @@ extension AppHandler {
         if request.load == .page {
             request.leadsToPage =
                 head.mayBeginPage && Responder(site: current.site).leadsToPage(head)
+        } else if request.isWorkerScript {
+            let script = Responder.respond(to: head.withoutEncodings, site: current.site)
+            request.leadsToPage = script.head.status < 400
         }
         var unknown: [VersionName] = []
         let decision = decide(request, current) { version, path in

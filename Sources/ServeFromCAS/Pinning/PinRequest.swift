@@ -39,6 +39,8 @@ struct PinRequest: Sendable, Hashable {
     /// Whether the page that begins must have no mark of its own.
     var isUnmarkable = false
     /// Whether a navigation leads to a document that may ask for more: not to a download, an error, a redirection.
+    ///
+    /// Of a worker's script, whether there is one.
     var leadsToPage = true
     /// Whether a script or a worker asks for a page, as one does that sends a navigation on by its address.
     var asksForPage = false

@@ -21,6 +21,7 @@ extension PinTable {
         _ now: Duration
     ) -> Decision {
         if let cookie = request.cookie { recall(cookie, isMarking: false, now) }
+        guard request.leadsToPage else { return .serve(current, cookie: nil, mark: nil) }
         var browser = browsers[name] ?? Browser(usedAt: now)
         let isFirst = !browser.hasWorker
         browser.usedAt = now

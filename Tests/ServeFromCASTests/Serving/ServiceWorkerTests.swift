@@ -366,6 +366,27 @@ struct ServiceWorkerTests {
         }
     }
 
+    @Test func `whose script no version has is none: it stays 404, and no cookie lasts for it`()
+        throws
+    {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        func ask(_ path: String) throws -> TestResponse {
+            try browser.ask("GET", path, Self.worker + [("Referer", browser.origin + "/")])
+        }
+        for start in ["/", "/?again"] {
+            try browser.navigate(start)
+            for _ in 1...2 {
+                let answer = try ask("/none.js")
+                expect(answer.status == 404 && answer.value("Set-Cookie") == nil)
+            }
+        }
+        // One that it was given is another matter.
+        try expect(ask("/worker.js").value("Set-Cookie")?.contains("Max-Age") ?? false)
+        try expect(ask("/none.js").text.contains("unregister"))
+    }
+
     @Test func `is 404 where the server refuses it, and nothing of the app's is cleared`() throws {
         let app = try TestApp(store()) { $0.refusesServiceWorkers = true }
         let browser = try app.visitor()
