@@ -28,6 +28,46 @@ def checks(suite):
     suite.check(
         "restart-tabs",
         "Tabs of one version that outlive the server are told apart from those of the next two.", tabs)
+    suite.check(
+        "restart-late",
+        "A page that a worker keeps, loaded before the server runs, is told of what is shown then.", late)
+
+
+def late(suite):
+    store = suite.store()
+    page = """<!doctype html><script src="/_castree/bridge.js"></script><script>window.version = '%s';
+castree.bridge.addEventListener('version-ready', () => location.reload());
+addEventListener('load', () => { window.good = castree.confirm(); });
+navigator.serviceWorker.register('/worker.js');</script>"""
+    worker = """const mark = '%s';
+addEventListener('install', event => event.waitUntil(
+  caches.open(mark).then(cache => cache.add('/')).then(() => skipWaiting())));
+addEventListener('activate', event => event.waitUntil(clients.claim()));
+addEventListener('fetch', event => {
+  if (event.request.mode === 'navigate') event.respondWith(caches.open(mark).then(cache => cache.match('/')));
+});"""
+    for version in "12":
+        store.add(version, {"index.html": page % version, "worker.js": worker % version},
+                  activate=version == "1")
+    profile = f"profile-{suite.count}-late"
+    options = ("--confirm-within", "60s", "--app-id", str(store.path))
+    with store.serve(*options) as server:
+        url = server.url
+        with suite.browser(profile=profile) as browser:
+            tab = browser.tab()
+            tab.go(url)
+            tab.wait("!!navigator.serviceWorker.controller")
+            tab.reload()
+            demand(tab.run("window.good"), "the page confirms nothing")
+        demand(server.stop() == 0, "the server did not end as it should")
+    store("activate", "2")
+    with suite.browser(profile=profile) as browser:
+        tab = browser.tab()
+        tab.go(url)
+        demand(tab.run("window.version") == "1", "the worker's page is not shown")
+        with store.serve(*options):
+            tab.wait("window.version === '2' && window.good", within=60)
+            demand(tab.run("window.good"), "the page of the second version confirms nothing")
 
 
 def site(version):

@@ -38,8 +38,10 @@ extension AppHandler {
         }
         let bytes =
             options.refusesServiceWorkers ? BridgeScript.refusingBytes : BridgeScript.bytes
+        // A page that a worker keeps may be loaded before the server runs, and has nothing but the script to find it then.
         return Self.document(
-            bytes, "text/javascript; charset=utf-8", caching: "no-cache", head.method)
+            bytes, "text/javascript; charset=utf-8",
+            caching: "max-age=0, stale-while-revalidate=31536000", head.method)
     }
 
     /// A document of the server itself, for its own pages and for no other site's.

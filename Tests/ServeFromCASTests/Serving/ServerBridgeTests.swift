@@ -187,6 +187,9 @@ struct ServerBridgeTests {
         expect(script.status, equals: 200)
         expect(script.value("Content-Type"), equals: "text/javascript; charset=utf-8")
         expect(script.text.contains("window.castree"))
+        // A page that a worker keeps may be loaded while the server does not run.
+        let kept = "max-age=0, stale-while-revalidate=31536000"
+        expect(script.value("Cache-Control"), equals: kept)
         try expect(browser.ask("HEAD", "/_castree/bridge.js").body.isEmpty)
         try expect(browser.ask("POST", "/_castree/bridge.js").status, equals: 405)
         try expect(browser.navigate("/_castree/other").status, equals: 404)
