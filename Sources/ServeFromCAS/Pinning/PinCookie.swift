@@ -4,16 +4,14 @@ import VersionTree
 /// are open.
 ///
 /// In full: `[<tag>~]<browser>[-<marks>[w]].<version>[:<run>[:<other>…]]`, the marks a digit for the version and for each
-/// other one, 0 for none, without zeros at the end, and a `w` if it lasts. The tag is of the version's content, should its name be
-/// given to other content. A server knows nothing else about
+/// other one, 0 for none, then for their second marks and so on, without zeros at the end, and a `w` if it lasts. The tag is of the
+/// version's content, should its name be given to other content. A server knows nothing else about
 /// pages that an earlier run of it served.
 struct PinCookie: Sendable, Hashable {
     /// Distinguishes browser profiles: 16 to 64 letters and digits, random.
     var browser: String
     /// The version of the newest page that the browser was given.
     var version: VersionName
-    /// The mark of that version's pages in the browser.
-    var mark: PageMark?
     /// Which run of the server set it: up to 16 letters and digits; `nil` if the cookie does not say.
     var run: String?
     /// The versions of the other pages that were open then, the newest page's first.
@@ -22,8 +20,8 @@ struct PinCookie: Sendable, Hashable {
     var others: [VersionName] = []
     /// Whether the browser was given a worker, which may show pages in its next run: the cookie is to last.
     var isLasting = false
-    /// The marks of the other versions' pages.
-    var otherMarks: [VersionName: PageMark] = [:]
+    /// The marks of its versions' pages in the browser.
+    var marks: [PageMark: VersionName] = [:]
 
     /// How many others are remembered: a cookie has 4,096 bytes at most.
     static let othersMax = 8
@@ -45,12 +43,10 @@ extension PinCookie {
             marks = browser[(dash + 1)...]
             isLasting = marks.last == 119
             if isLasting { marks.removeLast() }
-            guard isLasting || !marks.isEmpty, marks.count <= 1 + Self.othersMax,
-                marks.allSatisfy({ (48...54).contains($0) })
+            guard isLasting || !marks.isEmpty, marks.allSatisfy({ (48...54).contains($0) })
             else { return nil }
             browser = browser[..<dash]
         }
-        mark = marks.first.flatMap(PageMark.init(digit:))
         guard browser.count >= 16, browser.count <= 64,
             browser.allSatisfy({ $0 != 46 && CookieText.isPlain($0) })
         else { return nil }
@@ -60,13 +56,14 @@ extension PinCookie {
         var end = Self.end(of: rest, from: rest.startIndex)
         guard let version = Self.version(rest[..<end]) else { return nil }
         self.version = version
-        guard end < rest.endIndex else { return }
-        let start = end + 1
-        end = Self.end(of: rest, from: start)
-        let run = rest[start..<end]
-        guard !run.isEmpty, run.count <= Self.runByteCountMax, run.allSatisfy(CookieText.isPlain)
-        else { return nil }
-        self.run = String(decoding: run, as: UTF8.self)
+        if end < rest.endIndex {
+            let start = end + 1
+            end = Self.end(of: rest, from: start)
+            let run = rest[start..<end]
+            let isPlain = run.allSatisfy(CookieText.isPlain)
+            guard !run.isEmpty, run.count <= Self.runByteCountMax, isPlain else { return nil }
+            self.run = String(decoding: run, as: UTF8.self)
+        }
         while end < rest.endIndex {
             let start = end + 1
             end = Self.end(of: rest, from: start)
@@ -74,24 +71,40 @@ extension PinCookie {
                 return nil
             }
             others.append(other)
-            let place = marks.startIndex + others.count
-            // Its own version may be among them.
-            guard place < marks.endIndex, other != version else { continue }
-            otherMarks[other] = PageMark(digit: marks[place])
+        }
+        guard !marks.isEmpty else { return }
+        let versions = versions
+        guard marks.count <= versions.count * PageMark.all.count else { return nil }
+        for (place, digit) in marks.enumerated() {
+            let mark = PageMark(digit: digit)
+            if let mark { self.marks[mark] = versions[place % versions.count] }
         }
     }
+
+    /// Its versions as it says them: without a run, it says no others.
+    private var versions: [VersionName] { run == nil ? [version] : [version] + others }
 
     /// Whether pages with a mark are among those that it names.
-    func names(_ mark: PageMark) -> Bool {
-        self.mark == mark || otherMarks.values.contains(mark)
+    func names(_ mark: PageMark) -> Bool { marks[mark] != nil }
+
+    /// Notes the marks of a browser's pages, as far as they are of its versions.
+    mutating func note(_ given: [(mark: PageMark, version: VersionName)]) {
+        marks = [:]
+        for (mark, version) in given where versions.contains(version) { marks[mark] = version }
     }
 
-    /// Notes the marks of a browser's pages of the other versions.
-    mutating func noteOthers(_ marks: [(mark: PageMark, version: VersionName)]) {
-        otherMarks = [:]
-        for (mark, version) in marks where version != self.version && others.contains(version) {
-            otherMarks[version] = mark
+    /// The digits of its marks: the first ones of its versions, each where it is named first, then the second ones.
+    private var digits: String {
+        var digits = ""
+        for number in PageMark.all.indices where !marks.isEmpty {
+            for (place, name) in versions.enumerated() {
+                let own = PageMark.all.filter { marks[$0] == name }
+                let isThere = number < own.count && versions.firstIndex(of: name) == place
+                digits += isThere ? "\(own[number].hints)" : "0"
+            }
         }
+        while digits.last == "0" { digits.removeLast() }
+        return digits
     }
 
     /// Where the part that begins at `start` ends: at a colon, or at the end of the value.
@@ -112,9 +125,7 @@ extension PinCookie {
     func setCookie(
         _ name: String, _ seal: PageSeal, tag: String? = nil, isSecure: Bool = false
     ) -> String {
-        let marks = [mark] + others.map { otherMarks[$0] }
-        let last = marks.lastIndex { $0 != nil }
-        let digits = last.map { marks[...$0].map { "\($0?.hints ?? 0)" }.joined() } ?? ""
+        let digits = digits
         let suffix = digits.isEmpty && !isLasting ? "" : "-" + digits + (isLasting ? "w" : "")
         var value = (tag.map { $0 + "~" } ?? "") + "\(browser)\(suffix).\(version)"
         if let run { value += ":\(run)" + others.map { ":\($0)" }.joined() }

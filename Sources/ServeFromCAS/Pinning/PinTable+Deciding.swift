@@ -88,7 +88,7 @@ extension PinTable {
         let mark =
             request.canBeMarked && !request.isUnmarkable ? mark(for: current, browser, now) : nil
         let others = otherVersions(browser, besides: replaced, now)
-        let cookie = self.cookie(of: browser, current, mark, others)
+        let cookie = self.cookie(of: browser, current, others)
         let isRight = cookie == request.cookie && !request.isCookieOld
         return .serve(current, cookie: isRight ? nil : cookie, mark: mark)
     }

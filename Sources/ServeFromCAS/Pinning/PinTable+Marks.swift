@@ -95,22 +95,22 @@ extension PinTable {
             browsers[cookie.browser, default: Browser(usedAt: now)].hasEarlierWorker = true
         }
         let others = cookie.others.filter { $0 != cookie.version }
-        let isKnown = cookie.mark != nil || !cookie.otherMarks.isEmpty
-        guard isKnown || (isMarking && !others.isEmpty),
+        guard !cookie.marks.isEmpty || (isMarking && !others.isEmpty),
             browsers[cookie.browser]?.marks.isEmpty ?? true
         else { return }
         var browser = browsers[cookie.browser] ?? Browser(usedAt: now)
-        for version in others.reversed() {
-            if let mark = cookie.otherMarks[version] { browser.marks.append((mark, version)) }
+        for version in others.reversed() + [cookie.version] {
+            for mark in PageMark.all where cookie.marks[mark] == version {
+                browser.marks.append((mark, version))
+            }
         }
-        if let mark = cookie.mark { browser.marks.append((mark, cookie.version)) }
         browser.hasRecalled = true
         for (mark, version) in browser.marks where given[mark.hints] == nil {
             given[mark.hints] = version
         }
         browser.hasLostMarks =
             browser.hasLostMarks || cookie.others.count == PinCookie.othersMax
-            || others.contains { cookie.otherMarks[$0] == nil }
+            || others.contains { !cookie.marks.values.contains($0) }
         browsers[cookie.browser] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
     }

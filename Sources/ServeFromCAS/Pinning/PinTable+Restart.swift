@@ -25,12 +25,12 @@ extension PinTable {
 
     /// The cookie for a browser whose newest page is of a version.
     func cookie(
-        of name: String, _ version: VersionName, _ mark: PageMark?, _ others: [VersionName]
+        of name: String, _ version: VersionName, _ others: [VersionName]
     ) -> PinCookie {
         var cookie = PinCookie(
-            browser: name, version: version, mark: mark, run: run,
+            browser: name, version: version, run: run,
             others: Array(others.prefix(PinCookie.othersMax)))
-        cookie.noteOthers(browsers[name]?.marks ?? [])
+        cookie.note(browsers[name]?.marks ?? [])
         cookie.isLasting = browsers[name]?.hasWorker ?? false
         return cookie
     }
@@ -78,7 +78,7 @@ extension PinTable {
         var open = otherVersions(cookie.browser, now)
         if cookie.others.contains(version), !open.contains(version) { open.append(version) }
         guard cookie.others.contains(where: { !open.contains($0) }) else { return nil }
-        return self.cookie(of: cookie.browser, version, cookie.mark, open)
+        return self.cookie(of: cookie.browser, version, open)
     }
 }
 

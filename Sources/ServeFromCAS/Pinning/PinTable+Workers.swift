@@ -41,8 +41,8 @@ extension PinTable {
         {
             if !others.contains(load.version) { others.append(load.version) }
         }
-        let mark = markKept(current, name, now)
-        return .serve(current, cookie: cookie(of: name, current, mark, others), mark: nil)
+        _ = markKept(current, name, now)
+        return .serve(current, cookie: cookie(of: name, current, others), mark: nil)
     }
 
     /// The mark for the pages that a worker keeps, whose own requests have none: that of its version's other pages.
@@ -158,7 +158,7 @@ extension PinTable {
         guard request.load == .page, request.sender == .page, let mark = request.mark,
             let cookie = request.cookie
         else { return false }
-        return cookie.mark == mark
+        return cookie.names(mark)
             || browsers[cookie.browser]?.marks.contains { $0.mark == mark } ?? false
     }
 

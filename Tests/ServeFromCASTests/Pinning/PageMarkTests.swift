@@ -123,7 +123,7 @@ struct PageMarkTests {
         browser.current = try VersionName("B")
         let new = browser.go()
         // An older castree's cookie has only the newest one's mark: what is not known is refused, never mixed.
-        if isByOlderCastree { browser.cookie?.otherMarks = [:] }
+        if isByOlderCastree { forgetOthers(&browser.cookie) }
         let known = isByOlderCastree ? "doubt" : "A"
         browser.table = PinTable()
         expect(browser.get(old), equals: known)
@@ -267,7 +267,7 @@ struct PageMarkTests {
         // Back to the first: the cookie of an older castree has its mark only.
         browser.current = try VersionName("A")
         expect(browser.go("/other"), equals: first)
-        browser.cookie?.otherMarks = [:]
+        forgetOthers(&browser.cookie)
         browser.current = try VersionName("C")
         for number in 0..<restarts {
             browser.table = PinTable(run: "run\(number)")
@@ -277,6 +277,27 @@ struct PageMarkTests {
             browser.now += .seconds(10)
             expect(browser.get(second), equals: "doubt")
         }
+    }
+
+    @Test func `that a version has besides another one outlives a restart, too`() throws {
+        var browser = try browser()
+        let first = try require(browser.go())
+        // Another browser has got it for another version meanwhile.
+        browser.table.given[first.hints] = try VersionName("B")
+        let second = browser.go()
+        expect(second != first)
+        for number in 0..<2 {
+            browser.table = PinTable(run: "run\(number)")
+            expect(browser.get(first), equals: "A")
+            expect(browser.get(second), equals: "A")
+        }
+    }
+
+    /// The cookie as an older castree would have set it.
+    private func forgetOthers(_ cookie: inout PinCookie?) {
+        guard var older = cookie else { return }
+        older.marks = older.marks.filter { $0.value == older.version }
+        cookie = older
     }
 
     @Test func `that was never given is of no version`() throws {
@@ -322,10 +343,18 @@ struct PageMarkTests {
         let others = try ["a-1", "1.2-3", "b", "c~2"].map { try VersionName($0) }
         for (place, mark) in ([nil] + PageMark.all).enumerated() {
             var cookie = PinCookie(
-                browser: "0123456789abcdef", version: version, mark: mark, run: "1",
-                others: Array(others.prefix(place % 5)), isLasting: place % 2 == 0)
-            cookie.noteOthers(
-                [(PageMark.all[place % 6], others[3]), (PageMark.all[(place + 1) % 6], others[0])])
+                browser: "0123456789abcdef", version: version, run: place == 4 ? nil : "1",
+                others: place == 4 ? [] : Array(others.prefix(place % 5)), isLasting: place % 2 == 0
+            )
+            var given = [
+                (mark: PageMark.all[place % 6], version: others[3]),
+                (mark: PageMark.all[(place + 1) % 6], version: others[0]),
+            ]
+            // A version may have several.
+            let own = mark.map { [$0, PageMark.all[(place + 2) % 6]] } ?? []
+            given += own.map { (mark: $0, version: version) }
+            cookie.note(given)
+            expect(own.allSatisfy(cookie.names))
             let text = String(cookie.setCookie("c", seal).prefix { $0 != ";" })
             let head = try RequestHead(method: "GET", target: "/", fields: [("Cookie", text)])
             expect(
