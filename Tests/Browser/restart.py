@@ -1,5 +1,6 @@
 """What belongs to the web origin survives a restart of the server."""
 
+import json
 import time
 
 from place import demand
@@ -31,6 +32,83 @@ def checks(suite):
     suite.check(
         "restart-late",
         "A page that a worker keeps, loaded before the server runs, is told of what is shown then.", late)
+    suite.check(
+        "restart-same-page",
+        "A page whose bytes are the same in all versions, which a precache keeps, is each version's in turn.", same)
+
+
+# Fetches only what has other bytes than what it has, as precaches do.
+PRECACHE = """const all = %s, key = ([path, mark]) => path + '?' + mark;
+const cache = caches.open('precache');
+addEventListener('install', event => event.waitUntil((async () => {
+  skipWaiting();
+  for (const file of all) {
+    if (await (await cache).match(key(file))) continue;
+    await (await cache).put(key(file), await fetch(new Request(file[0], { cache: 'reload' })));
+  }
+})()));
+addEventListener('activate', event => event.waitUntil(clients.claim()));
+addEventListener('fetch', event => {
+  const { pathname } = new URL(event.request.url), file = all.find(([path]) => path === pathname);
+  if (file) event.respondWith(cache.then(cache => cache.match(key(file))).then(kept => kept || fetch(event.request)));
+});"""
+
+
+def same(suite):
+    store = suite.store()
+    page = """<!doctype html><script src="/_castree/bridge.js"></script><script src="/app.js"></script>
+<script src="/late.js"></script><script>
+castree.bridge.addEventListener('version-ready', () => location.reload());
+addEventListener('load', () => (window.fails ? Promise.resolve() : castree.confirm()).then(good => { window.good = good; }));
+navigator.serviceWorker.register('/worker.js');
+window.all = async () => app + late + await (await fetch('/data.txt')).text();</script>"""
+    for version in "12345":
+        # The last one has the same script, and a picture beside it: neither says a version.
+        script = min(version, "4")
+        kept = [["/", "1"], ["/app.js", script], ["/picture.svg", version]]
+        store.add(version, {
+            "index.html": page, "worker.js": PRECACHE % json.dumps(kept), "late.js": f"window.late = '{script}'",
+            "app.js": f"window.app = '{script}'; window.fails = {script} === 3",
+            "data.txt": version, "picture.svg": f"<!--{version}-->"}, activate=version == "1")
+    profile = f"profile-{suite.count}-same"
+    options = ("--confirm-within", "15s", "--app-id", str(store.path))
+
+    def shows(tab, version, within=60):
+        script = min(version, "4")
+        tab.wait(
+            f"window.late === '{script}' && sessionStorage.castreeVersion === '&version={version}' "
+            "&& document.readyState === 'complete'", within=within)
+        got = tab.run("all()")
+        demand(got == script + script + version, f"a page of {version} has {got}")
+
+    with store.serve(*options) as server, suite.browser(profile=profile) as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        tab.wait("!!navigator.serviceWorker.controller")
+        tab.reload()
+        tab.wait("window.good")
+        store("activate", "2", "--at-next-boot")
+        shows(tab, "2")
+        tab.wait("window.good")
+        # One that does not confirm is left again, and the next one is shown.
+        store("activate", "3", "--at-next-boot")
+        shows(tab, "3")
+        demand(server.said("version 3 was rolled back", within=40), "the version is not left")
+        shows(tab, "2")
+        store("activate", "4", "--at-next-boot")
+        shows(tab, "4")
+        tab.wait("window.good")
+        demand(server.stop() == 0, "the server did not end as it should")
+    with store.serve(*options) as server, suite.browser(profile=profile) as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        shows(tab, "4", within=5)
+        store("activate", "5", "--at-next-boot")
+        shows(tab, "5")
+        tab.wait("fetch('/picture.svg').then(answer => answer.text()).then(text => text === '<!--5-->')")
+        tab.wait("window.good")
+        good = json.loads(store("lifecycle", "--json"))["knownGood"]
+        demand(good == ["5", "4", "2", "1"], f"known good are {good}")
 
 
 def late(suite):

@@ -97,6 +97,13 @@ extension Bridge {
         locked { state, _ in state.sessions.unlink(id, ticket: ticket, now: now) }
     }
 
+    /// The sessions that have had no link for a time.
+    func absent(for time: Duration, now: Duration) -> Set<String> {
+        let all = locked { state, _ in state.sessions.all }
+        let absent = all.filter { $0.value.unlinkedSince.map { $0 + time <= now } ?? false }
+        return Set(absent.keys.map(\.description))
+    }
+
     /// When `advance` has something to do.
     package var nextDeadline: Duration? { locked { state, _ in state.sessions.nextExpiry } }
 

@@ -1,4 +1,5 @@
 import CASStore
+import VersionTree
 package import WebServer
 
 /// A GET of the bridge that is waiting for something to send.
@@ -179,6 +180,8 @@ struct BridgeQuery: Sendable {
     private(set) var isKept = false
     /// Whether a service worker controls the page.
     private(set) var hasWorker = false
+    /// The later version whose page it may be as well.
+    private(set) var successor: VersionName?
     /// Whether the page was loaded again already for what it says.
     private(set) var isAgain = false
 
@@ -191,6 +194,7 @@ struct BridgeQuery: Sendable {
             if text.hasPrefix(PageWord.parameter) {
                 word = PageWord(String(text.dropFirst(PageWord.parameter.count)))
             }
+            if text.hasPrefix("as=") { successor = PageWord(String(text.dropFirst(3))).version }
             if part.elementsEqual("kept=1".utf8) { isKept = true }
             if part.elementsEqual("worker=1".utf8) { hasWorker = true }
             if part.elementsEqual("again=1".utf8) { isAgain = true }

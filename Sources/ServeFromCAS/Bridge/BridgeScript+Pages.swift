@@ -31,6 +31,12 @@ extension BridgeScript {
         };
         let said = '&version=';
         try { said = saidBy(window); } catch (error) {}
+        // A copy that a worker keeps may be a page of a later version, too: then it has said so, and is one.
+        const original = said.slice(9);
+        try {
+          const [from, to] = localStorage.castreeSuccessor.split(' ');
+          if (worker && worker.controller && from === original) said = '&version=' + to;
+        } catch (error) {}
         """#
 
     static let telling = #"""
@@ -86,11 +92,15 @@ extension BridgeScript {
               if ((await post('stale-page')).status === 205) again();
               const own = await worker.getRegistration();
               // A script that is gone is no newer one either.
-              if (own) try { await own.update(); } catch (error) {}
-              // Another one may have taken over while this page came from the one before: once more, in this tab.
-              if (own && !own.installing && !own.waiting && !isOver && !isForgotten && tab.castreeKept !== said) {
-                tab.castreeKept = said;
-                again();
+              let isNewest = false;
+              if (own) try { await own.update(); isNewest = true; } catch (error) {}
+              const page = shownPage();
+              if (own && !own.installing && !own.waiting && !isOver && !isForgotten) {
+                // Another one may have taken over while this page came from the one before: once more, in this tab.
+                if (tab.castreeKept !== said) {
+                  tab.castreeKept = said;
+                  again();
+                } else if (isNewest && page && await succeeds(heard.split(' ')[0])) page.location.reload();
               }
             } catch (error) {}
             if (!isOver) wait = setTimeout(ask, pause = Math.min(2 * pause, 3600000));
@@ -104,43 +114,62 @@ extension BridgeScript {
         // their bytes are not this version's, the page confirms nothing, and is loaded again, once in a tab: before that,
         // the browser's cache gets them anew. If that was in vain, the server leaves the version.
         let isMixed = false, isLeaving = false, judging = null, watch = null;
-        const strangers = new Set();
+        const files = new Set(), fine = new Set();
         const note = entries => {
           for (const { name, initiatorType, serverTiming } of entries) {
             const its = serverTiming && serverTiming.find(entry => entry.name === 'castree');
-            if (!its || its.description === said.slice(9) || initiatorType === 'iframe') continue;
-            if (strangers.size < 4096 && name.startsWith(site + '/')) {
-              strangers.add(its.description + ' ' + name.slice(site.length) + '\n');
+            if (its && initiatorType !== 'iframe' && files.size < 4096 && name && name.startsWith(site + '/')) {
+              files.add(its.description + ' ' + name.slice(site.length) + '\n');
             }
           }
         };
-        // The browser's own list is short, and the page may empty it.
+        // The browser's own list is short, and the page may empty it. The page itself is one more, if it is a version's only
+        // by what it has said.
         if (said.slice(9)) try {
+          if (original !== said.slice(9)) note(performance.getEntriesByType('navigation'));
           watch = new PerformanceObserver(list => note(list.getEntries()));
           watch.observe({ type: 'resource', buffered: true });
         } catch (error) { watch = null; }
+        // The files that come with another version's name.
+        const strangers = (version, known) =>
+          Array.from(files).filter(file => !file.startsWith(version + ' ') && !known.has(file));
+        // Whether a version has the bytes of all; null if that cannot be told.
+        const isOf = async (version, known, how) => {
+          note(watch ? watch.takeRecords() : performance.getEntriesByType('resource'));
+          for (let some; ;) {
+            let room = 8000;
+            some = strangers(version, known).filter((file, at) => at < 32 && (!at || (room -= file.length) > 0));
+            if (!some.length) return true;
+            const { status, ok } = await post('mixed', some.join(''), how);
+            if (!ok) return status === 409 ? false : null;
+            some.forEach(file => known.add(file));
+          }
+        };
+        // Whether this page is a later version's as well: with all that it has, or it has files of another one already. The
+        // next load says that version, and is judged by it.
+        const succeeds = async version => {
+          if (!version || !original || version === said.slice(9)) return false;
+          if (document.readyState !== 'complete') await new Promise(done => addEventListener('load', done, { once: true }));
+          const how = '&as=' + version;
+          if (await isWhole() && !await isOf(version, new Set(), how)) return false;
+          if ((await post('mixed', '', how)).status !== 205) return false;
+          localStorage.castreeSuccessor = original + ' ' + version;
+          return true;
+        };
         const judge = async () => {
           let isAgain = false;
-          note(watch ? watch.takeRecords() : performance.getEntriesByType('resource'));
           try {
             if (tab.castreeMixed !== said) tab.castreeMixed = '';
             isAgain = !!tab.castreeMixed || isForgotten;
           } catch (error) {}
           const how = worker && worker.controller ? '&worker=1' : isAgain ? '&again=1' : '';
-          while (strangers.size) try {
-            let room = 8000;
-            const some = Array.from(strangers).filter(
-              (file, at) => at < 32 && (!at || (room -= file.length) > 0));
-            const { status, ok } = await post('mixed', some.join(''), how);
-            if (status === 409) break;
-            if (!ok) return;
-            for (const file of some) strangers.delete(file);
+          try {
+            if (await isOf(said.slice(9), fine, how) !== false) return;
           } catch (error) { return; }
-          if (!strangers.size) return;
           isMixed = true;
           const page = shownPage(), again = () => (page || window).location.reload();
           if (isAgain) return kept(again);
-          await Promise.all(Array.from(strangers).slice(0, 64).map(file =>
+          await Promise.all(strangers(said.slice(9), fine).slice(0, 64).map(file =>
             fetch(site + file.slice(file.indexOf(' ') + 1, -1), { cache: 'reload' }).catch(() => {})));
           if (!page) return kept(again);
           try {

@@ -37,6 +37,20 @@ struct MixedPage: Sendable {
             return own.address(of: file.path) != address
         }?.version
     }
+
+    /// Whether a later version has the bytes of each file; of a version that is gone, they are those of the page's own.
+    func isOf(
+        _ version: VersionName, besides own: VersionName, open: (VersionName) -> Site?
+    ) -> Bool {
+        guard let new = open(version) else { return false }
+        func bytes(_ site: Site, _ path: ArraySlice<UInt8>) -> ObjectID? {
+            site.address(of: path) ?? site.indexResource?.address
+        }
+        return files.allSatisfy { file in
+            guard let old = open(file.version) ?? open(own) else { return false }
+            return bytes(old, file.path) == bytes(new, file.path)
+        }
+    }
 }
 
 extension AppHandler {
@@ -58,6 +72,12 @@ extension AppHandler {
             let method = head.method
             return self.later(head, exchange) { _ -> Response in
                 let page = MixedPage(body)
+                if let next = query.successor {
+                    guard page.isOf(next, besides: own, open: self.siteOrNone) else {
+                        return Self.empty(409)
+                    }
+                    return body.isEmpty ? self.adopt(session, own, next) : Self.empty(204)
+                }
                 guard let other = page.stranger(in: own, open: self.siteOrNone) else {
                     return Self.empty(204)
                 }
@@ -78,6 +98,29 @@ extension AppHandler {
                 .response($0)
             }
         }
+    }
+
+    /// Takes a page that a worker keeps for one of the current version, whose document has the same bytes: 205 if its next load
+    /// is one, as far as its files are.
+    private func adopt(
+        _ session: BridgeSessionID, _ own: VersionName, _ next: VersionName
+    ) -> Response {
+        guard next == shelf.current?.site.version, let old = siteOrNone(own),
+            let new = siteOrNone(next)
+        else { return Self.empty(409) }
+        func isSame(_ path: [UInt8]) -> Bool { old.address(of: path) == new.address(of: path) }
+        let (name, now) = (session.description, SystemClock.now)
+        // A page that is there connects again within 23 seconds.
+        let absent = bridge.absent(for: .seconds(30), now: now)
+        let cookie = pins.withLock { pins in
+            // A worker may show the start page in place of any other.
+            isSame([47]) && isSame(pins.addresses[name] ?? [47])
+                ? pins.adopt(
+                    session: name, from: own, as: next, isOther: { !isSame($0) },
+                    absent: absent, now: now) : nil
+        }
+        guard let cookie else { return Self.empty(409) }
+        return adding([setting(cookie)], to: Self.empty(205))
     }
 
     /// What a version has; `nil` if it is retired or cannot be opened.

@@ -93,6 +93,7 @@ extension PinTable {
         opened[session] = nil
         addresses[session] = nil
         kept[session] = nil
+        successors[session] = nil
         for (connection, crowd) in crowds where crowd.session == session {
             release(crowdOf: connection, now)
         }

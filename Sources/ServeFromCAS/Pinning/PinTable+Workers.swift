@@ -135,6 +135,39 @@ extension PinTable {
             && workers.contains { $0.version == holder.version }
     }
 
+    /// A page that a worker keeps is one of a later version as well, byte by byte: from now on its marks name that version.
+    ///
+    /// - Parameters:
+    ///   - isOther: whether a worker's script differs between the versions.
+    ///   - absent: the sessions whose pages have gone without a word, unless the browser keeps them in memory.
+    /// - Returns: the cookie that says so; `nil` if the browser has not got the later version's worker, or while another page
+    ///   is open there with these marks, of which the same is not known.
+    mutating func adopt(
+        session: String, from old: VersionName, as new: VersionName, isOther: ([UInt8]) -> Bool,
+        absent: Set<String>, now: Duration
+    ) -> PinCookie? {
+        guard let name = browser(ofSession: session), var browser = browsers[name],
+            browser.workers.contains(where: { $0.version == new && isOther($0.path) })
+        else { return nil }
+        successors[session] = new
+        let silent = browser.loads.contains {
+            $0.version == old && $0.parent == nil && isLive($0, now) && $0.pages > $0.sessions
+        }
+        let others = sessions.filter { other, page in
+            page.browser == name && page.version == old && successors[other] != new
+                && (kept[other] != nil || !absent.contains(other))
+        }
+        guard !silent, others.isEmpty else { return nil }
+        for index in browser.marks.indices where browser.marks[index].version == old {
+            browser.marks[index].version = new
+        }
+        // Elsewhere they may still be the older version's.
+        browser.hasRecalled = true
+        browser.told = new
+        browsers[name] = browser
+        return cookie(of: name, new, otherVersions(name, now).filter { $0 != old })
+    }
+
     /// Notes that a worker of a session's browser keeps pages.
     ///
     /// - Returns: whether that is news, and may be the server's doing: the worker has asked for a page by its address, which

@@ -166,6 +166,8 @@ struct PinTable: Sendable {
     var addresses: [String: [UInt8]] = [:]
     /// By session, the loads of a page that its browser keeps in memory (back/forward cache), and of its frames.
     var kept: [String: [UInt64]] = [:]
+    /// By session, the version whose page it is as well, with all that it has loaded.
+    var successors: [String: VersionName] = [:]
     /// What pages say of themselves, by their sessions.
     var words: [String: PageWord] = [:]
     var browsers: [String: Browser] = [:]

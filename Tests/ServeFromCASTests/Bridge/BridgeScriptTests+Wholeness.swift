@@ -201,11 +201,78 @@ extension BridgeScriptTests {
                 open(first);
                 tell(1, 'version-ready', { version: '3', reload: true });
                 await pause();
-                console.log(loads, posts.map(p => p.replace(/.*castree.|[?].*/g, '')).join());
+                console.log(loads, posts.slice(0, 1).map(p => p.replace(/.*castree.|[?].*/g, '')).join());
                 """
             try expect(
                 run(steps, frame: page, storage: storage), equals: "\(loads) stale-page",
                 "\(worker) \(tab)")
+        }
+    }
+
+    /// A page of version 2 that a worker keeps, with a script of version 3 and one of its own.
+    private static let succeeding = """
+        null;
+        Object.defineProperty(globalThis, 'performance', { value: { getEntriesByType: kind =>
+          kind === 'navigation' ? [{ name: 'http://localhost:1/?x', \(says("2")) }] : [
+            { name: 'http://localhost:1/app.js', \(says("3")) },
+            { name: 'http://localhost:1/same.js', \(says("2")) }] } });
+        Object.defineProperty(globalThis, 'navigator', { value: { serviceWorker: {
+          controller: CONTROLLER, addEventListener() {}, getRegistration: async () => ({ update() {} }) } } });
+        globalThis.localStorage = { STORED };
+        """
+
+    @Test("asks whether it is a later version's page as well, and is loaded again for it if so")
+    func succeeds() throws {
+        let kept =
+            "castreeReady: '3 reload', castreeVersion: '&version=2', castreeKept: '&version=2'"
+        let page = Self.succeeding.replacingOccurrences(of: "CONTROLLER", with: "{}")
+            .replacingOccurrences(of: "STORED", with: "")
+        let mixed = "castreeMixed: '&version=2', "
+        for (more, answers, expected) in [
+            ("", "204, 204, 204, 205", "1 2 3 stale-page,mixed&worker=1,mixed&as=3,mixed&as=3"),
+            (
+                "", "204, 204, 204, 409",
+                "0 undefined stale-page,mixed&worker=1,mixed&as=3,mixed&as=3"
+            ),
+            ("", "204, 204, 409", "0 undefined stale-page,mixed&worker=1,mixed&as=3"),
+            ("", "204, 204, 500", "0 undefined stale-page,mixed&worker=1,mixed&as=3"),
+            // It has files of another version as it is, and says so.
+            (mixed, "204, 409, 204, 205", "1 2 3 stale-page,mixed&worker=1,stale-page,mixed&as=3"),
+        ] {
+            let steps = """
+                open(first);
+                answers = [\(answers)];
+                tell(1, 'version-ready', { version: '3', reload: true });
+                await pause();
+                console.log(loads, localStorage.castreeSuccessor, posts.slice(0, 4)
+                  .map(p => p.replace(/.*castree.|[?]session=a+&version=2/g, '')).join());
+                """
+            try expect(
+                run(
+                    steps, frame: page, storage: "{ value: Object.assign(tab, { \(more + kept) }) }"
+                ),
+                equals: expected, "\(more) \(answers)")
+        }
+    }
+
+    @Test
+    func `says the later version from then on, while a worker keeps it, and is judged by that`()
+        throws
+    {
+        for (controller, stored, expected) in [
+            ("{}", "castreeSuccessor: '2 3'", "mixed&version=3&worker=1,confirm&version=3"),
+            ("{}", "castreeSuccessor: '1 3'", "mixed&version=2&worker=1,confirm&version=2"),
+            ("{}", "", "mixed&version=2&worker=1,confirm&version=2"),
+            ("null", "castreeSuccessor: '2 3'", "mixed&version=2,confirm&version=2"),
+        ] {
+            let page = Self.succeeding.replacingOccurrences(of: "CONTROLLER", with: controller)
+                .replacingOccurrences(of: "STORED", with: stored)
+            let steps = """
+                open(first);
+                const good = await castree.confirm();
+                console.log(posts.map(p => p.replace(/.*castree.|[?]session=a+/g, '')).join());
+                """
+            try expect(run(steps, frame: page), equals: expected, "\(controller) \(stored)")
         }
     }
 }

@@ -15,7 +15,7 @@ struct BridgeScriptTests {
         globalThis.frameElement = FRAME;
         const listeners = {};
         globalThis.addEventListener = (type, hear) => { listeners[type] = hear; };
-        globalThis.document = { hidden: false, baseURI: 'http://localhost:1/app/',
+        globalThis.document = { hidden: false, readyState: 'complete', baseURI: 'http://localhost:1/app/',
           addEventListener: globalThis.addEventListener };
         let shown = '2';
         Object.defineProperty(globalThis, 'sessionStorage', STORAGE);
