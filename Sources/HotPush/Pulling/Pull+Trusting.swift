@@ -25,10 +25,11 @@ extension Pull {
         do throws(StoreError) {
             pointer = try ChannelPointer(parsing: bytes, of: channel)
         } catch {
-            guard [.badPointer, .tooLarge].contains(error.code), try isTrusting(location) else {
-                throw error
-            }
-            throw StoreError(.untrusted, error.message)
+            // Whoever answers here may say any format: only what is signed says that this castree is too old.
+            guard [.badPointer, .tooLarge, .unsupportedFormat].contains(error.code),
+                try isTrusting(location)
+            else { throw error }
+            throw Self.unsigned(error)
         }
         var files: [Int64: TrustFile] = [:]
         let ruling = try ruling(on: pointer, in: storeTrust(), at: location) {
@@ -263,7 +264,20 @@ extension Pull {
                 "the origin's keys have changed, and \(location.appending(path)), which would prove it, "
                     + "\(location.answer(status)); nothing was changed; \(TrustFile.remedy)")
         }
-        return try TrustFile(parsing: answer.bytes, version: version)
+        do throws(StoreError) {
+            return try TrustFile(parsing: answer.bytes, version: version)
+        } catch {
+            throw Self.unsigned(error)
+        }
+    }
+
+    /// The refusal of what is not known to be signed, for whatever reason it cannot be read.
+    private static func unsigned(_ error: StoreError) -> StoreError {
+        let isNewer = error.code == .unsupportedFormat
+        return StoreError(
+            .untrusted,
+            error.message
+                + (isNewer ? ", if its publisher says so: nobody can tell who wrote this" : ""))
     }
 }
 

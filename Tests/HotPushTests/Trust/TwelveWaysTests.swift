@@ -175,6 +175,17 @@ import StrictJSON
                 let text = String(decoding: bytes, as: UTF8.self)
                 scene.put(Array(("{\"a\":1," + text.dropFirst()).utf8))
             },
+            Way("a format that no castree knows") {
+                $0.put(Array(#"{"castreeChannel":9}"#.utf8))
+            },
+            Way("a trust of a format that no castree knows") { scene in
+                scene.origin.write(
+                    Array(#"{"castreeTrust":9,"version":2}"#.utf8), at: OriginLayout.trust(2))
+                scene.put(
+                    try scene.origin.signed(scene.hostile(), by: [scene.origin.stranger]) {
+                        $0.trustVersion = 2
+                    })
+            },
             Way("no JSON at all") { $0.put(Array("<html>".utf8)) },
             Way("the pointer is gone", .notFound) {
                 $0.origin.write(nil, at: SignedOrigin.pointer)
@@ -256,7 +267,7 @@ import StrictJSON
                 _ = try scene.origin.pull()
                 Issue.record("byte \(place) may be changed")
             } catch let error as StoreError {
-                expect([.untrusted, .unsupportedFormat].contains(error.code), "\(error)")
+                expect(error.code, equals: .untrusted, "\(error)")
             }
         }
         try expect(scene.origin.state(), equals: state)
