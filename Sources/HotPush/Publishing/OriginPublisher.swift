@@ -170,6 +170,7 @@ package struct OriginPublisher: Sendable {
             var release = offer.release(.version(version))
             release.delivery = delivery
             release.facts = published
+            release.toldSystems = isTold ? options.telling?.toldSystems : []
             return release
         }
     }
