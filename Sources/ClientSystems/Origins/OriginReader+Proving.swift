@@ -106,7 +106,7 @@ extension OriginReader {
         var content: ClientContent?
         if let version = release.version {
             // Before it has facts nobody is told of it.
-            guard let facts = release.facts else { return false }
+            guard let facts = release.facts?.address else { return false }
             content = try self.content(of: version, facts, mayRead: mayRead)
             if content == nil { return true }
         }

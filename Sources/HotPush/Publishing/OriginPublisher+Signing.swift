@@ -217,7 +217,7 @@ extension OriginPublisher {
             let (commit, _) = try committing(to: channel, upon: newest, log, isSealed: true) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
                 // Somebody else may have done it meanwhile.
-                guard state.pointers[channel]?.trustVersion != step.file.version else { return nil }
+                guard state.pointers[channel].map(step.file.counts) != true else { return nil }
                 return try self.step(rotation, upon: state, log, signing: channel)
                     .pointers.first.map { ($0, .rotate) }
             }

@@ -171,8 +171,17 @@ extension PointerSealing {
         var base = base
         var file: TrustFile?
         let known = allowsFewer ? nil : try trusts(of: base.origin).last
+        let read = { (version: Int64) throws(StoreError) -> TrustFile? in try origin.trust(version)
+        }
+        if let claimed = base.trustVersion {
+            let proved = try proved(claimed, of: base.origin, read)
+            if proved < claimed {
+                base.disproved = claimed
+                base.trustVersion = proved == TrustFile.firstVersion ? nil : proved
+            }
+        }
         if adopts {
-            file = try newest(of: base.origin, in: origin)
+            file = try newest(of: base.origin, read)
             if let known, known.version > file?.version ?? 1 { file = known }
             if !allowsFewer, let claimed = base.trustVersion, claimed > file?.version ?? 1 {
                 throw .untrusted(
@@ -209,13 +218,32 @@ extension PointerSealing {
                     + "the right one back")
     }
 
+    /// The version of an origin's trust to sign by where a pointer names one.
+    ///
+    /// An older one if no key here has signed by that, and no file proves it: who has stolen a key may name any.
+    /// Of keys that remember nothing of the origin nobody can tell, so they sign by what is named.
+    /// - Parameter read: a version of the trust as the origin has it.
+    func proved(
+        _ named: Int64, of origin: String, _ read: (Int64) throws(StoreError) -> TrustFile?
+    ) throws(StoreError) -> Int64 {
+        var known: Int64?
+        for memory in signers.compactMap(\.memory) {
+            if let version = try memory.trustVersion(of: origin) {
+                known = max(known ?? version, version)
+            }
+        }
+        guard let known, known < named else { return named }
+        let newest = try newest(of: origin, read)?.version ?? TrustFile.firstVersion
+        return max(known, min(named, newest))
+    }
+
     /// The newest version of an origin's trust that follows from the ones before it; `nil` without any.
     private func newest(
-        of origin: String, in place: any ObjectStorage
+        of origin: String, _ read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> TrustFile? {
         var newest: TrustFile?
         while let file = try TrustFile.ifSound(
-            try place.trust((newest?.version ?? TrustFile.firstVersion) + 1))
+            try read((newest?.version ?? TrustFile.firstVersion) + 1))
         {
             guard file.version <= TrustChain.versionMax else { return newest }
             do throws(StoreError) {

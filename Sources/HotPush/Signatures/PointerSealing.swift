@@ -52,6 +52,8 @@ package struct PointerSealing: Sendable {
         var trustVersion: Int64?
         /// Whether the origin has lost that version, of which devices are to learn that are behind.
         var lacksTrust = false
+        /// A later version that is named there, and that nothing proves.
+        var disproved: Int64?
     }
 
     /// Refuses what must not be built upon, before any work is done.
@@ -93,7 +95,13 @@ package struct PointerSealing: Sendable {
         if base.lacksTrust, let version = base.trustVersion {
             notice(
                 "\(OriginLayout.trust(version)) is not in \(origin.identity), and devices that are behind cannot follow; "
-                    + TrustFile.remedy)
+                    + TrustFile.remedy + TrustFile.otherwise)
+        }
+        if let version = base.disproved {
+            notice(
+                "channel \(pointer.channel) of \(origin.identity) names version \(version) of the trust, by which no key that signs "
+                    + "now has signed, and which no file proves: whoever has signed that has a key of yours; what is signed now "
+                    + "names version \(base.trustVersion ?? TrustFile.firstVersion)")
         }
         if adopts {
             notice(Self.adoption(of: before, pointer.channel, base.origin))

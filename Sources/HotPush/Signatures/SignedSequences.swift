@@ -82,6 +82,15 @@ package struct SignedSequences: Sendable {
         try all().trusts[origin] ?? []
     }
 
+    /// The newest version of an origin's trust by which the key has signed; `nil` if it knows nothing of the origin.
+    /// - Throws: as ``sequence(of:in:)``.
+    func trustVersion(of origin: String) throws(StoreError) -> Int64? {
+        let memory = try all()
+        let versions = [memory.versions[origin], memory.trusts[origin]?.last?.version]
+        if let newest = versions.compactMap(\.self).max() { return newest }
+        return memory.places.values.contains(origin) ? TrustFile.firstVersion : nil
+    }
+
     /// The pointers that were signed to be written at a place, and of which nobody knows whether they were; sorted by channel.
     /// - Throws: as ``sequence(of:in:)``.
     func unfinished(at place: String) throws(StoreError) -> [ChannelPointer] {
@@ -100,6 +109,8 @@ package struct SignedSequences: Sendable {
     ) throws(StoreError) {
         try change(pointer) { memory, name, origin in
             memory.used[name] = max(memory.used[name] ?? 0, pointer.sequence)
+            memory.versions[origin] = max(
+                memory.versions[origin] ?? 0, pointer.trustVersion ?? TrustFile.firstVersion)
             if let before = Self.counted(before) {
                 memory.sequences[name] = max(memory.sequences[name] ?? 0, before)
             }
@@ -122,6 +133,7 @@ package struct SignedSequences: Sendable {
             memory.trusts[origin] = ((memory.trusts[origin] ?? []) + trusts)
                 .filter { !isLowering || $0.version <= newest }
                 .sorted { $0.version < $1.version }
+            memory.versions[origin] = max(isLowering ? 0 : memory.versions[origin] ?? 0, newest)
             memory.sequences[name] = max(memory.sequences[name] ?? 0, pointer.sequence)
             memory.signedAt[name] = place
             memory.places[place] = origin
@@ -212,6 +224,8 @@ package struct SignedSequences: Sendable {
         var signedAt: [String: String] = [:]
         /// By which versions of an origin's trust.
         var trusts: [String: [TrustFile]] = [:]
+        /// The newest of these, also where the file was lost.
+        var versions: [String: Int64] = [:]
         /// Signed, and perhaps not written.
         var unfinished: [String: Unfinished] = [:]
 
@@ -226,6 +240,9 @@ package struct SignedSequences: Sendable {
                     ?? none,
                 "unfinished": .named(unfinished, \.document) ?? none,
                 "used": .named(unwritten) { .integer($0) } ?? none,
+                "versions": .named(versions.filter { $0.value > TrustFile.firstVersion }) {
+                    .integer($0)
+                },
             ])
         }
     }
@@ -290,6 +307,7 @@ package struct SignedSequences: Sendable {
             places: try members("places", \.asString),
             signedAt: try members("signedAt", \.asString),
             trusts: try members("trusts", Self.trusts),
+            versions: try members("versions", \.asInt64),
             unfinished: try members("unfinished", Unfinished.init))
     }
 

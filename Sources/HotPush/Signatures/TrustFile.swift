@@ -17,6 +17,11 @@ package struct TrustFile: Sendable, Hashable {
     package static let remedy =
         "its publisher puts it back from a copy of the origin (castree fsck ORIGIN --repair --from COPY)"
 
+    /// What to do where that file never was.
+    static let otherwise =
+        "; if the keys were never changed so far, somebody who has one of them has named it: look at what the channels offer, "
+        + "then castree resign ORIGIN --adopt --unsigned"
+
     /// The id of the origin.
     package var origin: String
     /// From 2 on.
@@ -65,6 +70,11 @@ package struct TrustFile: Sendable, Hashable {
     func isFollowing(_ previous: TrustedKeys, _ version: Int64, of origin: String) -> Bool {
         // What is asked is only whether, and the check fails of nothing else.
         (try? check(follows: previous, version, of: origin)) != nil
+    }
+
+    /// Whether a pointer names it, and its keys have signed that.
+    func counts(_ pointer: ChannelPointer) -> Bool {
+        pointer.trustVersion == version && trusted.judge(pointer).objection == nil
     }
 
     /// A version that is read; `nil` for a file that is no version of a trust: no device follows that, so it is in nobody's way.

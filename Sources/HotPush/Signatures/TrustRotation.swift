@@ -58,12 +58,13 @@ package struct TrustRotation: Sendable {
         in place: String, log: Int64, signing wanted: Set<ChannelName>,
         now: Int64, read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> Step {
-        let rotation = try Rotation(self, pointers, sealing, place, log, wanted)
+        var rotation = try Rotation(self, pointers, sealing, place, log, wanted)
+        rotation.version = try sealing.proved(rotation.version, of: rotation.origin, read)
         let version = rotation.version
         if version > TrustFile.firstVersion, let file = try read(version), isMet(by: file.trusted) {
             // Only what an earlier call has left, which may be nothing.
             try rotation.checkOwn(file)
-            let lagging = rotation.pointers.filter { $0.trustVersion != version }
+            let lagging = rotation.pointers.filter { !file.counts($0) }
             try rotation.checkVouched(lagging)
             return try rotation.step(file, isThere: true, lagging, now: now)
         }
@@ -151,7 +152,7 @@ private struct Rotation {
     /// The channels whose pointers are signed.
     private let wanted: Set<ChannelName>
     /// The newest version that a pointer names.
-    let version: Int64
+    var version: Int64
     private let sealing: PointerSealing
     private let place: String
     /// Each of these must have signed what is built upon.
@@ -207,7 +208,7 @@ private struct Rotation {
         }
         guard let file = try read(version), file.origin == origin else {
             throw .untrusted(
-                "\(OriginLayout.trust(version)) is not in \(place), and its pointers name it; \(TrustFile.remedy)"
+                "\(OriginLayout.trust(version)) is not in \(place), and its pointers name it; \(TrustFile.remedy)\(TrustFile.otherwise)"
             )
         }
         // Somebody else could name a key of his own in it.

@@ -88,10 +88,85 @@ import StorageTestSupport
         var pointer = try place.pointer()
         pointer.trustVersion = 5
         try place.put(place.sealing(place.alice).sign(pointer, now: 1))
+        try place.forget(place.alice)
         let unknown = refusal { try place.publish("1", adopting) }
         expect(unknown?.code == .untrusted && unknown?.message.contains("trust/5.json") == true)
         let meant = try place.sealing(place.alice) { ($0.adopts, $0.allowsFewer) = (true, true) }
         try place.publish("1", meant)
         try expect(place.pointer().trustVersion == nil)
+    }
+
+    /// What whoever has stolen a key may put beside a pointer that names a version of the trust.
+    fileprivate enum Planted: CaseIterable { case nothing, junk, ownFile }
+
+    // Whoever has a key may name any version, also where no file of it ever was: devices do not follow that.
+    @Test(
+        "signs by the newest version that a file proves, whatever a stolen key has named, and the next rotation ends that",
+        arguments: places, [false, true])
+    func stolen(_ kind: OriginPlace, _ isRotated: Bool) throws {
+        for named in [isRotated ? 3 : 2, 7, ChannelPointer.sequenceMax] {
+            // Nobody knows the first keys: a second version of a stranger's is refused, with what to do.
+            for planted in Planted.allCases where named > 2 || planted != .ownFile {
+                let place = try signed(kind)
+                let (alice, bob) = (try place.key(place.alice), try place.key(place.bob))
+                if isRotated {
+                    try rotate(place, TrustRotation(adding: [bob], removing: [alice.id]))
+                }
+                let (key, proved) = isRotated ? (place.bob, Int64(2)) : (place.alice, nil)
+                let what = "\(named), \(planted)"
+                var pointer = try place.pointer()
+                (pointer.trustVersion, pointer.log) = (named, try require(pointer.log) + 1)
+                pointer.sequence += 1
+                let theft = try place.sealing(key)
+                try place.put(theft.sign(pointer, now: 1))
+                try place.place.set(
+                    OriginLayout.trust(named),
+                    planted.bytes(named, of: require(pointer.origin), place.mallory))
+                for verb in ["resign", "publish"] {
+                    let notices = Notices()
+                    let publisher = place.publisher(try place.sealing(key), notices: notices)
+                    if verb == "resign" {
+                        try publisher.resign()
+                    } else {
+                        try publisher.publish("2", of: place.place.versions)
+                    }
+                    try expect(place.pointer().trustVersion, equals: proved, "\(verb) \(what)")
+                    let isSaid = notices.all.contains { $0.contains("names version \(named)") }
+                    expect(isSaid, equals: verb == "resign", "\(what): \(notices.all)")
+                }
+                // The thief again; and now the keys are changed.
+                pointer = try place.pointer()
+                (pointer.trustVersion, pointer.log) = (named, try require(pointer.log) + 1)
+                pointer.sequence += 1
+                try place.put(theft.sign(pointer, now: 1))
+                let both = try place.sealing(key, place.mallory)
+                let rotation = TrustRotation(
+                    adding: [try place.key(place.mallory)],
+                    removing: [isRotated ? bob.id : alice.id])
+                let step = try place.publisher(both).rotate(rotation)
+                expect(step.file.version, equals: (proved ?? 1) + 1, "\(what)")
+                try place.expectSigned(by: place.mallory)
+                try expect(place.pointer().trustVersion, equals: (proved ?? 1) + 1, "\(what)")
+                try place.publish("1", place.sealing(place.mallory))
+            }
+        }
+    }
+}
+
+extension CountedKeysTests.Planted {
+    fileprivate func bytes(
+        _ version: Int64, of origin: String, _ key: String
+    ) throws -> [UInt8]? {
+        switch self {
+        case .nothing: return nil
+        case .junk: return Array("junk".utf8)
+        case .ownFile:
+            let key = try SigningKey(file: key)
+            var file = TrustFile(
+                origin: origin, version: version,
+                trusted: try TrustedKeys([key.verificationKey]), createdAt: 1)
+            file.signatures = try SignedOrigin.signatures(of: file.signedBytes, by: [key])
+            return file.serialized()
+        }
     }
 }
