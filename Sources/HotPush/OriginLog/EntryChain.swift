@@ -4,7 +4,7 @@ import CASStore
 ///
 /// Where something is signed, an entry that cannot be read, or breaks the rules, is passed over: its number is used up,
 /// and the next one follows the last that counts. Elsewhere whoever may write may publish, and all count that can be
-/// read.
+/// read, but for those that no entry can follow.
 struct EntryChain {
     /// The number that was taken in last.
     private(set) var number: Int64
@@ -35,6 +35,8 @@ struct EntryChain {
         newest = entry
         guard let entry else { return (false, []) }
         var breaches = entry.breaches(number, after: last)
+        // Whoever has signed it.
+        guard !entry.isAhead else { return (false, breaches) }
         // Who has signed it has seen what it follows: perhaps what an older castree took for an entry, or nobody reads now.
         if !breaches.isEmpty, isVouched || entry.isSigned,
             before.map({ entry.breaches(number, after: $0).isEmpty }) ?? true
@@ -65,6 +67,8 @@ struct EntryOutline: Sendable {
     private let epochMax: Int64
     /// The entry that each of its rows name as the one before.
     private let rowsBefore: [HistoryName: Int64]
+    /// Whether it offers what stands in an epoch that the log has not reached: nobody writes what would follow it.
+    var isAhead: Bool { epochMax > entry.epoch }
     /// Whether its pointers are signed.
     let signing: [ChannelName: Bool]
     /// Whether a signed pointer says that it stands here.
@@ -89,7 +93,7 @@ struct EntryOutline: Sendable {
         for channel in misplaced {
             problems.append("its pointer of channel \(channel) names another entry")
         }
-        if epochMax > entry.epoch { problems.append("it offers what stands in epoch \(epochMax)") }
+        if isAhead { problems.append("it offers what stands in epoch \(epochMax)") }
         if number == 1 {
             if entry.keptFrom != 1 || entry.prunedAt != 0 {
                 problems.append("it is the first, and speaks of earlier ones")
@@ -156,4 +160,9 @@ struct EntryOutline: Sendable {
         }
         return problems
     }
+}
+
+extension LogEntry {
+    /// Whether it offers what stands in an epoch that the log has not reached.
+    func isAhead(_ number: Int64) -> Bool { EntryOutline(self, number).isAhead }
 }

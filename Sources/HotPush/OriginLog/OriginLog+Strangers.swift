@@ -17,7 +17,9 @@ extension OriginLog {
         }
         if let base = try base(before: number), newest != nil {
             let signed = try state(at: base.place, base.entry).signed
-            if !signed.isEmpty { return try standing(at: number, upon: base, signed) }
+            if !signed.isEmpty || newest?.entry?.isAhead(number) == true {
+                return try standing(at: number, upon: base, signed)
+            }
         }
         // Who may write may publish, and what somebody has published is not to be lost.
         return (number, try pastEntry(number))
@@ -72,6 +74,7 @@ extension OriginLog {
     /// Whether an entry may be a stranger's.
     private func isDoubtful(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
         guard number > 1 else { return false }
+        if entry.isAhead(number) { return true }
         if vouches != nil { return try !isVouched(entry, number) }
         if isWary { return true }
         do throws(StoreError) {
@@ -89,7 +92,7 @@ extension OriginLog {
     ) throws(StoreError) -> (place: Int64, entry: LogEntry)? {
         var place = number - 1
         while place > 0 {
-            if case .entry(let entry) = try reading(place) {
+            if case .entry(let entry) = try reading(place), !entry.isAhead(place) {
                 let isCertain =
                     vouches == nil
                     ? entry.pointers.values.contains { $0.log == place }

@@ -236,7 +236,8 @@ final class OriginLog {
             guard let pointer = past.pointers[channel] else {
                 throw .damagedOrigin(
                     "entry \(number) of the log in \(storage.place) places channel \(channel) in entry \(place), "
-                        + "which has no pointer of it")
+                        + "which has no pointer of it: restore \(OriginLayout.logEntry(number)) or, if it is the last "
+                        + "one and offers nothing, delete it; then castree fsck --repair")
             }
             pointers[channel] = pointer
             room.take(pointer)

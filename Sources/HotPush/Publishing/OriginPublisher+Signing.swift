@@ -210,6 +210,7 @@ extension OriginPublisher {
         // Channels that a call which was cut short has signed already: devices may not see it yet.
         writeCopies(of: state, log)
         var step = try self.step(rotation, upon: state, log)
+        try checkEntries(of: step, upon: state)
         if !step.isThere { try write(step.file, insteadOf: { !step.mayBeFollowed($0) }) }
         var commits: [OriginCommit] = []
         for channel in step.channels {
@@ -225,6 +226,20 @@ extension OriginPublisher {
         }
         step.pointers = commits.map(\.pointer)
         return (step, commits)
+    }
+
+    /// Whether readers will take the entries of a rotation: the new version of the trust cannot be taken back.
+    /// - Throws: as ``LogCommit/check(_:_:after:of:)``.
+    func checkEntries(
+        of step: TrustRotation.Step, upon state: OriginState
+    ) throws(StoreError) {
+        for var pointer in step.unsigned where state.hasLog {
+            var entry = try LogEntry(after: state, .rotate, now: now())
+            (pointer.log, pointer.trustVersion) = (state.number + 1, step.file.version)
+            entry.channels[pointer.channel] = state.number + 1
+            entry.pointers[pointer.channel] = pointer
+            try LogCommit.check(entry, state.number + 1, after: state.entry, of: storage)
+        }
     }
 
     /// - Parameter only: the channel whose pointer is signed; `nil` to decide about all.

@@ -30,7 +30,9 @@ package struct TrustRotation: Sendable {
         /// Whether nobody has said how many must sign, nor written it down before: as many as sign now.
         package var assumesThreshold = false
         /// The channels whose pointers are to be signed by it, sorted.
-        let channels: [ChannelName]
+        var channels: [ChannelName] { unsigned.map(\.channel) }
+        /// These pointers as they were.
+        let unsigned: [ChannelPointer]
         /// Their pointers, signed.
         package var pointers: [ChannelPointer]
 
@@ -295,6 +297,6 @@ private struct Rotation {
             signed.append(try sealing.sign(next, now: now))
         }
         return TrustRotation.Step(
-            file: file, isThere: isThere, channels: pointers.map(\.channel), pointers: signed)
+            file: file, isThere: isThere, unsigned: pointers, pointers: signed)
     }
 }
