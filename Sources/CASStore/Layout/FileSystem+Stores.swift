@@ -16,6 +16,23 @@ extension FileSystem {
         return manifests?.kind == .directory && leases?.kind == .directory
     }
 
+    /// The status of the directory of a store or an origin, with whoever owns that as the owner.
+    ///
+    /// Usually who owns the directory. That of a volume may be root's, who lets a group write there and nobody else (`fsGroup` of
+    /// Kubernetes): then it is whoever has made what is in it, which no stranger can.
+    package func ownership(of root: Int32) throws(StoreError) -> FileStatus {
+        var directory = try status(root)
+        guard directory.owner == 0, directory.mode & 0o022 == 0o020 else { return directory }
+        for name in [StoreLayout.objects, StoreLayout.manifests] {
+            guard let made = try status(root, name), made.kind == .directory,
+                made.device == directory.device
+            else { continue }
+            directory.owner = made.owner
+            break
+        }
+        return directory
+    }
+
     /// The nearest store under a name in a parent of the working directory, as git looks for a repository: up to
     /// the border of the file system, and past what belongs to other users.
     ///
@@ -50,6 +67,7 @@ extension FileSystem {
             let opened = try? openIfPresent(directory, name, .directory),
             let format = try? status(opened.raw, StoreLayout.format), format.kind == .regular
         else { return nil }
-        return there.owner
+        // Nor is that.
+        return (try? ownership(of: opened.raw))?.owner
     }
 }

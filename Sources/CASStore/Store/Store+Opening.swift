@@ -26,7 +26,7 @@ extension Store {
         }
         let root = try openRoot(path, fileSystem)
         let outside = fileSystem
-        let fileSystem = try OwnersFileSystem.around(outside, root: root.raw, of: path)
+        let fileSystem = try outside.owners(of: root.raw, path, isStore: true)
         if try fileSystem.status(root.raw, StoreLayout.format) != nil {
             let store = try open(
                 path, options: options, manifests: manifests, fileSystem: outside)
@@ -106,7 +106,7 @@ extension Store {
         fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) -> Store {
         let root = try openRoot(path, fileSystem)
-        let fileSystem = try OwnersFileSystem.around(fileSystem, root: root.raw, of: path)
+        let fileSystem = try fileSystem.owners(of: root.raw, path, isStore: true)
         try checkFormat(root.raw, path, fileSystem)
         return Store(
             path: path, options: options, fileSystem: fileSystem,

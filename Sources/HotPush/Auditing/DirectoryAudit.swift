@@ -89,7 +89,8 @@ package struct DirectoryAudit {
     private var directory: OriginDirectory {
         OriginDirectory(
             path: path, options: publisher,
-            fileSystem: OwnersFileSystem.around(fileSystem, directory: path), isRepairing: true)
+            fileSystem: OwnersFileSystem.around(fileSystem, directory: path, isStore: true),
+            isRepairing: true)
     }
 
     /// - Throws: `.noOrigin` for what is none; not for one that has only lost its marker.
@@ -124,7 +125,7 @@ package struct DirectoryAudit {
         let closed = try directory.closedPlaces(
             root.raw, rights, opens: mender != nil, givingBackBy: isRoot ? fileSystem : nil,
             acting)
-        let owner = try fileSystem.status(root.raw).owner
+        let owner = try fileSystem.ownership(of: root.raw).owner
         return closed.map { $0.finding(in: owner) } + (try strangers(in: root.raw, acting))
     }
 

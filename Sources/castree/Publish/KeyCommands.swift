@@ -30,7 +30,8 @@ extension Command {
         }
         // The directory's owner signs with it, also where root has made it.
         let directory = file.lastIndex(of: "/").map { String(file[...$0]) } ?? "."
-        let owners = OwnersFileSystem.around(POSIXFileSystem(), directory: directory)
+        let owners = OwnersFileSystem.around(
+            POSIXFileSystem(), directory: directory, isStore: false)
         try key.write(to: file, owners)
         do throws(StoreError) {
             try key.verificationKey.write(to: publicFile, owners)
