@@ -41,12 +41,27 @@ import StorageTestSupport
     }
 
     @Test(
-        "whatever stands in place of the link current is named and set aside; whoever would write there is refused first",
+        "whatever stands in place of the link current is named and set aside",
         arguments: ["empty", "full", "file", "fifo"], ["1", nil])
     func strangerInPlaceOfLink(_ kind: String, _ current: String?) throws {
         if current == nil {
             unlink(temporary.path + "/lifecycle.json")
         }
+        try putInPlaceOfLink(kind)
+        let findings = try temporary.versions.check().findings
+        expect(findings.map(\.kind), equals: [.wrongCurrentLink])
+        let noun = ["file": "a file", "fifo": "a named pipe"][kind] ?? "a directory"
+        expect(findings.first?.message.contains("\(noun) stands in place") == true, "\(findings)")
+        try expect(kinds(repairing: true), equals: [.wrongCurrentLink])
+        let aside = try FileManager.default.contentsOfDirectory(
+            atPath: temporary.path + "/quarantine")
+        expect(aside.count, equals: kind == "empty" ? 0 : 1, "\(aside)")
+        try temporary.expectClean()
+        try temporary.versions.activate("2")
+        try expect(temporary.shown(), equals: ["f": "2"])
+    }
+
+    private func putInPlaceOfLink(_ kind: String) throws {
         let path = temporary.path + "/current"
         unlink(path)
         switch kind {
@@ -55,24 +70,20 @@ import StorageTestSupport
         case "file": try writeFile(path, "mine")
         default: mkfifo(path, 0o644)
         }
-        let findings = try temporary.versions.check().findings
-        expect(findings.map(\.kind), equals: [.wrongCurrentLink])
-        let noun = ["file": "a file", "fifo": "a named pipe"][kind] ?? "a directory"
-        expect(findings.first?.message.contains("\(noun) stands in place") == true, "\(findings)")
-        if kind == "full" {
-            let before = try temporary.versions.lifecycle()
-            expectRefusal(.currentIsDirectory, saying: "fsck --repair") {
-                try temporary.versions.activate("2")
-            }
-            try expect(temporary.versions.lifecycle(), equals: before)
+    }
+
+    @Test(arguments: ["empty", "full", "file", "fifo"], ["1", "2"])
+    func `whatever stands in place of the link current makes room for it, and keeps what it holds`(
+        _ kind: String, _ version: String
+    ) throws {
+        try putInPlaceOfLink(kind)
+        try temporary.versions.activate(version)
+        try expect(temporary.shown(), equals: ["f": version])
+        let aside = try snapshot(temporary.path + "/quarantine").keys.filter {
+            String(decoding: $0, as: UTF8.self).hasSuffix("mine")
         }
-        try expect(kinds(repairing: true), equals: [.wrongCurrentLink])
-        let aside = try FileManager.default.contentsOfDirectory(
-            atPath: temporary.path + "/quarantine")
-        expect(aside.count, equals: kind == "empty" ? 0 : 1, "\(aside)")
+        expect(aside.count, equals: kind == "full" ? 1 : 0, "\(aside)")
         try temporary.expectClean()
-        try temporary.versions.activate("2")
-        try expect(temporary.shown(), equals: ["f": "2"])
     }
 
     @Test func `one repair is enough where the lifecycle is damaged, too`() throws {

@@ -45,8 +45,14 @@ extension FileSystem {
         do throws(StoreError) {
             try move(source, name, to: target, newName)
         } catch {
-            guard error.isAccessDenied, try status(source, name)?.kind == .directory else {
-                throw error
+            guard error.isAccessDenied, let there = try status(source, name),
+                there.kind == .directory
+            else { throw error }
+            // One's own that is read-only, such as a copy of a tree; of another user's nobody else sets the mode.
+            if there.mode & 0o200 == 0,
+                (try? setMode(source, name, there.mode | 0o700)) != nil
+            {
+                return try move(source, name, to: target, newName)
             }
             do throws(StoreError) {
                 try remove(source, name, directory: true)

@@ -233,21 +233,15 @@ extension VersionStore {
         )
     }
 
-    /// Makes room for the link `current` where somebody's directory stands: a copy that followed links makes one of it.
-    ///
-    /// It goes to quarantine with all that it holds. The caller has locked the lifecycle.
+    /// Puts into quarantine what stands in place of the link `current`; the caller has locked the lifecycle.
     private func setCurrentAside() throws(StoreError) {
+        try makeRoomForLink()
         let root = directories.root.raw
-        let aside = try StoreLayout.aside(StoreLayout.current)
-        switch try fileSystem.status(root, StoreLayout.current)?.kind {
-        case .directory:
-            try fileSystem.removeEmpty(
-                root, StoreLayout.current, orMoveTo: directories.quarantine.raw, aside)
-        case nil, .symbolicLink: break
-        default:
-            try fileSystem.rename(
-                root, StoreLayout.current, to: directories.quarantine.raw, aside)
-        }
+        let there = try fileSystem.status(root, StoreLayout.current)
+        guard let there, there.kind != .symbolicLink else { return }
+        try fileSystem.rename(
+            root, StoreLayout.current, to: directories.quarantine.raw,
+            try StoreLayout.aside(StoreLayout.current))
     }
 
     // The link is the only other record of what was shown; bans and known good versions are lost.

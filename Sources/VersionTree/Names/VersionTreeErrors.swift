@@ -24,8 +24,6 @@ extension StoreError.Code {
     public static let wrongToken = Self("wrongToken")
     /// `lifecycle.json` cannot be read.
     public static let badLifecycle = Self("badLifecycle")
-    /// Somebody's directory is in place of the link `current`.
-    public static let currentIsDirectory = Self("currentIsDirectory")
     /// A source directory holds something that a version cannot.
     public static let unsupportedFile = Self("unsupportedFile")
     /// A source file changed while it was read.

@@ -100,19 +100,13 @@ extension VersionStore {
         try store.sync(root)
     }
 
-    // Somebody's files must not be deleted to make room for a link.
-    private func makeRoomForLink() throws(StoreError) {
-        let status = try fileSystem.status(directories.root.raw, StoreLayout.current)
-        guard status?.kind == .directory else { return }
-        do throws(StoreError) {
-            try fileSystem.remove(directories.root.raw, StoreLayout.current, directory: true)
-        } catch {
-            guard error.isExisting else { throw error }
-            throw StoreError(
-                .currentIsDirectory,
-                "\(printable(store.path))/current is a directory with files instead of a link; "
-                    + "move it away, or let castree fsck --repair put it into quarantine, then repeat the command",
-                cause: error.cause)
-        }
+    /// Makes room for the link `current` where somebody's directory stands: a copy that followed links makes one of it.
+    ///
+    /// It goes to quarantine with all that it holds. The caller has locked the lifecycle.
+    func makeRoomForLink() throws(StoreError) {
+        let (root, current) = (directories.root.raw, StoreLayout.current)
+        guard try fileSystem.status(root, current)?.kind == .directory else { return }
+        try fileSystem.removeEmpty(
+            root, current, orMoveTo: directories.quarantine.raw, try StoreLayout.aside(current))
     }
 }
