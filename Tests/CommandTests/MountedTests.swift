@@ -94,4 +94,59 @@ import ProgramTestSupport
         try expect(work.contents(".castree/versions/1/index.html"), equals: "1", "\(finished)")
         try expect(work.contents("volume/precious"), equals: "precious")
     }
+
+    @Test(
+        "that is a part of an origin or a store is told of, with what to do",
+        .disabled(if: reason != nil, "\(reason ?? "")"),
+        arguments: [
+            ("o/objects", "publish 2 o", "fsck o"),
+            (".castree/objects", "add more --version 3", "fsck"),
+        ])
+    func part(_ place: String, _ words: String, _ check: String) throws {
+        let work = Workplace()
+        for version in ["1", "2"] { try work.add(version, ["index.html": version]) }
+        try work.done("publish", "1", "o", "--no-packs")
+        try work.write(["index.html": "3"], to: "more")
+        let castree = ProgramUnderTest.castree.url.path
+        let script = "cp -a \(place) big && mount -t tmpfs none \(place) && cp -a big/. \(place)"
+        func run(_ more: String) throws -> Finished {
+            try Running(
+                URL(filePath: "/usr/bin/unshare"),
+                ["-m", "sh", "-c", "rm -rf big; \(script) && '\(castree)' \(more)"],
+                in: work.directory
+            ).finished()
+        }
+        let refused = try run(words)
+        expect(
+            refused.status == 1 && refused.errors.contains("move all of it to one disk"),
+            "\(refused)")
+        let checked = try run(check)
+        expect(
+            checked.status == 0 && checked.errors.contains("objects is a disk of its own"),
+            "\(checked)"
+        )
+    }
+
+    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    func `that holds the objects of a store ends no repair of the rest`() throws {
+        let work = Workplace()
+        for version in ["1", "2", "3"] { try work.add(version, ["index.html": version]) }
+        try work.castree("activate", "3")
+        let castree = ProgramUnderTest.castree.url.path
+        let finished = try Running(
+            URL(filePath: "/usr/bin/unshare"),
+            [
+                "-m", "sh", "-c",
+                """
+                cp -a .castree/objects big && mount -t tmpfs none .castree/objects && cp -a big/. .castree/objects && o=$(grep -rlx 3 .castree/objects) &&
+                    chmod u+w $o && echo damaged >$o && chmod 755 .castree/versions/1 && rm .castree/versions/1/index.html &&
+                    exec '\(castree)' fsck --repair --deep
+                """,
+            ], in: work.directory
+        ).finished()
+        expect(finished.status, equals: 4, "\(finished)")
+        expect(finished.text.contains("it stays: "), "\(finished)")
+        try expect(work.contents(".castree/versions/1/index.html"), equals: "1", "\(finished)")
+        try expect(work.contents(".castree/current/index.html"), equals: "3", "\(finished)")
+    }
 }

@@ -33,6 +33,21 @@ extension FileSystem {
         return directory
     }
 
+    /// Tells of directories that are disks of their own: a finished file cannot be moved there.
+    package func tellOfDisks(
+        among names: [String], in root: Int32, _ tell: (String) -> Void
+    ) throws(StoreError) {
+        let here = try status(root)
+        for name in names {
+            guard let there = try status(root, name), there.kind == .directory,
+                there.device != here.device
+            else { continue }
+            tell(
+                "\(name) is a disk of its own, and nothing can be put there: keep all of it on one disk"
+            )
+        }
+    }
+
     /// The nearest store under a name in a parent of the working directory, as git looks for a repository: up to
     /// the border of the file system, and past what belongs to other users.
     ///

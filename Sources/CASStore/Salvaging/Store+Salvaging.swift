@@ -24,7 +24,7 @@ extension Store {
                 staged.append(one)
             }
             for (object, name) in staged {
-                try self.install(object.address, from: name, &checker)
+                guard try self.isInstalled(object.address, from: name, &checker) else { continue }
                 try index.setPresent(object)
                 made.insert(object.address)
             }
@@ -61,7 +61,7 @@ extension Store {
                 try isLost(object.address, index, &checker)
             {
                 try fileSystem.setMode(directories.staging.raw, name, 0o444)
-                try install(object.address, from: name, &checker)
+                guard try isInstalled(object.address, from: name, &checker) else { continue }
                 try index.setPresent(object)
                 made.insert(object.address)
             } else {
@@ -70,6 +70,19 @@ extension Store {
             }
         }
         return made
+    }
+
+    /// Puts an object in its place, if that can be changed; why it cannot be is said where the finding is repaired.
+    private func isInstalled(
+        _ address: ObjectID, from name: String, _ checker: inout ObjectChecker
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try install(address, from: name, &checker)
+            return true
+        } catch {
+            guard error.isOfOneName else { throw error }
+            return false
+        }
     }
 
     /// Whether versions name an object, and it is not there or not sound.

@@ -125,6 +125,8 @@ package struct DirectoryAudit {
         let closed = try directory.closedPlaces(
             root.raw, rights, opens: mender != nil, givingBackBy: isRoot ? fileSystem : nil,
             acting)
+        try fileSystem.tellOfDisks(
+            among: OriginLayout.directories, in: root.raw, publisher.notice)
         let owner = try fileSystem.ownership(of: root.raw).owner
         return closed.map { $0.finding(in: owner) } + (try strangers(in: root.raw, acting))
     }

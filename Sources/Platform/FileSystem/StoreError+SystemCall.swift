@@ -49,6 +49,12 @@ extension StoreError {
                 "the disk reports an error; check it (dmesg, smartctl), then castree fsck --repair"
             )
         case ENOMEM: (.outOfMemory, "")
+        case EXDEV:
+            (
+                .io,
+                "a part of the store or origin is a disk of its own (a mount, a subvolume), and files are moved within it: "
+                    + "move all of it to one disk"
+            )
         case ELOOP: (.io, "a symbolic link stands where none may: move it away")
         case EISDIR: (.io, "a directory stands where a file belongs: move it away")
         case ENXIO: (.io, "a socket or a device stands where a file belongs: move it away")
@@ -102,7 +108,7 @@ extension StoreError {
     /// Whether a file was expected and a directory is there (EISDIR; macOS: EPERM).
     package var isDirectory: Bool { errno == EISDIR || errno == EPERM }
     /// Whether one name cannot be opened, changed or removed, while others can: whose it is, what marks it (immutable), what
-    /// is mounted there, or a bad sector.
+    /// is mounted there, that the place is another disk, or a bad sector.
     package var isOfOneName: Bool {
         guard case .systemCall(let name, let number, _) = cause,
             !["fsync", "syncfs", "write", "pwrite"].contains(name)
@@ -110,7 +116,7 @@ extension StoreError {
         #if canImport(Glibc)
             if number == EUCLEAN { return true }
         #endif
-        return [EACCES, EPERM, EIO, EBUSY].contains(number)
+        return [EACCES, EPERM, EIO, EBUSY, EXDEV].contains(number)
     }
     /// Whether the disk cannot give what stands somewhere: a bad sector (EIO), a file system that is damaged (EUCLEAN).
     package var isUnreadable: Bool {

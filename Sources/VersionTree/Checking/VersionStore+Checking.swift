@@ -30,6 +30,10 @@ extension VersionStore {
             report.findings += try Store.checkAccess(
                 at: store.absolutePath, repairing: true, fileSystem: fileSystem.outside)
         }
+        // Trees elsewhere are made of copies.
+        try fileSystem.tellOfDisks(
+            among: [StoreLayout.objects, StoreLayout.manifests, StoreLayout.quarantine],
+            in: directories.root.raw, store.options.notice)
         report.findings += try store.checkStrangers(repairing: repairing)
         // Then, while the index still knows what they named.
         let lost = try versionsToRecover()
