@@ -32,6 +32,16 @@ package enum Interruption {
         return descriptor < 0 ? nil : descriptor
     }
 
+    /// Has the process end `seconds` after the signal at the latest, whatever it waits for.
+    ///
+    /// For those that use tasks: where no thread can be had, the runtime waits for one for ever.
+    package static func insist(after seconds: UInt32) {
+        _ = handle(SIGALRM) { _ in _exit(ExitStatus.failed.rawValue) }
+        endLimit.store(seconds, ordering: .relaxed)
+        if isRequested { alarm(seconds) }
+    }
+
+    private static let endLimit = Atomic<UInt32>(0)
     private static let signalCount = Atomic<Int>(0)
     private static let firstSignal = Atomic<Int32>(0)
     private static let wakeSource = Atomic<Int32>(-1)
@@ -48,7 +58,8 @@ package enum Interruption {
         signal(SIGCHLD, SIG_DFL)
         // Touches every variable once: the handler must not be the one that initializes them.
         guard signalCount.load(ordering: .relaxed) == 0, wakeDescriptor == nil,
-            wakeTarget.load(ordering: .relaxed) < 0, firstSignal.load(ordering: .relaxed) == 0
+            wakeTarget.load(ordering: .relaxed) < 0, firstSignal.load(ordering: .relaxed) == 0,
+            endLimit.load(ordering: .relaxed) == 0
         else { return }
         // If no descriptor is left for a pipe, `isRequested` still works.
         if let ends = try? System.makePipe(isWake: true) {
@@ -77,12 +88,14 @@ package enum Interruption {
         return sigaction(number, &action, nil) == 0
     }
 
-    /// Runs inside the signal handler: atomics, write(2) and _exit(2) only (signal-safety(7)).
+    /// Runs inside the signal handler: atomics, alarm(2), write(2) and _exit(2) only (signal-safety(7)).
     private static func noteSignal(_ number: Int32) {
         if signalCount.add(1, ordering: .relaxed).newValue > 1 {
             _exit(ExitStatus.interrupted.rawValue)
         }
         firstSignal.store(number, ordering: .relaxed)
+        // None is set by 0 seconds.
+        alarm(endLimit.load(ordering: .relaxed))
         let savedError = errno
         System.wake(wakeTarget.load(ordering: .relaxed))
         errno = savedError

@@ -62,6 +62,22 @@ package enum Parallel {
         return true
     }
 
+    /// Whether the system has so many threads to give at once, now.
+    package static func canStart(_ count: Int) -> Bool {
+        let gate = Gate()
+        let running = gate.state.withLock { _ in
+            (0..<count).compactMap { _ in
+                thread(for: Job { gate.state.withLock { _ in } }).map { Running($0) }
+            }
+        }
+        return running.count == count
+    }
+
+    /// What threads wait at.
+    private final class Gate: Sendable {
+        let state = Mutex(())
+    }
+
     /// Calls `body` on a thread of its own while the caller goes on, who waits for it later.
     ///
     /// If no thread can be had, calls it on this one, before it returns.

@@ -146,7 +146,6 @@ public final class AppServer: Sendable {
     ///
     /// Returns at once; see ``waitUntilStopped()``.
     public func stop(within grace: Duration = .seconds(10)) {
-        housekeeping.withLock { $0?.cancel() }
         bridge.finish()
         handler.endPolls()
         server.stop(within: grace.milliseconds)
@@ -154,7 +153,12 @@ public final class AppServer: Sendable {
         let handler = handler
         let end = SuspendingClock.now + max(grace, Self.leastGrace)
         endOfGrace.withLock { $0 = $0 ?? end }
-        _ = handler.storeWork.add { Self.endStarts(handler, by: end) }
+        // Where no thread can be had, nobody does it later.
+        if !handler.storeWork.add({ Self.endStarts(handler, by: end) }) {
+            Self.endStarts(handler, by: end)
+        }
+        // Last, since a task that is to go on may wait for a thread.
+        housekeeping.withLock { $0?.cancel() }
     }
 
     /// How long to wait for the store at the end, at least.

@@ -131,6 +131,10 @@ package final class HTTPServer: Sendable {
         return (listeners, port)
     }
 
+    /// What tasks need at least: two threads that work, and one that keeps their time; they wait for ever for one that cannot
+    /// be had.
+    private static let taskThreadCount = 3
+
     /// Starts the loops' threads.
     /// - Throws: `.io` if the system can start no thread.
     package func start() throws(StoreError) {
@@ -149,10 +153,17 @@ package final class HTTPServer: Sendable {
             }
             guard isStarted else {
                 for _ in index..<loops.count { loopEnded() }
-                stop(within: 0)
-                throw StoreError(.io, "unable to start a thread; there are too many")
+                throw lacksThreads()
             }
         }
+        guard Parallel.canStart(Self.taskThreadCount) else { throw lacksThreads() }
+    }
+
+    private func lacksThreads() -> StoreError {
+        stop(within: 0)
+        return StoreError(
+            .io,
+            "unable to start a thread; there are too many (ulimit -u, or the service's TasksMax)")
     }
 
     private func serve(_ loop: EventLoop, _ listeners: [Int32]) {

@@ -175,6 +175,7 @@ extension Invocation {
         let server = try LockPatience.until(begun + limit, unless: isAsked) {
             try makeServer(versions, options)
         }
+        Interruption.insist(after: 30)
         try server.start()
         try reportReady(server)
         let opened = flag("open") ? openPage(of: server) : nil
@@ -187,8 +188,8 @@ extension Invocation {
                 updater?.end()
                 _ = await updates
             } onCancel: {
-                updater?.end()
                 server.stop()
+                updater?.end()
             }
         }
         return Interruption.isByTerminal ? .interrupted : .done
