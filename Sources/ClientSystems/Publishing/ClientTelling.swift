@@ -96,7 +96,8 @@ package struct ClientTelling: OfferTelling {
     /// Leaves a system out whose configuration is none: a stranger's entry of the log keeps no release from all others,
     /// unless the system was asked for by name.
     func leaveOut(_ system: ClientSystem, _ error: StoreError) throws(StoreError) {
-        guard isUrgent || systems == nil && error.code == .badClients else { throw error }
+        let isNone = [.badClients, .unsupportedFormat].contains(error.code)
+        guard isUrgent || systems == nil && isNone else { throw error }
     }
 
     /// The configurations of the systems that are meant, also of what is about to be set.
@@ -185,15 +186,20 @@ package struct ClientTelling: OfferTelling {
         guard !objections.contains(where: \.refuses) else { return outcome }
         let signer = signers[rules.system]
         // Nothing is signed of what was shipped with the app.
-        if signer == nil, !adoptsKeys,
+        if signer == nil,
             history.offers.last(where: { $0.isSigned || $0.version != nil })?.isSigned == true
         {
             let system = rules.system.rawValue
-            throw StoreError(
-                .signingFailed,
-                "what the clients of \(system) were offered last was signed: sign this, too, with --client-key "
-                    + "\(system)=FILE or --client-sign-command \(system)=COMMAND; if nobody here has ever signed for them, "
-                    + "a stranger wrote that: say --adopt")
+            guard adoptsKeys else {
+                throw StoreError(
+                    .signingFailed,
+                    "what the clients of \(system) were offered last was signed: sign this, too, with --client-key "
+                        + "\(system)=FILE or --client-sign-command \(system)=COMMAND; if nobody here has ever signed for them, "
+                        + "a stranger wrote that: say --adopt")
+            }
+            clients.notice(
+                "what the clients of \(system) were offered last was signed, and this is not, since --adopt: those that ask "
+                    + "for a signature do not take it (--client-key \(system)=FILE signs it)")
         }
         if let signer { try refuseOtherKey(signer, rules, history, clients) }
         do throws(StoreError) {

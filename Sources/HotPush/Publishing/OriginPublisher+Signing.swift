@@ -115,7 +115,8 @@ extension OriginPublisher {
             else { return state }
             place = earlier
             // Live by rule G only if an entry from `kept` on still offers it: `before` is one.
-            guard try sealing.vouches(for: pointer) else { continue }
+            guard isRotating ? sealing.knowsSigner(of: pointer) : try sealing.vouches(for: pointer)
+            else { continue }
             if !isRotating, try isRotated(since: pointer) { return state }
             if isSaid {
                 options.notice(
@@ -133,9 +134,9 @@ extension OriginPublisher {
     /// Whether keys were changed after a pointer was signed: by a file that only its own keys can have made.
     private func isRotated(since pointer: ChannelPointer) throws(StoreError) -> Bool {
         let version = pointer.trustVersion ?? TrustFile.firstVersion
-        guard let origin = pointer.origin, let next = try storage.trust(version + 1) else {
-            return false
-        }
+        guard let origin = pointer.origin,
+            let next = try TrustFile.ifSound(try storage.trust(version + 1))
+        else { return false }
         return try options.sealing.hasMade(next, of: origin)
     }
 
@@ -159,7 +160,8 @@ extension OriginPublisher {
                     refused[channel] = error
                     continue
                 }
-                _ = try state.pointers[channel].map { (pointer) throws(StoreError) in
+                let known = try trusted(state, channel, log, isSaid: false).pointers[channel]
+                _ = try known.map { (pointer) throws(StoreError) in
                     try options.sealing.end(of: pointer, now: now())
                 }
             }
@@ -204,12 +206,15 @@ extension OriginPublisher {
         }
         let log = makeLog()
         let opened = try open(.stable, log) { (state) throws(StoreError) in
-            if !state.hasLog { _ = try self.step(rotation, upon: state, log) }
+            if !state.hasLog {
+                _ = try self.step(rotation, upon: known(in: state, log), after: state.number)
+            }
         }.state
         let state = try finishing(nil, upon: opened, log)
         // Channels that a call which was cut short has signed already: devices may not see it yet.
         writeCopies(of: state, log)
-        var step = try self.step(rotation, upon: state, log)
+        var pointers = try known(in: state, log)
+        var step = try self.step(rotation, upon: pointers, after: state.number)
         try checkEntries(of: step, upon: state)
         if !step.isThere { try write(step.file, insteadOf: { !step.mayBeFollowed($0) }) }
         var commits: [OriginCommit] = []
@@ -219,9 +224,12 @@ extension OriginPublisher {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
                 // Somebody else may have done it meanwhile.
                 guard state.pointers[channel].map(step.file.counts) != true else { return nil }
-                return try self.step(rotation, upon: state, log, signing: channel)
-                    .pointers.first.map { ($0, .rotate) }
+                pointers[channel] = try known(in: state, log, channel)[channel]
+                return try self.step(
+                    rotation, upon: pointers, after: state.number, signing: channel
+                ).pointers.first.map { ($0, .rotate) }
             }
+            pointers[channel] = commit.pointer
             commits.append(commit)
         }
         step.pointers = commits.map(\.pointer)
@@ -244,12 +252,12 @@ extension OriginPublisher {
 
     /// - Parameter only: the channel whose pointer is signed; `nil` to decide about all.
     private func step(
-        _ rotation: TrustRotation, upon state: OriginState, _ log: OriginLog,
-        signing only: ChannelName? = nil
+        _ rotation: TrustRotation, upon pointers: [ChannelName: ChannelPointer],
+        after number: Int64, signing only: ChannelName? = nil
     ) throws(StoreError) -> TrustRotation.Step {
         try rotation.step(
-            upon: known(in: state, log, only), by: options.sealing, in: storage.place,
-            log: state.number + 1, signing: only.map { [$0] } ?? [], now: now()
+            upon: pointers, by: options.sealing, in: storage.place, log: number + 1,
+            signing: only.map { [$0] } ?? [], now: now()
         ) { (version) throws(StoreError) in try storage.trust(version) }
     }
 
@@ -258,7 +266,7 @@ extension OriginPublisher {
     /// - Parameter only: this channel alone; `nil` for all, and the others are said.
     /// - Returns: all pointers if there are only others.
     private func known(
-        in state: OriginState, _ log: OriginLog, _ only: ChannelName?
+        in state: OriginState, _ log: OriginLog, _ only: ChannelName? = nil
     ) throws(StoreError) -> [ChannelName: ChannelPointer] {
         let sealing = options.sealing
         let all = state.pointers.filter { only == nil || $0.key == only }

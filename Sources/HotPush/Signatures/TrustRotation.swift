@@ -68,6 +68,18 @@ package struct TrustRotation: Sendable {
             try rotation.checkOwn(file)
             let lagging = rotation.pointers.filter { !file.counts($0) }
             try rotation.checkVouched(lagging)
+            if lagging.isEmpty {
+                let before =
+                    try TrustFile.ifSound(try read(version - 1))?.trusted.keys.map(\.id) ?? []
+                let never = removed.first { id in
+                    !before.contains(id) && !file.signatures.contains { $0.key == id }
+                }
+                if let never {
+                    throw .badKey(
+                        "key \(printable(never)) counts neither in version \(version) of the trust of \(place) nor in the one "
+                            + "before: nothing changes")
+                }
+            }
             return try rotation.step(file, isThere: true, lagging, now: now)
         }
         try rotation.checkVouched(rotation.pointers)
