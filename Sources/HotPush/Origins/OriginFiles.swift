@@ -37,7 +37,7 @@ package enum OriginMarker {
             return true
         } catch {
             // What its pointers make again is lost rather than another program's.
-            guard [.badOrigin, .unsupportedFormat].contains(error.code) || saysItIsBad(error),
+            guard error.code == .badOrigin || saysItIsBad(error),
                 try remade(root, fileSystem) != nil
             else { throw error }
             return false
@@ -116,7 +116,7 @@ extension OriginMarker {
         guard !pointers.isEmpty else { return nil }
         // Publishers write it before all else: whoever sees their pointers sees it afterwards.
         let there = try allowing(saysItIsBad, try bytes(root, fileSystem))
-        if let there, isMarker(there, isLogged: isLogged) { return nil }
+        if let there, isMarker(there, isLogged: false) { return nil }
         return serialized(
             of: pointers.first { $0.isSigned }?.origin,
             hasClients: try fileSystem.status(root, OriginLayout.clients) != nil)

@@ -205,7 +205,6 @@ import StorageTestSupport
                             ).utf8))
                 }
                 try verb(place)
-                expect(try place.read() != nil)
             }
             for name in changed {
                 let bytes = try require(place.published()[name])
