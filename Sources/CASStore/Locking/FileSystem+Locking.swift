@@ -42,11 +42,14 @@ extension FileSystem {
 
     private func makeLock(_ leases: Int32, _ name: String) throws(StoreError) -> Descriptor {
         let file = try open(leases, name, .updating, mode: 0o600)
-        let user = effectiveUser()
-        // Compared with what the disk makes of an owner: a server may give all files to one user.
-        guard user != 0, try status(file.raw).owner != status(leases).owner else { return file }
+        // Compared with what the disk makes of an owner: a server may give all files to one user. A restore may have made
+        // `leases/` itself root's.
+        let owner = try status(file.raw).owner
+        guard effectiveUser() != 0, try status(leases).owner != owner,
+            try status(leases, "..")?.owner != owner
+        else { return file }
         try removeIfPresent(leases, name)
-        throw StoreError(.permission, "\(StoreLayout.leasePath(name)) is another user's")
+        throw StoreError(.permission, "the store's \(StoreLayout.leases)/ belongs to another user")
     }
 
     /// Closes a lock in a directory to which a group may write to all who may not write there: whoever could take it

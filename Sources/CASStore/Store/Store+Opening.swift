@@ -75,10 +75,14 @@ extension Store {
 
     /// - Throws: `.unsupported` where there are no hard links.
     private func checkLinks() throws(StoreError) {
-        let root = directories.root.raw
-        let link = ".\(StoreLayout.format).\(try randomToken())"
+        let (staging, name) = (directories.staging.raw, "links-\(try randomToken())")
+        _ = try fileSystem.open(staging, name, .creating, mode: 0o600)
+        defer {
+            // What a crash leaves there is swept, and so is this.
+            for name in [name, name + "2"] { try? fileSystem.removeIfPresent(staging, name) }
+        }
         do throws(StoreError) {
-            try fileSystem.link(directories.leases.raw, StoreLayout.indexLock, to: root, link)
+            try fileSystem.link(staging, name, to: staging, name + "2")
         } catch {
             guard error.isLinkRefused else { throw error }
             throw StoreError(
@@ -86,7 +90,6 @@ extension Store {
                 "the file system of \(printable(path)) has no hard links, which the versions of a store consist of; choose a "
                     + "place on another one (df -T names them)", cause: error.cause)
         }
-        try fileSystem.removeIfPresent(root, link)
     }
 
     private func makeIndex() throws(StoreError) {
