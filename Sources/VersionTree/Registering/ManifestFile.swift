@@ -68,6 +68,11 @@ struct ManifestFile {
         } catch {
             if error.code == .noVersion { return .nothing }
             if error.isOfOneName {
+                // One that may only not be read comes back by its rights: without a tree it may be all that keeps objects.
+                if !error.isUnreadable, try !versions.isMaterialized(version) {
+                    throw error.advising(
+                        "castree fsck --repair opens it, or, run as root, gives it back")
+                }
                 try versions.setDamagedManifestAside(version, unless: false)
                 return .damaged
             }
