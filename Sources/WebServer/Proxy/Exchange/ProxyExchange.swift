@@ -68,8 +68,6 @@ final class ProxyExchange: ExchangeStreamHandler {
         if let link = pool.take(isRepeatable: request.isRepeatable) {
             use(link)
             sendHead()
-        } else if !client.loop.mayConnect {
-            fail(503, "Too many requests to other servers are under way; ask again in a moment.")
         } else {
             holdClient()
             findAddresses()
@@ -102,6 +100,10 @@ final class ProxyExchange: ExchangeStreamHandler {
 
     private func connectNext() {
         while let address = untried.popFirst() {
+            guard client.loop.mayConnect || UpstreamPool.makeRoom(on: client.loop) else {
+                return fail(
+                    503, "Too many requests to other servers are under way; ask again in a moment.")
+            }
             let link = UpstreamLink(address, pool)
             use(link)
             do throws(StoreError) {

@@ -50,6 +50,15 @@ final class UpstreamPool {
         idle.append(link)
     }
 
+    /// Ends the connection that has waited longest for a request, to whichever upstream; returns whether there was one.
+    static func makeRoom(on loop: EventLoop) -> Bool {
+        let waiting = loop.attachments.values.compactMap { ($0 as? UpstreamPool)?.idle.first }
+        guard let oldest = waiting.min(by: { $0.idleSince < $1.idleSince }) else { return false }
+        // Its stream tells the pool.
+        oldest.close()
+        return true
+    }
+
     func remove(_ link: UpstreamLink) {
         guard let index = idle.firstIndex(where: { $0 === link }) else { return }
         idle.remove(at: index)
