@@ -277,7 +277,9 @@ extension Pull {
         return StoreError(
             .untrusted,
             error.message
-                + (isNewer ? ", if its publisher says so: nobody can tell who wrote this" : ""))
+                + (isNewer
+                    ? ", if its publisher says so: it is refused, since nobody can tell who wrote it"
+                    : ""))
     }
 }
 

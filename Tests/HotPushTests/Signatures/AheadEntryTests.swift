@@ -47,7 +47,7 @@ import BucketTestSupport
         }
     }
 
-    private typealias Verb = @Sendable (SignedPlace, PlacePublisher) throws -> Void
+    private typealias Verb = @Sendable (SignedPlace, Publisher) throws -> Void
 
     private static let verbs: [(String, Verb)] = [
         ("publish", { try $1.publish("1", of: $0.place.versions) }),
