@@ -43,8 +43,8 @@ extension BridgeScript {
         // What is ready, or was left, is told to whoever listens first, however late.
         const unheard = { 'version-ready': null, 'rolled-back': null };
         const emit = (type, detail) => {
-          // Where a version was left, what was ready before may be that.
-          if (type === 'rolled-back' && 'version-ready' in unheard) unheard['version-ready'] = null;
+          const ready = unheard['version-ready'];
+          if (type === 'rolled-back' && ready && ready.version === detail.version) unheard['version-ready'] = null;
           if (type in unheard) unheard[type] = detail;
           return bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
         };
