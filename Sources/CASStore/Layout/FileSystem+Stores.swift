@@ -19,17 +19,22 @@ extension FileSystem {
     /// The status of the directory of a store or an origin, with whoever owns that as the owner.
     ///
     /// Usually who owns the directory. That of a volume may be root's, who lets a group write there and nobody else (`fsGroup` of
-    /// Kubernetes): then it is whoever has made what is in it, which no stranger can.
+    /// Kubernetes): then it is whoever has made what is in it, which no stranger can. All that is not root's must be one
+    /// user's: a member of the group may move aside what another one has made.
     package func ownership(of root: Int32) throws(StoreError) -> FileStatus {
         var directory = try status(root)
         guard directory.owner == 0, directory.mode & 0o022 == 0o020 else { return directory }
-        for name in [StoreLayout.objects, StoreLayout.manifests] {
-            guard let made = try status(root, name), made.kind == .directory,
-                made.device == directory.device
-            else { continue }
-            directory.owner = made.owner
-            break
+        var owners: Set<UInt32> = []
+        for name in try names(in: root) {
+            guard let made = try status(root, name), made.device == directory.device else { continue }
+            owners.insert(made.owner)
         }
+        owners.remove(0)
+        let isMade = [StoreLayout.objects, StoreLayout.manifests].contains { name in
+            // What cannot be looked at has been made by nobody here.
+            (try? status(root, name))?.kind == .directory
+        }
+        if isMade, owners.count == 1, let owner = owners.first { directory.owner = owner }
         return directory
     }
 

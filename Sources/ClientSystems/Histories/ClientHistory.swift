@@ -29,11 +29,8 @@ struct ClientHistory: Sendable, Hashable {
 struct ClientChannel: Sendable, Hashable {
     /// What the pointer offers, newest first, each with the ids that clients know it by.
     ///
-    /// A release without an offer in the history is not here: it was published before the system was enabled, or its clients
-    /// cannot have it.
+    /// A release without an offer in the history is not here: it was published before the system was enabled.
     var live: [Live]
-    /// What is not among them, newest first.
-    var untold: [OfferedRelease]
     /// All offers up to the pointer, oldest first, also those that are no longer offered.
     var past: [ClientOffer]
 
@@ -61,6 +58,5 @@ struct ClientChannel: Sendable, Hashable {
         live = pointer.releases.compactMap { release in
             offers[release.sequence].map { Live(release: release, offer: $0) }
         }
-        untold = pointer.releases.filter { offers[$0.sequence] == nil }
     }
 }

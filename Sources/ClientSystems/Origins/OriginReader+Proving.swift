@@ -11,8 +11,6 @@ extension OriginReader {
         /// Of the channel and the configuration that were looked at last.
         let channel: UInt64, configuration: UInt64
         let offers: Set<ProvedOffer>
-        /// Those of which there is rightly no offer.
-        let untold: [OfferedRelease]
     }
 
     struct ProvedOffer: Hashable, Sendable {
@@ -46,7 +44,7 @@ extension OriginReader {
             proved.insert(this)
             if known?.offers.contains(this) == true { continue }
             guard max(offer.createdAt, offer.firstOfferedAt) <= latest else {
-                throw forged(offer.version, "it is said to be later than the pointer", key)
+                throw forged(offer, "it is said to be later than the pointer", key)
             }
             let content = try content(of: offer, mayRead: mayRead)
             if offer.version != nil, content == nil {
@@ -54,8 +52,14 @@ extension OriginReader {
                 proved.remove(this)
                 continue
             }
-            let client = client(
-                of: release, content, now: offer.createdAt, configuration, mayRead: mayRead)
+            let client = ClientRelease(
+                release: release, configuration: configuration, content: content,
+                now: offer.createdAt
+            ) { (address) throws(StoreError) in
+                try self.object(address, of: content, mayRead: mayRead)
+            } digest: { (_) throws(StoreError) in
+                throw StoreError(.unsupported, "no archive is composed to prove an offer")
+            }
             let problem: String?
             do throws(StoreError) {
                 problem = try feed.forgery(in: offer, of: client) {
@@ -67,15 +71,9 @@ extension OriginReader {
                 guard error.code == .unsuitableRelease else { throw error }
                 problem = error.message
             }
-            if let problem { throw forged(offer.version, problem, key) }
+            if let problem { throw forged(offer, problem, key) }
         }
-        let isSame = known?.configuration == kept.reading
-        for release in channel.untold where !isSame || known?.untold.contains(release) != true {
-            guard try isLost(release, configuration, feed, mayRead: mayRead) else { continue }
-            throw forged(release.version, "it has no offer of it", key)
-        }
-        let proof = Proof(
-            channel: number, configuration: kept.reading, offers: proved, untold: channel.untold)
+        let proof = Proof(channel: number, configuration: kept.reading, offers: proved)
         state.withLock { $0.proofs[key] = proof }
     }
 
@@ -95,43 +93,11 @@ extension OriginReader {
         return bytes
     }
 
-    /// Whether the clients of a system were told of a release of which their history has no offer.
-    ///
-    /// All are that the publisher has told, but for what they cannot have.
-    private func isLost(
-        _ release: OfferedRelease, _ configuration: ClientConfiguration,
-        _ feed: any ClientFeed.Type, mayRead: Bool
-    ) throws(StoreError) -> Bool {
-        if let told = release.toldSystems, !told.contains(feed.system.told) { return false }
-        var content: ClientContent?
-        if let version = release.version {
-            // Before it has facts nobody is told of it.
-            guard let facts = release.facts?.address else { return false }
-            content = try self.content(of: version, facts, mayRead: mayRead)
-            if content == nil { return true }
-        }
-        let client = client(of: release, content, now: 0, configuration, mayRead: mayRead)
-        return try !feed.objections(to: client).contains(where: \.refuses)
-    }
-
-    private func client(
-        of release: OfferedRelease, _ content: ClientContent?, now: Int64,
-        _ configuration: ClientConfiguration, mayRead: Bool
-    ) -> ClientRelease {
-        ClientRelease(
-            release: release, configuration: configuration, content: content, now: now
-        ) { (address) throws(StoreError) in
-            try self.object(address, of: content, mayRead: mayRead)
-        } digest: { (_) throws(StoreError) in
-            throw StoreError(.unsupported, "no archive is composed to prove an offer")
-        }
-    }
-
     private func forged(
-        _ version: PublishedVersion?, _ problem: String, _ key: ChannelKey
+        _ offer: ClientOffer, _ problem: String, _ key: ChannelKey
     ) -> StoreError {
         let path = OriginLayout.clientHistory(of: key.channel, key.system.rawValue)
-        let name = version.map { "version \($0.name)" } ?? "what was shipped with the app"
+        let name = offer.version.map { "version \($0.name)" } ?? "what was shipped with the app"
         return StoreError(
             .untrusted,
             "what \(path) says of \(name) does not follow from the release, which is signed: \(problem); nobody is "

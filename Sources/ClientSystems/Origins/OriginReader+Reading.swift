@@ -139,13 +139,6 @@ extension OriginReader {
         of offer: ClientOffer, isFetch: Bool = false, mayRead: Bool
     ) throws(StoreError) -> ClientContent? {
         guard case .version(let version, let address) = offer.target else { return nil }
-        return try content(of: version, address, isFetch: isFetch, mayRead: mayRead)
-    }
-
-    /// The files of a version, of which these are the facts; as ``content(of:isFetch:mayRead:)``.
-    func content(
-        of version: PublishedVersion, _ address: ObjectID, isFetch: Bool = false, mayRead: Bool
-    ) throws(StoreError) -> ClientContent? {
         let key = ContentKey(
             manifest: version.manifest, content: version.content, facts: address)
         if isFetch, let known = state.withLock({ $0.contents.value(of: key) }) { return known }

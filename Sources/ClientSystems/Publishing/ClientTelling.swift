@@ -9,7 +9,6 @@ package struct ClientTelling: OfferTelling {
     var rules = ClientSystem.feeds
     /// Only these systems are told; `nil` for all that are enabled.
     package var systems: Set<ClientSystem>?
-    package var toldSystems: Set<ToldSystem>? { systems.map { Set($0.map(\.told)) } }
     /// Whether nothing that one system cannot be told holds anything up: it is said, and the pointer is written all the same.
     ///
     /// For what must not wait, as when a version is withdrawn. Damage never holds up a pointer that offers nothing new. The

@@ -28,14 +28,11 @@ extension ChannelPointer {
         // A release keeps its packs: who offers it again may have made none this time.
         release.delivery = release.delivery ?? delivery(of: release.version?.manifest)
         release.facts = release.facts ?? facts(of: release.version?.manifest)
-        let told = release.toldSystems
-        if release.facts == nil, release.version != nil { release.toldSystems = nil }
         if let head = releases.first {
             release.sequence = head.sequence
             release.createdAt = head.createdAt
             if head.target == release.target {
                 release.foreign = head.foreign
-                release.noteTold(head.toldSystems)
             }
             if head == release, !isAheadOfTime(now) { return nil }
         }
@@ -43,8 +40,6 @@ extension ChannelPointer {
         release.sequence = next.sequence
         release.createdAt = now
         next.releases.removeAll { $0.isSameOffer(as: release) }
-        // Who is told of one release is told of what stands below it, too.
-        for position in next.releases.indices { next.releases[position].noteTold(told) }
         next.releases.insert(release, at: 0)
         next.withdrawn.removeAll { $0.name == release.version?.name }
         next.trim(to: Self.keptCount)
@@ -94,12 +89,8 @@ extension ChannelPointer {
     }
 
     /// The pointer whose releases have these facts, by their manifests; `nil` if that changes nothing.
-    /// - Parameter told: the only systems whose clients are told of all of it; `nil` for all.
-    func knowing(
-        _ facts: [ObjectID: PublishedFacts], for told: Set<ToldSystem>?, now: Int64
-    ) -> ChannelPointer? {
+    func knowing(_ facts: [ObjectID: PublishedFacts], now: Int64) -> ChannelPointer? {
         changing(now) { release in
-            release.noteTold(told)
             guard let manifest = release.version?.manifest, let known = facts[manifest]
             else { return }
             release.facts = known
@@ -207,11 +198,6 @@ extension ChannelPointer {
 }
 
 extension OfferedRelease {
-    /// Notes that the clients of other systems are told of it, too; `nil` for all.
-    fileprivate mutating func noteTold(_ systems: Set<ToldSystem>?) {
-        toldSystems = systems.flatMap { toldSystems?.union($0) }
-    }
-
     fileprivate func isSameOffer(as other: OfferedRelease) -> Bool {
         switch (target, other.target) {
         case (.embedded, .embedded): true

@@ -142,7 +142,6 @@ extension OfferedRelease {
             "deliveryEpoch": .epoch(delivery?.epoch),
             "facts": .text(facts?.address), "factsEpoch": .epoch(facts?.epoch),
             "factsPlaces": .text(facts?.places),
-            "for": toldSystems.map { .array($0.sorted().map { .string($0.description) }) },
             "rolloutPerMille": .number(rollout.map { Int64($0.perMille) }),
             "rolloutSalt": .text(rollout?.salt),
             "requirements": requirements.isEmpty ? nil : .object(requirements),
@@ -165,26 +164,12 @@ extension OfferedRelease {
         }
         let delivery = Self.delivery(&fields, epochMax)
         let facts = try Self.facts(&fields, place, epochMax)
-        let toldSystems = try Self.toldSystems(&fields, place)
         self.init(
             target, sequence: sequence, createdAt: createdAt, rollout: rollout,
             requirements: requirements, isMandatory: isMandatory, delivery: delivery,
             facts: facts, foreign: fields.rest)
-        self.toldSystems = toldSystems
         // What its epoch adds must fit, too: whoever changes the pointer writes it.
         if let problem = writtenRequirements.problem { throw .broken("\(place): \(problem)") }
-    }
-
-    private static func toldSystems(
-        _ fields: inout FieldReader, _ place: String
-    ) throws(PointerProblem) -> Set<ToldSystem>? {
-        guard fields.has("for") else { return nil }
-        let names = try fields.array("for")
-        let systems = Set(names.compactMap { $0.asString.flatMap(ToldSystem.init) })
-        guard systems.count == names.count, names.count <= ToldSystem.countMax else {
-            throw .broken("\(place): \"for\" does not name systems, each once")
-        }
-        return systems
     }
 
     private static func target(

@@ -76,10 +76,6 @@ public struct OfferedRelease: Sendable, Hashable {
     package var delivery: PublishedDelivery?
     /// What the clients of other systems need to know of its objects; `nil` if no such system is enabled.
     package var facts: PublishedFacts?
-    /// The only other systems whose clients were told of it; `nil` for all that are enabled.
-    ///
-    /// Signed with the pointer, unlike what these clients are told: whoever proves that knows which releases it may lack.
-    package var toldSystems: Set<ToldSystem>?
     /// Fields that castree does not know, kept as they came.
     package var foreign: [JSONValue.Member]
 

@@ -118,7 +118,6 @@ extension OriginPublisher {
         release.delivery = state.delivery(of: version.manifest, in: channel)
         let facts = try planFacts(publication, state, log)
         release.facts = facts?.standing ?? facts.map { PublishedFacts(address: $0.address) }
-        release.toldSystems = facts == nil ? [] : options.telling?.toldSystems
         let before = state.pointers[channel] ?? .empty(channel, now: now())
         var after = offering(release, version, upon: before)
         if options.verifiesObjects, before.offersOlder(version) {

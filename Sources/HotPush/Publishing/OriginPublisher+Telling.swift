@@ -138,9 +138,7 @@ extension OriginPublisher {
                 }
                 // While the last were sent, the first may have become useless.
                 guard state.number == number else { continue }
-                let told = options.telling?.toldSystems
-                return state.pointers[channel]?.knowing(facts, for: told, now: now())
-                    .map { ($0, .enable) }
+                return state.pointers[channel]?.knowing(facts, now: now()).map { ($0, .enable) }
             }
         }
     }

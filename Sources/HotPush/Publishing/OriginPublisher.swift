@@ -170,7 +170,6 @@ package struct OriginPublisher: Sendable {
             var release = offer.release(.version(version))
             release.delivery = delivery
             release.facts = published
-            release.toldSystems = isTold ? options.telling?.toldSystems : []
             return release
         }
     }

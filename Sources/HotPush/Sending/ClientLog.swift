@@ -201,8 +201,6 @@ package final class ClientLog {
 ///
 /// HotPush knows none of them: ClientSystems conforms to it. All calls may throw what reading and writing throws.
 package protocol OfferTelling: Sendable {
-    /// The only systems whose clients are told; `nil` for all that are enabled.
-    var toldSystems: Set<ToldSystem>? { get }
     /// Whether anybody is told what a channel offers: then its releases need facts.
     func tells(of channel: ChannelName, in clients: ClientLog) throws(StoreError) -> Bool
     /// Adds to the next entry of the log what must stand there with a pointer.

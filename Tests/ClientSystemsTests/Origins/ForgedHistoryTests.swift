@@ -127,41 +127,13 @@ import BucketTestSupport
             try Damage.overwriteOrCreate(place.origin + "/" + written, with: bytes)
             return other
         }
-        try write(history)
-    }
-
-    private func write(_ history: ClientHistory) throws {
-        let path = OriginLayout.clientHistory(of: .stable, history.system.rawValue)
+        let path = OriginLayout.clientHistory(of: .stable, system.rawValue)
         try Data(history.serialized()).write(to: URL(filePath: place.origin + "/" + path))
     }
 
     private func replaced(_ old: String, _ new: String) -> ([UInt8]) -> [UInt8] {
         { Array(String(decoding: $0, as: UTF8.self).replacing(old, with: new).utf8) }
     }
-
-    /// What takes a release away, or all, so that clients would go back.
-    private static let losses: [(String, @Sendable (inout [ClientOffer]) throws -> Void)] = [
-        ("no offer of the newest", { $0.removeLast() }),
-        ("no offer of the oldest", { $0.removeFirst() }),
-        ("no offers", { $0 = [] }),
-        (
-            "an offer of another content",
-            {
-                guard case .version(var version, let facts) = $0[1].target else { return }
-                version.content = try ObjectID(of: [7])
-                $0[1].target = .version(version, facts: facts)
-            }
-        ),
-        (
-            "an offer of other facts",
-            {
-                guard case .version(let version, _) = $0[1].target else { return }
-                $0[1].target = .version(version, facts: try ObjectID(of: [7]))
-            }
-        ),
-        ("an offer of another release", { $0[1].sequence += 1 }),
-        ("an offer of what was shipped with the app", { $0[1].target = .embedded }),
-    ]
 
     /// What a stranger may change: its name, whose clients it is about, the server's base URL, how it is done.
     private var forgeries: [(String, ClientSystem, String?, () throws -> Void)] {
@@ -239,18 +211,6 @@ import BucketTestSupport
                 }
             ),
         ]
-            + Self.systems.flatMap { system in
-                Self.losses.map { what, change in
-                    (
-                        what, system, nil,
-                        {
-                            var history = try place.history(system)
-                            try change(&history.offers)
-                            try write(history)
-                        }
-                    )
-                }
-            }
             + Self.systems.map { system in
                 (
                     "an offer of tomorrow", system, nil,
@@ -295,57 +255,5 @@ import BucketTestSupport
             // And put back, it counts at once.
             try expectAnswers(reader, 2, "after \(what)")
         }
-    }
-
-    @Test func `lacks what its publisher has told others alone, and what its clients cannot have`()
-        throws
-    {
-        let everybody = try telling(isSigned: false)
-        var others = everybody
-        others.systems = [.codePush]
-        for (name, files) in [
-            ("3.0.0", ExpoTree.files("3").merging(["index.html": "page of 3"]) { $1 }),
-            ("4.0.0", ["index.html": "no export", "index.ios.bundle": "4"]),
-            ("five", ExpoTree.files("5").merging(["index.html": "page of 5"]) { $1 }),
-        ] {
-            try place.store.add(name, files)
-        }
-        try publish("1.0.0", everybody)
-        try enable(everybody)
-        let reader = try reader()
-        func counts() throws -> [ClientSystem: Int] {
-            try Self.systems.reduce(into: [:]) { counts, system in
-                counts[system] =
-                    try reader.channel(.stable, for: system, mayRead: true).channel?.live.count
-            }
-        }
-        func told() throws -> [Set<ToldSystem>?] {
-            try require(place.reader.pointer(.stable)).releases.map(\.toldSystems)
-        }
-        try publish("2.0.0", others)
-        try expect(told(), equals: [[ClientSystem.codePush.told], nil])
-        var expected = Dictionary(uniqueKeysWithValues: Self.systems.map { ($0, 1) })
-        expected[.codePush] = 2
-        try expect(counts(), equals: expected)
-        // Who is told of one release is told of those below it.
-        others.systems = [.capgo, .hotUpdater]
-        try publish("3.0.0", others)
-        let three = Set([ClientSystem.codePush, .capgo, .hotUpdater].map(\.told))
-        try expect(
-            told(), equals: [Set([ClientSystem.capgo, .hotUpdater].map(\.told)), three, nil])
-        (expected[.capgo], expected[.hotUpdater]) = (3, 3)
-        try expect(counts(), equals: expected)
-        // Nobody can take that away, either.
-        let whole = try place.history(.capgo)
-        var lost = whole
-        lost.offers.removeLast()
-        try write(lost)
-        expect(code { try counts() }, equals: .untrusted)
-        try write(whole)
-        // Told to all that can have it.
-        for name in ["3.0.0", "4.0.0", "five"] { try publish(name, everybody) }
-        try expect(told(), equals: [nil, nil, nil, nil, nil])
-        let last = try counts()
-        expect(last[.codePush] == 5 && last[.expo] == 4 && last[.capgo] == 4, "\(last)")
     }
 }

@@ -54,8 +54,7 @@ import StrictJSON
         text(release(",\"rolloutPerMille\":0,\"rolloutSalt\":\"\"")),
         text(release(",\"requirements\":{\"minimumAppVersion\":\"3.1\"}")),
         text(release(",\"delivery\":\"\(address)\",\"deliveryBytes\":7")),
-        text(release(",\"facts\":\"\(address)\"")), text(release(",\"for\":[]")),
-        text(release(",\"for\":[\"codepush\",\"expo\"]")),
+        text(release(",\"facts\":\"\(address)\"")),
     ])
     func `takes what the reader takes`(_ text: String) throws {
         _ = try ChannelPointer(parsing: Array(text.utf8), of: .stable)
@@ -70,8 +69,6 @@ import StrictJSON
         text(
             "{\"createdAt\":1,\"delivery\":\"\(address)\",\"deliveryBytes\":7,\"embedded\":true,"
                 + "\"sequence\":8}"),
-        text(release(",\"for\":\"expo\"")), text(release(",\"for\":[\"expo\",\"expo\"]")),
-        text(release(",\"for\":[\"Expo\"]")), text(release(",\"for\":[1]")),
         text(release(",\"requirements\":{\"kind\":1}")), text(release(",\"facts\":\"\"")),
         text("{\"createdAt\":1,\"embedded\":true,\"facts\":\"\(address)\",\"sequence\":8}"),
         text("{\"content\":\"\(address)\",\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
