@@ -77,6 +77,27 @@ struct VolumeRootTests {
         try expectOwn("data")
     }
 
+    @Test func `gives nobody what another member of the group has made`() throws {
+        try prepared("2775")
+        for verb in Self.verbs { try done(verb) }
+        try done(
+            """
+            cat > data/mine && chmod 600 data/mine && chown 5003 data/mine </dev/null
+            mv data/objects data/.objects && mkdir data/objects && chown 5004 data/objects
+            """)
+        try shell("root fsck --repair")
+        expect(try shell("find data -user 5004 -not -name objects").text, equals: "")
+    }
+
+    @Test func `is still theirs where root has put a part of it back`() throws {
+        try prepared("2775")
+        for verb in Self.verbs { try done(verb) }
+        try done("chown root data/objects data/manifests")
+        try expect(shell("root fsck --repair").status, equals: 1)
+        for verb in ["own boot", "own fsck", "own status"] { try done(verb) }
+        try expectOwn("data")
+    }
+
     @Test(arguments: ["755", "777", "1777", "2777"])
     func `is root's where root alone may write, or everybody`(_ mode: String) throws {
         try prepared("2775")

@@ -25,15 +25,17 @@ extension FileSystem {
         var directory = try status(root)
         guard directory.owner == 0, directory.mode & 0o022 == 0o020 else { return directory }
         var owners: Set<UInt32> = []
+        var isMade = false
         for name in try names(in: root) {
-            guard let made = try status(root, name), made.device == directory.device else { continue }
+            guard let made = try status(root, name), made.device == directory.device else {
+                continue
+            }
             owners.insert(made.owner)
+            if [StoreLayout.objects, StoreLayout.manifests].contains(name) {
+                isMade = isMade || made.kind == .directory
+            }
         }
         owners.remove(0)
-        let isMade = [StoreLayout.objects, StoreLayout.manifests].contains { name in
-            // What cannot be looked at has been made by nobody here.
-            (try? status(root, name))?.kind == .directory
-        }
         if isMade, owners.count == 1, let owner = owners.first { directory.owner = owner }
         return directory
     }

@@ -38,6 +38,16 @@ package final class StoreDirectories: Sendable {
                 throw StoreError(
                     .noStore, "the store has lost its directory \(name) and its file FORMAT")
             }
+            // Where a group may write, another user's would lock out whoever has made the store.
+            let user = effectiveUser()
+            if user != 0, let format = try fileSystem.status(raw, StoreLayout.format),
+                format.owner != user, try fileSystem.status(raw).owner != user
+            {
+                throw StoreError(
+                    .permission,
+                    "the store has lost its directory \(name), which its owner's next command makes again"
+                )
+            }
             try fileSystem.makeDirectoryIfAbsent(raw, name)
             return try fileSystem.open(raw, name, .directory, mode: 0)
         }

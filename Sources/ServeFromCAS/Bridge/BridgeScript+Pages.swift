@@ -34,7 +34,7 @@ extension BridgeScript {
         // A copy that a worker keeps may be a page of a later version, too: then it has said so, and is one.
         const original = said.slice(9);
         try {
-          const [from, to] = localStorage.castreeSuccessor.split(' ');
+          const [from, to] = sessionStorage.castreeSuccessor.split(' ');
           if (worker && worker.controller && from === original) said = '&version=' + to;
         } catch (error) {}
         """#
@@ -150,12 +150,14 @@ extension BridgeScript {
         // Whether this page is a later version's as well: with all that it has, or it has files of another one already. The
         // next load says that version, and is judged by it.
         const succeeds = async version => {
-          if (!version || !original || version === said.slice(9)) return false;
+          // Once in a tab.
+          const pair = original + ' ' + version;
+          if (!version || !original || version === said.slice(9) || sessionStorage.castreeSuccessor === pair) return false;
           if (document.readyState !== 'complete') await new Promise(done => addEventListener('load', done, { once: true }));
           const how = '&as=' + version;
           if (await isWhole() && !await isOf(version, new Set(), how)) return false;
           if ((await post('mixed', '', how)).status !== 205) return false;
-          localStorage.castreeSuccessor = original + ' ' + version;
+          sessionStorage.castreeSuccessor = pair;
           return true;
         };
         const judge = async () => {

@@ -218,7 +218,7 @@ extension BridgeScriptTests {
             { name: 'http://localhost:1/same.js', \(says("2")) }] } });
         Object.defineProperty(globalThis, 'navigator', { value: { serviceWorker: {
           controller: CONTROLLER, addEventListener() {}, getRegistration: async () => ({ update() {} }) } } });
-        globalThis.localStorage = { STORED };
+        globalThis.localStorage = {};
         """
 
     @Test("asks whether it is a later version's page as well, and is loaded again for it if so")
@@ -226,7 +226,6 @@ extension BridgeScriptTests {
         let kept =
             "castreeReady: '3 reload', castreeVersion: '&version=2', castreeKept: '&version=2'"
         let page = Self.succeeding.replacingOccurrences(of: "CONTROLLER", with: "{}")
-            .replacingOccurrences(of: "STORED", with: "")
         let mixed = "castreeMixed: '&version=2', "
         for (more, answers, expected) in [
             ("", "204, 204, 204, 205", "1 2 3 stale-page,mixed&worker=1,mixed&as=3,mixed&as=3"),
@@ -244,7 +243,7 @@ extension BridgeScriptTests {
                 answers = [\(answers)];
                 tell(1, 'version-ready', { version: '3', reload: true });
                 await pause();
-                console.log(loads, localStorage.castreeSuccessor, posts.slice(0, 4)
+                console.log(loads, tab.castreeSuccessor, posts.slice(0, 4)
                   .map(p => p.replace(/.*castree.|[?]session=a+&version=2/g, '')).join());
                 """
             try expect(
@@ -266,13 +265,15 @@ extension BridgeScriptTests {
             ("null", "castreeSuccessor: '2 3'", "mixed&version=2,confirm&version=2"),
         ] {
             let page = Self.succeeding.replacingOccurrences(of: "CONTROLLER", with: controller)
-                .replacingOccurrences(of: "STORED", with: stored)
             let steps = """
                 open(first);
                 const good = await castree.confirm();
                 console.log(posts.map(p => p.replace(/.*castree.|[?]session=a+/g, '')).join());
                 """
-            try expect(run(steps, frame: page), equals: expected, "\(controller) \(stored)")
+            try expect(
+                run(
+                    steps, frame: page, storage: "{ value: Object.assign(tab, { \(stored) }) }"),
+                equals: expected, "\(controller) \(stored)")
         }
     }
 }

@@ -200,16 +200,16 @@ import WebTestSupport
         let table = try ProxyTable(
             [ProxyRoute("/api=http://127.0.0.1:\(upstream.port)")], options: .patient)
         let server = try TestServer({
-            $0.loop.maximumConnections = 8
+            $0.loop.maximumConnections = 256
             $0.loop.patience = 3_600_000
         }) { path, head, _ in path == "/api" ? table.answer(head) : nil }
         // Each has a place, and so has the connection that is made for it.
-        let held = try (0..<2).map { _ in
+        let held = try (0..<64).map { _ in
             let client = try server.client()
             client.send(get("/api"))
             return client
         }
-        while upstream.connectionCount < 2 {}
+        while upstream.connectionCount < 64 {}
         let third = try server.client()
         third.send(get("/api"))
         expect(third.response()?.status, equals: 503)

@@ -30,10 +30,12 @@ package final class EventLoop: @unchecked Sendable {
     package internal(set) var streamCount = 0
     /// How many of them it has made itself.
     private(set) var outboundCount = 0
-    /// Whether it may make another: each is made for somebody who has a place, too, and half of all places are for those who
-    /// ask for nothing of other servers, however long these take. Where there are few, a page may need them all at once.
+    /// Whether it may make another.
+    ///
+    /// Each is made for somebody who has a place, too, and half of all places are for those who ask for nothing of other
+    /// servers, however long these take. Where there are few, a page may need them all at once.
     var mayConnect: Bool {
-        outboundCount * 4 < options.maximumConnections || options.maximumConnections < 512
+        outboundCount * 4 < options.maximumConnections || options.maximumConnections < 256
     }
     /// Connections in the order in which they were accepted, as far as a first request may not have come.
     @exclusivity(unchecked) var awaited: [Stream.Token] = []
