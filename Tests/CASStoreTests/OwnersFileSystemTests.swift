@@ -46,7 +46,7 @@ import Expectations
         "changes nothing behind a link, by any verb, and reads nothing that the owner may not",
         .disabled(if: reason != nil, "\(reason ?? "")"))
     func verbs() throws {
-        let own = try POSIXFileSystem().owners(of: root, path)
+        let own = try OwnersFileSystem.around(POSIXFileSystem(), root: root, of: path)
         let (here, before) = (root, try listing())
         let verbs: [(String, () throws(StoreError) -> Void)] = [
             (
@@ -131,7 +131,7 @@ import Expectations
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `makes what is the owner's, and its other threads and its sources stay root's`() throws {
-        let own = try POSIXFileSystem().owners(of: root, path)
+        let own = try OwnersFileSystem.around(POSIXFileSystem(), root: root, of: path)
         let file = try own.open(root, "new", .creating, mode: 0o644)
         let status = try own.status(file.raw)
         expect(status.owner == Self.owner && status.group == Self.owner)

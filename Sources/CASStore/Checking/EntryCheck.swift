@@ -25,7 +25,7 @@ struct EntryCheck {
 
     init(_ fileSystem: any FileSystem, root: Int32, mending quarantine: Int32?) throws(StoreError) {
         self.fileSystem = fileSystem
-        self.root = try fileSystem.ownership(of: root)
+        self.root = try fileSystem.status(root)
         self.quarantine = quarantine
     }
 

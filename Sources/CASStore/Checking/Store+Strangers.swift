@@ -140,7 +140,7 @@ extension Store {
         at path: String, repairing: Bool, fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) -> [Finding] {
         let root = try openRoot(path, fileSystem)
-        let fileSystem = try fileSystem.owners(of: root.raw, path, isStore: true)
+        let fileSystem = try OwnersFileSystem.around(fileSystem, root: root.raw, of: path)
         let closed = try checkClosed(root.raw, repairing: repairing, fileSystem)
         // It hides what is behind it.
         guard closed.isEmpty || repairing else { return closed }
@@ -152,9 +152,7 @@ extension Store {
     private static func checkClosed(
         _ root: Int32, repairing: Bool, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [Finding] {
-        guard try [0, fileSystem.ownership(of: root).owner].contains(effectiveUser()) else {
-            return []
-        }
+        guard try [0, fileSystem.status(root).owner].contains(effectiveUser()) else { return [] }
         var findings: [Finding] = []
         // The quarantine first: what is made anew is put there.
         let names = try fileSystem.names(in: root).filter(StoreLayout.topLevelNames.contains)

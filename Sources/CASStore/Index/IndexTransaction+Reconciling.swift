@@ -75,7 +75,9 @@ extension IndexTransaction {
                 }
                 // A manifest that cannot be read keeps its references: nothing is lost by waiting until fsck names
                 // it and someone repairs it.
-                let isUnreadNow = error.isUnreadable || isClosed && error.isOfOneName
+                // What is only closed, and of which nothing is known, may be what is shown.
+                let isUnreadNow =
+                    error.isUnreadable || row != nil && isClosed && error.isOfOneName
                 let isDamaged = error.cause == nil || error.isNotDirectory || isUnreadNow
                 guard error.code != .index, isDamaged else { throw error }
                 isUnread = isUnread || isUnreadNow

@@ -16,30 +16,6 @@ extension FileSystem {
         return manifests?.kind == .directory && leases?.kind == .directory
     }
 
-    /// The status of the directory of a store or an origin, with whoever owns that as the owner.
-    ///
-    /// Usually who owns the directory. That of a volume may be root's, who lets a group write there and nobody else (`fsGroup` of
-    /// Kubernetes): then it is whoever has made what is in it, which no stranger can. All that is not root's must be one
-    /// user's: a member of the group may move aside what another one has made.
-    package func ownership(of root: Int32) throws(StoreError) -> FileStatus {
-        var directory = try status(root)
-        guard directory.owner == 0, directory.mode & 0o022 == 0o020 else { return directory }
-        var owners: Set<UInt32> = []
-        var isMade = false
-        for name in try names(in: root) {
-            guard let made = try status(root, name), made.device == directory.device else {
-                continue
-            }
-            owners.insert(made.owner)
-            if [StoreLayout.objects, StoreLayout.manifests].contains(name) {
-                isMade = isMade || made.kind == .directory
-            }
-        }
-        owners.remove(0)
-        if isMade, owners.count == 1, let owner = owners.first { directory.owner = owner }
-        return directory
-    }
-
     /// Tells of directories that are disks of their own: a finished file cannot be moved there.
     package func tellOfDisks(
         among names: [String], in root: Int32, _ tell: (String) -> Void
@@ -89,7 +65,6 @@ extension FileSystem {
             let opened = try? openIfPresent(directory, name, .directory),
             let format = try? status(opened.raw, StoreLayout.format), format.kind == .regular
         else { return nil }
-        // Nor is that.
-        return (try? ownership(of: opened.raw))?.owner
+        return there.owner
     }
 }

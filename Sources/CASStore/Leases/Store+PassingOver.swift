@@ -74,7 +74,7 @@ extension Store {
 
     /// Whether this is the store's owner, or root, who acts for the owner.
     private func isOwners() throws(StoreError) -> Bool {
-        try [0, fileSystem.ownership(of: directories.root.raw).owner].contains(effectiveUser())
+        try [0, fileSystem.status(directories.root.raw).owner].contains(effectiveUser())
     }
 
     /// Whether a process has a file in `leases/` locked that this one may not open, as far as the kernel tells.

@@ -10,20 +10,15 @@ package struct OwnersFileSystem: FileSystemWrapper {
     /// Whom root is, or why that cannot be: then nothing is made.
     private let owner: Result<OtherUser, StoreError>
 
-    /// The file system for a directory: the given one, unless root uses another user's.
-    /// - Parameter isStore: whether it is a store or an origin, or is to be one.
+    /// The file system for a store or an origin: the given one, unless root uses another user's.
     package static func around(
-        _ base: any FileSystem, root: Int32, of path: String, isStore: Bool
+        _ base: any FileSystem, root: Int32, of path: String
     ) throws(StoreError) -> any FileSystem {
         guard effectiveUser() == 0 else { return base }
-        let directory = try base.status(root)
-        let user = isStore ? try base.ownership(of: root).owner : directory.owner
-        guard user != 0 else { return base }
-        // Who has made something in a directory of root's and a group's is in the group.
-        guard
-            let owner = OtherUser(user, group: directory.group, isMember: user != directory.owner)
-        else {
-            return OwnersFileSystem(base: base, owner: .failure(notAllowed(path, user)))
+        let status = try base.status(root)
+        guard status.owner != 0 else { return base }
+        guard let owner = OtherUser(status.owner, group: status.group) else {
+            return OwnersFileSystem(base: base, owner: .failure(notAllowed(path, status.owner)))
         }
         return OwnersFileSystem(base: base, owner: .success(owner))
     }
@@ -31,9 +26,8 @@ package struct OwnersFileSystem: FileSystemWrapper {
     /// The file system for a directory that may not be there yet.
     ///
     /// If nobody can tell whose it is, whatever would change something throws the reason.
-    /// - Parameter isStore: whether it is an origin, or is to be one.
     package static func around(
-        _ base: any FileSystem, directory path: String, isStore: Bool
+        _ base: any FileSystem, directory path: String
     ) -> any FileSystem {
         guard effectiveUser() == 0 else { return base }
         do throws(StoreError) {
@@ -41,7 +35,7 @@ package struct OwnersFileSystem: FileSystemWrapper {
             guard let root = try base.openIfPresent(here, path, .typedDirectory) else {
                 return base
             }
-            return try around(base, root: root.raw, of: path, isStore: isStore)
+            return try around(base, root: root.raw, of: path)
         } catch {
             return OwnersFileSystem(base: base, owner: .failure(error))
         }
@@ -199,9 +193,7 @@ extension FileSystem {
 
     /// The file system for a directory that was opened again by its path: whoever may rename it may have put another
     /// user's in its place.
-    package func owners(
-        of root: Int32, _ path: String, isStore: Bool = false
-    ) throws(StoreError) -> any FileSystem {
-        try OwnersFileSystem.around(outside, root: root, of: path, isStore: isStore)
+    package func owners(of root: Int32, _ path: String) throws(StoreError) -> any FileSystem {
+        try OwnersFileSystem.around(outside, root: root, of: path)
     }
 }

@@ -47,7 +47,7 @@ extension Store {
     package func explained(_ error: StoreError) -> StoreError {
         guard error.code == .permission else { return error }
         // The refusal stands, in the system's own words.
-        guard let root = try? fileSystem.ownership(of: directories.root.raw) else { return error }
+        guard let root = try? fileSystem.status(directories.root.raw) else { return error }
         let user = effectiveUser()
         guard root.owner != user else { return error }
         // Root acts for the owner, if it may: then the owner would be refused as well.

@@ -26,7 +26,7 @@ extension Store {
         }
         let root = try openRoot(path, fileSystem)
         let outside = fileSystem
-        let fileSystem = try outside.owners(of: root.raw, path, isStore: true)
+        let fileSystem = try OwnersFileSystem.around(outside, root: root.raw, of: path)
         if try fileSystem.status(root.raw, StoreLayout.format) != nil {
             let store = try open(
                 path, options: options, manifests: manifests, fileSystem: outside)
@@ -109,7 +109,7 @@ extension Store {
         fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) -> Store {
         let root = try openRoot(path, fileSystem)
-        let fileSystem = try fileSystem.owners(of: root.raw, path, isStore: true)
+        let fileSystem = try OwnersFileSystem.around(fileSystem, root: root.raw, of: path)
         try checkFormat(root.raw, path, fileSystem)
         return Store(
             path: path, options: options, fileSystem: fileSystem,

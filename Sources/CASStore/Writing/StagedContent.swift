@@ -140,7 +140,7 @@ extension Store {
     private func setStrangerAside(_ name: String) throws(StoreError) -> Bool {
         let staging = directories.staging.raw
         guard let status = try fileSystem.status(staging, name) else { return false }
-        let root = try fileSystem.ownership(of: directories.root.raw)
+        let root = try fileSystem.status(directories.root.raw)
         guard status.kind != .regular || status.owner != root.owner else { return false }
         try fileSystem.move(
             staging, name, to: directories.quarantine.raw, try StoreLayout.aside("part"))

@@ -89,8 +89,7 @@ package struct DirectoryAudit {
     private var directory: OriginDirectory {
         OriginDirectory(
             path: path, options: publisher,
-            fileSystem: OwnersFileSystem.around(fileSystem, directory: path, isStore: true),
-            isRepairing: true)
+            fileSystem: OwnersFileSystem.around(fileSystem, directory: path), isRepairing: true)
     }
 
     /// - Throws: `.noOrigin` for what is none; not for one that has only lost its marker.
@@ -127,7 +126,7 @@ package struct DirectoryAudit {
             acting)
         try fileSystem.tellOfDisks(
             among: OriginLayout.directories, in: root.raw, publisher.notice)
-        let owner = try fileSystem.ownership(of: root.raw).owner
+        let owner = try fileSystem.status(root.raw).owner
         return closed.map { $0.finding(in: owner) } + (try strangers(in: root.raw, acting))
     }
 

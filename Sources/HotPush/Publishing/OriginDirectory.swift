@@ -24,7 +24,7 @@ struct OriginDirectory {
     func open(isCreating: Bool) throws(StoreError) -> DirectoryStorage {
         try refuseInsideStore()
         let root = try openRoot(isCreating: isCreating)
-        let fileSystem = try fileSystem.owners(of: root.raw, path, isStore: true)
+        let fileSystem = try fileSystem.owners(of: root.raw, path)
         try Self.refuseLinks(
             root.raw, fileSystem,
             but: options.isWithdrawing ? OriginLayout.unneededToWithdraw : [])
@@ -87,9 +87,8 @@ struct OriginDirectory {
         _ root: Int32, _ rights: UInt32, opens: Bool, givingBackBy outside: (any FileSystem)? = nil,
         _ fileSystem: any FileSystem
     ) throws(StoreError) -> [ClosedPlace] {
-        var places = ClosedPlaces(
-            in: root, of: try fileSystem.ownership(of: root), rights, opens: opens,
-            givingBackBy: outside, fileSystem)
+        var places = try ClosedPlaces(
+            in: root, rights, opens: opens, givingBackBy: outside, fileSystem)
         for name in [OriginLayout.marker, OriginLayout.log, OriginLayout.epochs]
             + OriginLayout.readNames
         { try places.look(at: name) }
@@ -259,7 +258,7 @@ extension WorkDirectory {
     func explained(_ error: StoreError) -> StoreError {
         // The refusal stands, in the system's own words.
         guard error.code == .permission, effectiveUser() == 0,
-            let owner = try? fileSystem.ownership(of: root).owner, owner != 0
+            let owner = try? fileSystem.status(root).owner, owner != 0
         else { return error }
         return error.advising(
             "castree acts as \(userDescription(owner)) here, to whom the origin's directory belongs, and that may be "

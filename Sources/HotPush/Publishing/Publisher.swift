@@ -32,7 +32,7 @@ public struct Publisher: Sendable {
         now: @escaping @Sendable () -> Int64
     ) {
         // Root publishes to another user's origin as that user; who may not is told when something is written.
-        let fileSystem = OwnersFileSystem.around(fileSystem, directory: path, isStore: true)
+        let fileSystem = OwnersFileSystem.around(fileSystem, directory: path)
         self.init(options, now) { (options, isCreating, isDraft) throws(StoreError) in
             let directory = OriginDirectory(path: path, options: options, fileSystem: fileSystem)
             if isDraft { return try directory.draft(isCreating: isCreating) }

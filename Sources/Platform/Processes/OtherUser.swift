@@ -17,13 +17,11 @@ package struct OtherUser: Sendable {
     private let ownGroup: UInt32
     private let ownGroups: [UInt32]
 
-    /// - Parameters:
-    ///   - group: that of the user's directory: what is made there gets it, if the user is in it.
-    ///   - isMember: whether the user is, whatever the system's files say; not believed of root's.
+    /// - Parameter group: that of the user's directory: what is made there gets it, if the user is in it.
     /// - Returns: `nil` without the right to be somebody else.
-    package init?(_ user: UInt32, group: UInt32, isMember: Bool = false) {
+    package init?(_ user: UInt32, group: UInt32) {
         self.user = user
-        self.group = isMember && group != 0 ? group : groupOf(user, preferring: group)
+        self.group = groupOf(user, preferring: group)
         ownGroup = getegid()
         var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
         let count = getgroups(Int32(groups.count), &groups)

@@ -29,17 +29,16 @@ package struct ClosedPlaces {
     private static let depthMax = 5
 
     /// - Parameters:
-    ///   - owner: the status of the directory, with whose it is.
     ///   - rights: those that all files there should have.
     ///   - opens: whether they get what they lack.
     ///   - outside: what root gives back with that is another user's; `nil` for nothing.
     package init(
-        in root: Int32, of owner: FileStatus, _ rights: UInt32, opens: Bool,
+        in root: Int32, _ rights: UInt32, opens: Bool,
         givingBackBy outside: (any FileSystem)? = nil,
         _ fileSystem: any FileSystem
-    ) {
+    ) throws(StoreError) {
         self.root = root
-        self.owner = owner
+        owner = try fileSystem.status(root)
         (self.rights, self.opens, self.outside) = (rights, opens, outside)
         self.fileSystem = fileSystem
     }

@@ -24,7 +24,7 @@ extension VersionStore {
     ) throws(StoreError) -> CheckReport {
         var report = CheckReport()
         if repairing, effectiveUser() == 0,
-            try fileSystem.ownership(of: directories.root.raw).owner != 0
+            try fileSystem.status(directories.root.raw).owner != 0
         {
             // Root gives back what the owner, for whom it acts, could not even look at.
             report.findings += try Store.checkAccess(

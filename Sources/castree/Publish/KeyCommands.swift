@@ -30,8 +30,7 @@ extension Command {
         }
         // The directory's owner signs with it, also where root has made it.
         let directory = file.lastIndex(of: "/").map { String(file[...$0]) } ?? "."
-        let owners = OwnersFileSystem.around(
-            POSIXFileSystem(), directory: directory, isStore: false)
+        let owners = OwnersFileSystem.around(POSIXFileSystem(), directory: directory)
         try key.write(to: file, owners)
         do throws(StoreError) {
             try key.verificationKey.write(to: publicFile, owners)
