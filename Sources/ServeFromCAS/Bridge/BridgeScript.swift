@@ -142,6 +142,8 @@ package enum BridgeScript {
                 // service worker keeps would reload for ever.
                 if (isFirst && isRestored) detail.reload = true;
                 else try {
+                  // What the page came as is to be shown: it is that again.
+                  if (detail.version === original) delete tab.castreeSuccessor;
                   const before = heard;
                   heard = detail.version + (detail.reload ? ' reload' : '');
                   const isAgain = tab.castreeReady === (tab.castreeReady = heard);
