@@ -24,18 +24,13 @@ BARS = {
     "castree": OURS}
 TICKS = ((1, "1 KB"), (10, "10 KB"), (100, "100 KB"), (1000, "1 MB"), (10_000, "10 MB"), (30_000, ""))
 NOTES = [
-    "- KB are 1,000 bytes of bodies; in square brackets the requests. castree, casync, zsync and OSTree are counted in "
-    "nginx's log, with everything they ask for: pointers, lists, indexes, manifests.",
-    "- The other columns are sizes of files, each fetched by one plain request. How the device learns which "
-    "files there are is not counted for them, nor is it for the patches; for castree it is.",
-    "- *Base by name*: the old file of the same path, else of the same name without its hash, the nearest in size. "
-    "*By content*: the best of that one and the three that share most content with the new file, wherever "
-    "they stand. Where a patch is larger than the file itself by zstd 19, the file counts.",
-    "- zsync: a compressed tar of the release, made with `zsyncmake -z`; the device has the tar of the release before.",
-    "- OSTree: an archive repository with zlib as it comes. With a static delta it also asks for objects that the delta "
-    "is about to bring (2022.7, its issue 2680), in every run a few others; the delta alone is what there would be "
-    "without that.",
-    "- casync: a store of chunks as it comes; the device has the tree of the release before (`--seed`).",
+    "- KB are 1,000 bytes of bodies; requests in square brackets. nginx's log counts castree, casync, zsync and OSTree with "
+    "everything they ask for. The other columns are sizes of files, each one plain request, without the list of files.",
+    "- *Base by name*: the old file of the same path, else of the same name without its hash, nearest in size. "
+    "*By content*: the best of that one and the three with most content in common. A patch larger than the file by zstd 19 "
+    "counts as that file.",
+    "- zsync: `zsyncmake -z` of a tar; the device has the old tar. casync: the device has the old tree (`--seed`). OSTree: an "
+    "archive repository; its pull also fetches objects that the static delta brings (2022.7, issue 2680).",
 ]
 
 
@@ -52,8 +47,7 @@ def delivery_tables(section: dict) -> list[str]:
     lines += ["", *NOTES, *_problems(contents)]
     if section["publishing"]:
         lines += ["", "### Publishing", "",
-                  "Processor seconds and peak memory of each `castree publish`, in the order they were run. *Own* is "
-                  "memory without mapped files.", "",
+                  "Each `castree publish`, in order. *Own* is memory without mapped files.", "",
                   *table(["", "bases", "new MB", "CPU s", "s", "CPU s/MB", "peak MiB", "own MiB"],
                           [_published(publish) for publish in section["publishing"]])]
     return lines

@@ -152,9 +152,6 @@ def fixed_tables(section: dict, table) -> list[str]:
         *table(["", "whole", "starting", "opening the store", "syncs (how many)", "the rest", "fixed"],
                section["times"]),
         "", "### Calls: with one file, and for each more", "", *table(["", *section["works"]], section["calls"]), "",
-        "- *Starting*: `castree --version`. *Opening*: `castree versions` of an empty store, less that.",
-        "- *Syncs*: seconds in fsync(2), fdatasync(2) and syncfs(2), in runs under strace(1) that stop at nothing "
-        "else. They write what the command has written: more files, longer syncs.",
-        "- *Fixed*: starting, opening and syncs, of the whole.",
-        "- *Calls*: of whole processes under strace(1), threads included; `a + b` is a calls with one file, and b "
-        "more for each of the other 999."]
+        "- *Starting*: `castree --version`. *Opening*: `castree versions` of an empty store, less that. *Syncs*: seconds in "
+        "fsync(2), fdatasync(2) and syncfs(2). *Fixed*: the share of these three.",
+        "- *Calls*: whole processes under strace(1); `a + b` is a calls with one file, and b for each of the other 999."]

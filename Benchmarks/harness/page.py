@@ -22,15 +22,15 @@ TITLES = {
     "scale": "How costs grow",
 }
 ABOUT = {
-    "engine": "Seconds of a whole process, and their ratio: by so much ours may be slower, or must be faster.",
+    "engine": "Seconds of a whole process, and their ratio.",
     "serve": "CPU seconds of the server for 100,000 requests, both servers in turn under the same load.",
     "pull": "Seconds of a whole process over a local nginx, and their ratio.",
-    "bucket": "On one Ceph RGW, everything in turn. Requests and bytes are counted by nginx before it, in runs that are not "
-              "timed; seconds are of whole processes that ask the server itself.",
-    "delivery": "First installs and updates of real apps: bytes of bodies, and requests. Then what packs cost those who "
-                "make them and those who take them apart.",
-    "clients": "CPU seconds of castree origin serve for 100,000 answers, seconds until all but one of a hundred are there, "
-               "and its memory; an archive that is put together against nginx, which sends the same bytes as a file.",
+    "bucket": "On one Ceph RGW. nginx in front of it counts requests and bytes in untimed runs; timed processes ask the "
+              "server itself.",
+    "delivery": "First installs and updates of real apps: bytes of bodies, and requests. Then the cost of making and "
+                "decoding packs.",
+    "clients": "CPU seconds of `castree origin serve` for 100,000 answers, their 99th percentile, and memory; a composed "
+               "archive against nginx, which sends the same bytes from a file.",
 }
 QUESTIONS = {
     STORE: "Store a release", NEXT: "Store the next release", TREE: "Make the tree of a version",
@@ -44,8 +44,8 @@ def write_page(sections: dict[str, dict], scale: str, misses: str, command: str,
     file beside the page."""
     lines = ["# Performance", "",
              f"Measured by `{command}` on {day}, everything in one run on one machine. "
-             "[Benchmarks/README.md](../Benchmarks/README.md) says what each row is and how it is measured.", "",
-             "Ratios of one run compare; seconds of different machines do not.", ""]
+             "[Benchmarks/README.md](../Benchmarks/README.md) defines the rows. "
+             "Compare ratios of one run, not seconds of different machines.", ""]
     lines += _machine(sections)
     lines += _limits([row for section in sections.values() for row in section.get("rows", [])] + _judged(scale),
                      explanations(misses))
@@ -159,36 +159,46 @@ def _peers(section: dict, picture: str) -> list[str]:
             body.append([_name(peer), *(cells if not peer["problem"] else [peer["problem"], *[""] * (len(steps) - 1)]),
                          _mebibytes(peer["both"]), _mebibytes(peer["after"])])
         lines += [f"### {content['label']}", "",
-                  "Seconds, medians. In the last columns the disk with both releases and after the first is forgotten.",
-                  "", *table(["", *steps, "both, MiB", "one, MiB"], body), "", *_details(content), ""]
+                  "Median seconds; the last columns are disk usage with both releases and after one is forgotten.",
+                  "", *table(["", *steps, "both, MiB", "one, MiB"], body), "", *_details(content, steps), ""]
     lines += [section["missing"], ""] if section["missing"] else []
-    lines += ["What each does about a power cut, while it stores:", ""]
+    lines += ["Does what is stored survive a power cut?", ""]
     lines += [f"- {_name(peer)}: {peer['durable']}" for peer in section["contents"][0]["peers"]]
-    return lines + ["", "How to read it:", "", *READING]
+    return lines + ["", *READING]
 
 
 READING = [
-    "- ours, ostree and rsync make a tree of hard links; git, restic and casync write the files anew.",
-    "- A version of ours has its tree from the beginning: storing includes it, as it does for rsync.",
-    "- castree verifies by SHA-256 here (`fsck --deep`); its usual check, by fingerprints, is among the details. "
-    "casync has no check: a digest of both indexes reads the chunks of each. rsync keeps no sums. "
-    "In the same run each check has found a byte that was changed on purpose.",
-    "- git, restic and casync compress, ours and ostree's mode do not: generated files are random bytes, which nothing "
-    "makes smaller; those of a real app shrink. Ours includes a reserve for working on a full disk.",
-    "- git's last step packs the whole repository anew; that is what frees space there.",
+    "- castree, ostree and rsync make trees of hard links; the others write files. castree and rsync make the tree while "
+    "they store.",
+    "- Each check found a byte that was changed on purpose. castree verifies by SHA-256 here (`fsck --deep`); casync "
+    "computes a digest of both indexes; rsync keeps no sums.",
+    "- git, restic and casync compress; the generated files are random bytes. castree's disk usage includes a reserve "
+    "for working on a full disk.",
+    "- git frees space only by packing the whole repository again.",
 ]
 
 
-def _details(content: dict) -> list[str]:
+def _details(content: dict, steps: list[str]) -> list[str]:
+    """Of each step its spread, processor time and memory; a check by other means has a line of its own."""
     body = []
     for peer in content["peers"]:
-        for step, measured in peer["steps"].items():
-            rss = measured["rss"]
-            body.append([_name(peer), step, f"{measured['wall']:.3f} ({measured['range'][0]:.3f}–"
-                         f"{measured['range'][1]:.3f})", f"{measured['cpu']:.3f}",
-                         f"{rss / MIB:.1f}" if rss else "", "; ".join(f"`{c}`" for c in measured["commands"])])
-    return ["<details><summary>CPU, memory and commands</summary>", "",
-            *table(["", "step", "s (lowest–highest)", "CPU s", "peak MiB", "commands"], body), "", "</details>"]
+        measured = peer["steps"]
+        if any(step in measured for step in steps):
+            body.append([_name(peer), *(_spread(measured.get(step)) for step in steps)])
+        for step in measured:
+            if step not in steps and step.startswith(CHECK):
+                body.append([_name(peer) + step.removeprefix(CHECK),
+                             *(_spread(measured[step] if each == CHECK else None) for each in steps)])
+    return ["<details><summary>Lowest–highest seconds, CPU seconds, peak MiB</summary>", "",
+            *table(["", *steps], body), "", "</details>"]
+
+
+def _spread(measured: dict | None) -> str:
+    if not measured:
+        return ""
+    low, high = measured["range"]
+    memory = f", {measured['rss'] / MIB:.1f}" if measured["rss"] else ""
+    return f"{low:.3f}–{high:.3f}, {measured['cpu']:.3f}{memory}"
 
 
 def draw_chart(section: dict) -> str:

@@ -70,9 +70,8 @@ def scale_report(bench, rows: list, settings: dict[str, str], machine: dict[str,
               + f" | {row.limit:g} {row.unit}".rstrip() + f" | {row.text} |" for row in rows]
     sizes = sorted(bench.sizes)
     lines += ["", "## How each cost grows", "",
-              "Medians: wall time in ms, CPU (user and system) in ms, peak RSS in MiB. The exponent b of cost = a·nᵇ is "
-              "that of CPU over all sizes and, behind it, between the two largest; the last column carries the wall "
-              "time on to 10⁸ objects with the latter.", ""]
+              "Medians: wall ms / CPU ms / peak MiB. The exponent b of cost = a·nᵇ is that of CPU over all sizes, then between "
+              "the two largest; the last column extrapolates wall time to 10⁸ objects with the latter.", ""]
     body = []
     for operation in bench.operations.values():
         cells = []
