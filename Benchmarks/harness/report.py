@@ -65,7 +65,7 @@ def scale_report(bench, rows: list, settings: dict[str, str], machine: dict[str,
     """The report of `Benchmarks/scale`."""
     lines = ["# Scale", ""]
     lines += [f"- {name}: {text}" for name, text in {**settings, **machine}.items()]
-    lines += ["", "| row | work | value | limit | verdict |", "| --- | --- | --- | --- | --- |"]
+    lines += ["", "| row | work | value | limit | verdict |", "|---|---|---|---|---|"]
     lines += [f"| {row.id} | {row.work} | " + ("" if row.value is None else f"**{row.value:.3g}** {row.unit}".rstrip())
               + f" | {row.limit:g} {row.unit}".rstrip() + f" | {row.text} |" for row in rows]
     sizes = sorted(bench.sizes)
@@ -130,8 +130,8 @@ def describe_servers() -> dict[str, str]:
 
 
 def table(head: list[str], body: list[list[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *body]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in (head, *body)]
+    return [lines[0], "|" + "---|" * len(head), *lines[1:]]
 
 
 def _row(row, verdict: Verdict, results: Results) -> list[str]:
