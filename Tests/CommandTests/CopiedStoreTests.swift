@@ -1,6 +1,6 @@
 import ProgramTestSupport
 
-// docs/maintenance.md, "What a repair may cost": a directory at `current` goes to quarantine if a command needs the place.
+// docs/maintenance.md, "Repairs": a directory at `current` goes to quarantine if a command needs the place.
 @Suite(
     "A store of which a copy that followed links made a directory at `current`",
     .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))

@@ -319,7 +319,7 @@ import ProgramTestSupport
         try expect(second.served.end().status, equals: 0)
     }
 
-    // docs/serving.md, "Updates by itself": each would take away what the other brings.
+    // docs/serving.md, "Automatic updates": each would take away what the other brings.
     @Test func `a second server that asks elsewhere is refused while the first one runs`() throws {
         let origin = try origin()
         let first = try kiosk(origin)

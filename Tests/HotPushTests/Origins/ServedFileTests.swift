@@ -3,7 +3,7 @@ import Expectations
 
 @testable import HotPush
 
-/// docs/origin-format.md, "Files"; what else is in an origin is the publisher's own.
+/// docs/origin-format.md, "How it is served"; what else is in an origin is the publisher's own.
 @Suite struct ServedFileTests {
     private static let digits = String(repeating: "0123456789abcdef", count: 4)
     private static let split = "\(digits.prefix(2))/\(digits.dropFirst(2))"

@@ -13,7 +13,7 @@ import Expectations
                 + "\(tally.distinct) looked at")
     }
 
-    /// Verbs that write no content of a tree; docs/reliability.md, "What nobody has tried", tells of the others.
+    /// Verbs that write no content of a tree; docs/reliability.md, "What is not covered", tells of the others.
     private static let withoutTrees: [Scenario] = [
         .initialize, .put, .arrive, .suspend, .register, .activate, .schedule, .confirm, .rollback,
         .forgive,

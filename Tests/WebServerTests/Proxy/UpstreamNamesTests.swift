@@ -2,7 +2,7 @@ import Expectations
 
 @testable import WebServer
 
-/// docs/serving.md, "What the other server says of itself".
+/// docs/serving.md, "Addresses and cookies of the other server".
 @Suite("What an upstream says of itself") struct UpstreamNamesTests {
     /// The field as the client gets it.
     private func passed(_ field: String, _ route: String, isPlain: Bool = false) throws -> String {
