@@ -170,32 +170,6 @@ import StorageTestSupport
         try await expect(process().start()?.version, equals: "1")
     }
 
-    @Test("that was taken back no longer waits, even while what is offered is banned here")
-    func withdrawnBehindBanned() async throws {
-        try fixture.place.store.add("3", ["index.html": "<h1>three</h1>"])
-        try await live("1")
-        try fixture.publish("3")
-        _ = try await process().update()
-        let versions = try fixture.device.reopened()
-        try versions.activate("3")
-        _ = try versions.rollback()
-        try expect(lifecycle.bad.map(\.version), equals: ["3"])
-        try fixture.publish("2")
-        _ = try await process().update()
-        // Another release stands before it, and it is still there to be had.
-        try fixture.publish("3")
-        for isThere in [true, false] {
-            if !isThere {
-                _ = try fixture.place.publisher().withdraw(VersionName("2"))
-                try fixture.serve()
-            }
-            let reasons = try await process().update().expectRefused("3")
-            expect(reasons.contains { $0.contains("banned") })
-            try expect(lifecycle.pending, equals: (isThere ? "2" : nil))
-        }
-        try expect(lifecycle.current, equals: "1")
-    }
-
     @Test
     func `for other devices or apps is left alone at one request, with the reasons`() async throws {
         try offerSecond(perMille: 818)
