@@ -19,7 +19,7 @@ final class CarryHandle: @unchecked Sendable {
     private var onBytes: (UnsafeRawBufferPointer) -> Bool = { _ in false }
     private var hasHead = false
     private var offset: Int64 = 0
-    private var pace = CarryPace(CarriedRequest(method: "GET", url: ""))
+    private var drip = DripWatch(nil)
     /// This side's decision, made before libcurl reports an error for it.
     private var verdict: CarryEnd?
 
@@ -76,7 +76,7 @@ final class CarryHandle: @unchecked Sendable {
             self.onHead = { _ in false }
             self.onBytes = { _ in false }
         }
-        (hasHead, verdict, pace) = (false, nil, CarryPace(request))
+        (hasHead, verdict, drip) = (false, nil, DripWatch(request.dripLimit))
         offset = request.body?.range.lowerBound ?? 0
         reader.reset()
         easy.clearError()
@@ -154,7 +154,7 @@ final class CarryHandle: @unchecked Sendable {
             verdict = .refused
             return false
         }
-        if pace.keeps(bytes.count) { return true }
+        if drip.pace(bytes.count) != .dripping { return true }
         verdict = .failed(failure(.noAnswer, "the answer comes too slowly to finish"))
         return false
     }
@@ -196,5 +196,17 @@ final class CarryHandle: @unchecked Sendable {
 
     private func failure(_ kind: CarryFailure.Kind, _ text: String) -> CarryFailure {
         CarryFailure(kind, FailureKinds.sentence(text, url: request.url))
+    }
+}
+
+extension CarriedRequest {
+    /// How slowly its answer may come.
+    ///
+    /// While nothing does, and while it is sent, libcurl counts how long nothing moves: it hands on what is sent by the
+    /// buffer, so whatever moves then is no drip.
+    fileprivate var dripLimit: DripLimit {
+        // Who may be silent for longer may not be too slow sooner.
+        DripLimit(
+            leastByteCount, in: max(.milliseconds(paceMilliseconds), .seconds(stallSeconds)))
     }
 }

@@ -202,8 +202,8 @@ import ProgramTestSupport
     /// What stands in the way of publishers, or of readers, and what a repair makes of it.
     private static let places = [
         ".publish", ".publish/lock", ".publish/packing", ".publish/packed.json",
-        ".publish/reserve", ".publish/frames", ".publish/sketches", "origin.json", "channels",
-        "channels.json", "channels/stable.json", "objects", "packs",
+        ".publish/reserve", ".publish/frames", "origin.json", "channels", "channels.json",
+        "channels/stable.json", "objects", "packs",
     ]
 
     @Test(arguments: places, [Harm.directory, .link, .fifo])

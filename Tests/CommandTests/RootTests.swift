@@ -175,7 +175,7 @@ import ProgramTestSupport
 
     @Test(
         "publishes to an origin of the owner as the owner, through no link of the owner's",
-        .disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["", "sketches", "staging"])
+        .disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["", "frames", "staging"])
     func published(_ linked: String) throws {
         let origin = place.directory.appending(path: "origin").path
         let files = FileManager.default

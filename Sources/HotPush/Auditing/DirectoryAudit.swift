@@ -165,7 +165,7 @@ package struct DirectoryAudit {
         }
         for name in directories { try look(name, for: .directory) }
         try look(work, for: .directory)
-        for name in [OriginLayout.staging, OriginLayout.frames, OriginLayout.sketches] {
+        for name in [OriginLayout.staging, OriginLayout.frames] {
             try look("\(work)/\(name)", for: .directory)
         }
         for name in [

@@ -66,6 +66,7 @@ package enum OriginLayout {
     static let lock = "lock"
     static let staging = "staging"
     static let frames = "frames"
+    /// What older castrees kept of objects to find bases; it goes when it is met.
     static let sketches = "sketches"
     static let packed = "packed.json"
     /// The largest labels that the clients of other systems were told.

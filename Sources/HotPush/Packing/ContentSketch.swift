@@ -37,11 +37,6 @@ struct ContentSketch: Sendable, Hashable {
         self.bound = bound
     }
 
-    init(hashes: [UInt64], bound: UInt64) {
-        self.hashes = hashes
-        self.bound = bound
-    }
-
     func limited(to limit: Int) -> ContentSketch {
         guard hashes.count > limit else { return self }
         var shorter = self
@@ -201,10 +196,5 @@ extension ObjectSketches {
         }
         merge(found.withLock { $0 }) { $1 }
         return unread.withLock { $0 }.sorted()
-    }
-
-    /// Whether there is one of each of these objects, but for those above a size.
-    func isComplete(for objects: [Reference], byteCountMax: Int64) -> Bool {
-        objects.allSatisfy { $0.byteCount > byteCountMax || self[$0.address] != nil }
     }
 }

@@ -12,24 +12,49 @@ final class FrameStore: Sendable {
     private let frames: OpenedDirectory?
     /// The directory of the work.
     let work: Int32
-    private let trouble: CacheTrouble
+    /// What the directory is called, for people.
+    private let place: PackingPlace.Name
+    private let notice: @Sendable (String) -> Void
+    private let hasTold = Mutex(false)
     /// The frames that are in the directory of the work.
     private let unkept = Mutex<Set<ObjectID>>([])
 
     private static let fingerprintByteCount = 16
 
-    /// - Parameter trouble: hears what cannot be kept.
-    init(in place: PackingPlace, _ trouble: CacheTrouble) throws(StoreError) {
-        let (publishing, fileSystem) = (place.publishing.raw, place.fileSystem)
-        let opened = try trouble.withCache(OriginLayout.frames) {
-            () throws(StoreError) -> OpenedDirectory? in
-            try fileSystem.makeDirectoryIfAbsent(publishing, OriginLayout.frames, mode: 0o777)
-            return try OpenedDirectory.open(publishing, OriginLayout.frames, fileSystem)
-        }
-        frames = opened ?? nil
-        self.fileSystem = fileSystem
+    /// - Parameter notice: hears, once, that nothing can be kept.
+    init(
+        in place: PackingPlace, notice: @escaping @Sendable (String) -> Void
+    ) throws(StoreError) {
+        fileSystem = place.fileSystem
         work = place.work.raw
-        self.trouble = trouble
+        self.place = place.name
+        self.notice = notice
+        do throws(StoreError) {
+            frames = try Self.open(place.publishing.raw, place.fileSystem)
+        } catch {
+            guard error.isOfCache else { throw error }
+            frames = nil
+            tell(error)
+        }
+    }
+
+    private static func open(
+        _ publishing: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> OpenedDirectory? {
+        try fileSystem.makeDirectoryIfAbsent(publishing, OriginLayout.frames, mode: 0o777)
+        return try OpenedDirectory.open(publishing, OriginLayout.frames, fileSystem)
+    }
+
+    /// Goes on without them where they cannot be kept: they can be made again.
+    private func tell(_ error: StoreError) {
+        let isNews = hasTold.withLock { hasTold in
+            defer { hasTold = true }
+            return !hasTold
+        }
+        guard isNews else { return }
+        notice(
+            "\(place.path)/\(OriginLayout.frames) of \(place.owner) cannot be used (\(error.message)): packs are "
+                + "made without it, and the next ones take longer; delete it, it is only a cache")
     }
 
     /// The size of a frame that is kept and whole; 0 if it is not worth it; `nil` if it is not there.
@@ -117,10 +142,12 @@ final class FrameStore: Sendable {
         // Behind the frame, whose fingerprint is known only at its end.
         try fileSystem.write(file.raw, fingerprint.withBytes { Array($0) })
         if let frames {
-            let kept: Void? = try trouble.withCache(OriginLayout.frames) { () throws(StoreError) in
-                try fileSystem.rename(work, aside, to: frames.raw, name.description)
+            do throws(StoreError) {
+                return try fileSystem.rename(work, aside, to: frames.raw, name.description)
+            } catch {
+                guard error.isOfCache else { throw error }
+                tell(error)
             }
-            if kept != nil { return }
         }
         try fileSystem.rename(work, aside, to: work, Self.unkept(name))
         _ = unkept.withLock { $0.insert(name) }

@@ -68,15 +68,6 @@ final class PackSource: Sendable {
         throw missing([object])
     }
 
-    /// Whether an object is there with its size; its bytes are not read.
-    func has(_ object: Reference) throws(StoreError) -> Bool {
-        for place in Place.allCases {
-            guard let file = try open(object.address, place) else { continue }
-            if try fileSystem.status(file.raw).byteCount == object.byteCount { return true }
-        }
-        return false
-    }
-
     /// The error for objects of which one cannot be read.
     func missing(_ objects: [Reference]) -> StoreError {
         for object in objects {

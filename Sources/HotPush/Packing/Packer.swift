@@ -8,19 +8,6 @@ struct Packer {
     let options: PackOptions
     let progress: PackingProgress
     let notice: @Sendable (String) -> Void
-    private let trouble: CacheTrouble
-
-    init(
-        place: PackingPlace, source: PackSource, options: PackOptions, progress: PackingProgress,
-        notice: @escaping @Sendable (String) -> Void
-    ) {
-        self.place = place
-        self.source = source
-        self.options = options
-        self.progress = progress
-        self.notice = notice
-        trouble = CacheTrouble(in: place.name, notice)
-    }
 
     /// A pack from a content is made if it has at most this part of what a device would download without it.
     private static let usefulShare = 0.5
@@ -58,12 +45,6 @@ struct Packer {
                 target, from: base, grouping, described.manifest, prefix, &sketches)
             if let design { designs.append(design) }
         }
-        let limit = ObjectSketches.limit(objectCount: target.objects.count)
-        if sketches.isComplete(
-            for: target.objects.references, byteCountMax: options.prefixedByteCountMax)
-        {
-            try sketchStore.keep(sketches, of: target, limit: limit)
-        }
         return try write(designs, everything, described, target)
     }
 
@@ -73,7 +54,7 @@ struct Packer {
         _ target: PackedContent
     ) throws(StoreError) -> Result {
         let source = described.source
-        let frames = try FrameStore(in: place, trouble)
+        let frames = try FrameStore(in: place, notice: notice)
         let shares = MemoryShares(FrameMaking.memoryByteCountMax)
         let making = FrameMaking(
             source, frames, shares, progress, largeByteCount: options.prefixedByteCountMax)
@@ -111,10 +92,6 @@ struct Packer {
             + "it downloads without it"
     }
 
-    private var sketchStore: SketchStore {
-        SketchStore(place: place, trouble: trouble)
-    }
-
     /// - Returns: `nil` if the objects of the base cannot be read.
     private func design(
         _ target: PackedContent, from base: PackedContent, _ grouping: FrameGrouping,
@@ -126,15 +103,14 @@ struct Packer {
         }
         let limit = ObjectSketches.limit(objectCount: candidates.count)
         let sizeMax = options.prefixedByteCountMax
-        sketches.merge(try sketchStore.read(base.content, limit: limit)) { known, _ in known }
-        let isKnown = sketches.isComplete(for: candidates, byteCountMax: sizeMax)
         if let object = try sketches.add(
             candidates, limit: limit, byteCountMax: sizeMax, from: source, progress
         ).first {
-            leaveOut(base, object)
+            notice(
+                "no pack is made from version \(base.version): its object "
+                    + "\(object.address.shortDescription) is \(source.absence)")
             return nil
         }
-        if !isKnown { try sketchStore.keep(sketches, of: base, limit: limit) }
         if let object = try sketches.add(
             changed, limit: limit, byteCountMax: sizeMax, from: source, progress
         ).first {
@@ -143,25 +119,12 @@ struct Packer {
         let known = candidates.filter { sketches[$0.address] != nil }
         let index = SketchIndex(
             known, known.compactMap { sketches[$0.address]?.limited(to: limit) })
-        let design = PackDesign(
+        return PackDesign(
             of: target, from: base, grouping, manifest: manifest, prefix: prefix, options
         ) { object, byteCountMax in
             guard let sketch = sketches[object.address] else { return nil }
             return index.base(of: object, sketch) { $0.byteCount <= byteCountMax }
         }
-        // The sketches may be older than what has become of the objects.
-        for object in Set(design.frames.dropFirst().flatMap(\.bases)).sorted()
-        where try !source.has(object) {
-            leaveOut(base, object)
-            return nil
-        }
-        return design
-    }
-
-    private func leaveOut(_ base: PackedContent, _ object: Reference) {
-        notice(
-            "no pack is made from version \(base.version): its object "
-                + "\(object.address.shortDescription) is \(source.absence)")
     }
 
     private func sizes(

@@ -1,5 +1,4 @@
 import CASStore
-import Synchronization
 
 /// Where a publisher makes packs: a directory of its own in the origin's `.publish/`, or in the store's `packing/`.
 ///
@@ -51,7 +50,7 @@ final class PackingPlace: Sendable {
         self.lock = lock
     }
 
-    /// Removes the frames and sketches that no delivery needs any more, unless somebody else packs.
+    /// Removes the frames that no delivery needs any more, unless somebody else packs.
     ///
     /// What this work made is in its packs by now.
     func dropUnused(_ record: PackingRecord) throws(StoreError) {
@@ -80,13 +79,19 @@ final class PackingPlace: Sendable {
     ) throws(StoreError) -> Bool {
         var hasAny = false
         try whenAlone(publishing, fileSystem) { () throws(StoreError) in
-            for name in [OriginLayout.frames, OriginLayout.sketches]
-            where try fileSystem.status(publishing, name)?.kind == .directory {
-                try fileSystem.removeTree(publishing, name)
-                hasAny = true
+            for name in [OriginLayout.frames, OriginLayout.sketches] {
+                if try dropDirectory(publishing, name, fileSystem) { hasAny = true }
             }
         }
         return hasAny
+    }
+
+    private static func dropDirectory(
+        _ publishing: Int32, _ name: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool {
+        guard try fileSystem.status(publishing, name)?.kind == .directory else { return false }
+        try fileSystem.removeTree(publishing, name)
+        return true
     }
 
     /// Removes what dead publishers have left, unless somebody packs.
@@ -126,17 +131,15 @@ final class PackingPlace: Sendable {
     private static func drop(
         _ record: PackingRecord, _ publishing: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) {
-        for (name, used) in [
-            (OriginLayout.frames, record.frames), (OriginLayout.sketches, record.contents),
-        ] {
-            // What else stands there is nothing of ours.
-            let opened = try allowing(
-                \.isOfCache, try OpenedDirectory.open(publishing, name, fileSystem))
-            guard let directory = opened else { continue }
-            for name in try fileSystem.names(in: directory.raw) {
-                if let address = ObjectID(name), used.contains(address) { continue }
-                try fileSystem.removeTree(directory.raw, name)
-            }
+        _ = try dropDirectory(publishing, OriginLayout.sketches, fileSystem)
+        // What else stands there is nothing of ours.
+        let opened = try allowing(
+            \.isOfCache, try OpenedDirectory.open(publishing, OriginLayout.frames, fileSystem))
+        guard let directory = opened else { return }
+        let used = record.frames
+        for name in try fileSystem.names(in: directory.raw) {
+            if let address = ObjectID(name), used.contains(address) { continue }
+            try fileSystem.removeTree(directory.raw, name)
         }
     }
 
@@ -156,41 +159,6 @@ extension FileSystem {
         } catch {
             guard error.code == .io || error.code == .permission else { throw error }
             return error
-        }
-    }
-}
-
-/// Goes on without what packing keeps for the next release, where that cannot be kept: it can be made again.
-final class CacheTrouble: Sendable {
-    private let place: PackingPlace.Name
-    private let notice: @Sendable (String) -> Void
-    /// The caches of which this was said.
-    private let told = Mutex<Set<String>>([])
-
-    /// - Parameters:
-    ///   - place: where the caches are, for people.
-    ///   - notice: hears it, once for each cache.
-    init(in place: PackingPlace.Name, _ notice: @escaping @Sendable (String) -> Void) {
-        self.place = place
-        self.notice = notice
-    }
-
-    /// Does something with a cache.
-    /// - Parameter name: of its directory.
-    /// - Returns: `nil` if it cannot be used: something else stands there, or it may not be written.
-    /// - Throws: what has nothing to do with the cache: `.outOfSpace`, `.outOfMemory`, `.interrupted`.
-    func withCache<R>(_ name: String, _ body: () throws(StoreError) -> R) throws(StoreError) -> R? {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            guard error.isOfCache else { throw error }
-            if told.withLock({ $0.insert(name).inserted }) {
-                notice(
-                    "\(place.path)/\(name) of \(place.owner) cannot be used (\(error.message)): packs are "
-                        + "made without it, and the next ones take longer; delete it, it is only a cache"
-                )
-            }
-            return nil
         }
     }
 }

@@ -3,7 +3,7 @@ import StrictJSON
 
 /// What the deliveries of an origin were made from: `.publish/packed.json`.
 ///
-/// Derived. It says which of the kept frames and sketches are still of use, and for which contents a pack was
+/// Derived. It says which of the kept frames are still of use, and for which contents a pack was
 /// considered: one that was not worth it is not tried again. A file that cannot be read counts as empty.
 struct PackingRecord: Sendable, Hashable {
     /// What one delivery was made from.
@@ -21,10 +21,6 @@ struct PackingRecord: Sendable, Hashable {
     private static let byteCountMax = 64 << 20
 
     var frames: Set<ObjectID> { works.values.reduce(into: []) { $0.formUnion($1.frames) } }
-    /// The contents whose sketches are of use.
-    var contents: Set<ObjectID> {
-        works.values.reduce(into: []) { $0.formUnion($1.bases.union([$1.content])) }
-    }
 
     static func read(
         _ publishing: Int32, _ fileSystem: any FileSystem

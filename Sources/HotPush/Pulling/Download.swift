@@ -113,7 +113,8 @@ final class Download: TransferClient {
     let settled: ([ArrivedFile]) throws(StoreError) -> Void
     let isInterrupted: () -> Bool
     let report: (UpdateProgress) -> Void
-    private let unknownByteCountMax: Int64
+    /// The largest file whose size the release does not give.
+    private static let unknownByteCountMax: Int64 = 1 << 30
     /// What each content must match: the labels of all its files.
     private let labels: [ObjectID: [Label]]
     private(set) var dripLimit: DripLimit?
@@ -167,7 +168,6 @@ final class Download: TransferClient {
         self.settled = settled
         self.isInterrupted = isInterrupted
         report = options.progress
-        unknownByteCountMax = options.fileByteCountMax
         budget = options.budget(options.retries.afterAnswer)
         labels = plan.labels
         queue = plan.contents.map { content in
@@ -300,7 +300,7 @@ final class Download: TransferClient {
             request.offset = offset
             request.ifRange = ifRange
         }
-        request.byteCountMax = content.byteCount ?? unknownByteCountMax
+        request.byteCountMax = content.byteCount ?? Self.unknownByteCountMax
         if file.needsInspection {
             request.byteCountMax = min(request.byteCountMax, Int64(Pull.inspectedByteCountMax))
         }

@@ -94,7 +94,7 @@ extension Pull {
         do throws(StoreError) {
             return try access.document(
                 wanted.path, at: location, accept: wanted.accept,
-                byteCountMax: min(options.listByteCountMax, options.manifestByteCountMax))
+                byteCountMax: min(options.listByteCountMax, 512 << 20))
         } catch {
             guard error.code == .tooLarge else { throw error }
             throw StoreError(

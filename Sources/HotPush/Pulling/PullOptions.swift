@@ -34,10 +34,6 @@ public struct PullOptions: Sendable {
     package var takesPacks = true
     /// How often and how soon to try again.
     package var retries = RetryPolicy()
-    /// The largest file to fetch if the release does not give its size, in bytes.
-    package var fileByteCountMax: Int64 = 1 << 30
-    /// The largest manifest that is read, in bytes.
-    package var manifestByteCountMax: Int64 = 512 << 20
     /// The most entries and directories that a version may have; more are refused while it is read.
     public var entryCountMax = DeviceLimits.entryCountDefault
     /// How many versions that have proved good stay where there is no room for a release.

@@ -216,10 +216,16 @@ package struct RetryBudget: Sendable {
 }
 
 /// How slow transfers may be: those that bring fewer bytes in this time would never end.
-struct DripLimit {
+package struct DripLimit {
     /// How many bytes must come within ``time``.
     let byteCount: Int64
     let time: Duration
+
+    /// Asks for so many bytes in a time.
+    package init(_ byteCount: Int64, in time: Duration) {
+        self.byteCount = byteCount
+        self.time = time
+    }
 
     /// - Parameter transport: what it holds back to keep to its rate is not the network's fault.
     init(_ policy: RetryPolicy, over transport: any Transport) {
@@ -234,10 +240,10 @@ struct DripLimit {
     }
 }
 
-/// Watches one transfer for its ``DripLimit``.
-struct DripWatch {
+/// Watches one transfer for its ``DripLimit``, from its first byte on.
+package struct DripWatch {
     /// What the bytes that have just come say of it.
-    enum Pace {
+    package enum Pace {
         /// It comes fast enough, and has done so for a whole stretch.
         case kept
         case undecided
@@ -247,24 +253,30 @@ struct DripWatch {
 
     private let start = ContinuousClock.now
     private let limit: DripLimit?
-    /// When the current stretch began, and how much has come since.
-    private var began = ContinuousClock.now
+    /// When the current stretch began, and how much has come since; nil before the first byte.
+    private var began: ContinuousClock.Instant?
     private var byteCount: Int64 = 0
 
     var lasted: Duration { ContinuousClock.now - start }
 
-    init(_ limit: DripLimit?) { self.limit = limit }
+    /// Begins to watch.
+    package init(_ limit: DripLimit?) { self.limit = limit }
 
     /// Notes that bytes came.
     ///
     /// - Parameter count: how many transfers are under way: they share what the network can do.
-    mutating func pace(_ bytes: Int, among count: Int = 1) -> Pace {
+    package mutating func pace(_ bytes: Int, among count: Int = 1) -> Pace {
         guard let limit else { return .undecided }
         byteCount += Int64(bytes)
+        let now = ContinuousClock.now
+        guard let began else {
+            self.began = now
+            return .undecided
+        }
         if byteCount >= limit.byteCount / Int64(max(count, 1)) {
-            (began, byteCount) = (.now, 0)
+            (self.began, byteCount) = (now, 0)
             return .kept
         }
-        return ContinuousClock.now - began > limit.time ? .dripping : .undecided
+        return now - began > limit.time ? .dripping : .undecided
     }
 }

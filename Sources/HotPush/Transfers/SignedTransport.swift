@@ -55,9 +55,6 @@ private final class SigningClient: TransferClient {
         /// The head of a refusal, whose body is read before anybody hears of it.
         var head: TransferHead?
         var body: [UInt8] = []
-        /// How many bytes the client was given.
-        var byteCount: Int64 = 0
-        var isTooLarge = false
     }
 
     /// So much of a refusal is read.
@@ -95,6 +92,7 @@ private final class SigningClient: TransferClient {
         request.confinedFields += get.fields
         // Another host would get no signature, and refuse; the bucket says in which region it is.
         request.followsRedirects = false
+        // A refusal is to be read; of a file, the client takes no more than it asked for.
         request.byteCountMax = max(asked.byteCountMax, Int64(Self.bodyByteCountMax))
         return request
     }
@@ -102,42 +100,22 @@ private final class SigningClient: TransferClient {
     // MARK: In
 
     func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
-        guard let one = signed[id] else { return client.begin(id, head) }
-        if 300..<500 ~= head.status, ![304, 412, 416].contains(head.status) {
-            signed[id]?.head = head
-            return .take
-        }
-        let decision = client.begin(id, head)
-        if decision == .take, !one.asked.acceptsEncodings,
-            let length = head["content-length"].flatMap(Int64.init),
-            length > one.asked.byteCountMax
-        {
-            signed[id]?.isTooLarge = true
-            return .refuse
-        }
-        return decision
+        guard signed[id] != nil, 300..<500 ~= head.status, ![304, 412, 416].contains(head.status)
+        else { return client.begin(id, head) }
+        signed[id]?.head = head
+        return .take
     }
 
     func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let one = signed[id] else { return client.receive(id, bytes) }
-        guard one.head == nil else {
-            let room = Self.bodyByteCountMax - one.body.count
-            signed[id]?.body.append(contentsOf: bytes.prefix(room))
-            return bytes.count <= room
-        }
-        guard Int64(bytes.count) <= one.asked.byteCountMax - one.byteCount else {
-            signed[id]?.isTooLarge = true
-            return false
-        }
-        signed[id]?.byteCount += Int64(bytes.count)
-        return client.receive(id, bytes)
+        guard let one = signed[id], one.head != nil else { return client.receive(id, bytes) }
+        let room = Self.bodyByteCountMax - one.body.count
+        signed[id]?.body.append(contentsOf: bytes.prefix(room))
+        return bytes.count <= room
     }
 
     func end(_ id: Int, _ outcome: TransferOutcome) {
         guard let one = signed.removeValue(forKey: id) else { return client.end(id, outcome) }
-        guard let head = one.head, outcome != .cancelled else {
-            return client.end(id, one.isTooLarge ? .tooLarge : outcome)
-        }
+        guard let head = one.head, outcome != .cancelled else { return client.end(id, outcome) }
         do throws(StoreError) {
             let answer = AnswerHead(status: head.status, fields: head.fields)
             switch try bucket.meaning(of: answer, one.body, to: one.get) {

@@ -169,8 +169,7 @@ extension S3Storage {
 
     /// Frees what was sent: nobody needs the answer, and a rule of the bucket does it in the end.
     private func abort(_ key: String, _ upload: String) {
-        var call = S3Call("DELETE", location.key(key), action: "s3:AbortMultipartUpload")
-        call.query = [("uploadId", upload)]
+        var call = ending(key, upload)
         // Whatever ended the upload is what the caller is told.
         do throws(StoreError) { _ = try runner.run(make: { call }) } catch {
             guard error.code == .interrupted else { return }

@@ -31,15 +31,17 @@ extension S3Storage {
     }
 
     package func abort(_ upload: OpenUpload) throws(StoreError) {
-        let end = try runner.run(make: {
-            var call = S3Call(
-                "DELETE", location.key(upload.key), action: "s3:AbortMultipartUpload")
-            call.query = [("uploadId", upload.name)]
-            return call
-        })
+        let end = try runner.run(make: { ending(upload.key, upload.name) })
         let answer = try answer(end)
         guard [200, 204, 404].contains(answer.status) else {
             throw strange(answer, "the end of an upload of \(upload.key)")
         }
+    }
+
+    /// The call that frees what was sent of an upload.
+    func ending(_ key: String, _ upload: String) -> S3Call {
+        var call = S3Call("DELETE", location.key(key), action: "s3:AbortMultipartUpload")
+        call.query = [("uploadId", upload)]
+        return call
     }
 }

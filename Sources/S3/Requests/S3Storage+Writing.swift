@@ -18,9 +18,10 @@ extension S3Storage {
             call.send(body)
             return call
         })
-        guard case .answer(let answer) = end else {
-            if case .undecided(let reason) = end { return .unknown(reason) }
-            return .unknown(UnknownWrite("no answer"))
+        let answer: S3Answer
+        switch end {
+        case .undecided(let reason): return .unknown(reason)
+        case .answer(let known): answer = known
         }
         switch answer.status {
         case 200, 201, 204: return .stored(EntityTag(answer.head["etag"] ?? ""))

@@ -163,15 +163,6 @@ import HotPush
         try expect(fetch(origin.url + "/f").failure, equals: .malformed)
     }
 
-    @Test func `whose head has no end ends as malformed`() throws {
-        let origin = try FaultyOrigin()
-        let line = "X-Filler: " + String(repeating: "x", count: 990) + "\r\n"
-        origin.always(.raw("HTTP/1.1 200 OK\r\n" + String(repeating: line, count: 500)))
-        let result = try fetch(origin.url + "/f")
-        expect(result.failure, equals: .malformed)
-        expect(result.message.contains("head is larger"))
-    }
-
     @Test func `that finds nobody ends as connect, and finds the server when it is back`() throws {
         let origin = try origin()
         let transport = try CurlTransport(.local)

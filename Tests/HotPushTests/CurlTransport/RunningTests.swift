@@ -33,12 +33,6 @@ import HotPush
         expect(origin.connectionCount, equals: 1)
     }
 
-    @Test func `has nothing to do without requests`() throws {
-        let client = CollectingClient([TransferRequest]())
-        try run(client)
-        expect(client.results.isEmpty)
-    }
-
     @Test func `asks again after the time that a client wants to wait`() throws {
         let origin = try FaultyOrigin(["/f": Content("x")])
         let request = TransferRequest(id: 1, url: origin.url + "/f")

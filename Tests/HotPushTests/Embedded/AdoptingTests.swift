@@ -59,22 +59,6 @@ import StorageTestSupport
         try expect(!store.versions.adopt(embedded).isNew)
     }
 
-    @Test
-    func `is current after the first start of an app, and costs nothing at the next ones`() throws {
-        let embedded = try Self.ship("1", in: store)
-        let first = try store.versions.adopt(embedded)
-        expect(first.isNew && first.becameCurrent && first.version == "1")
-        expect(first.newObjects, equals: 20)
-        try expect(store.versions.lifecycle().embedded, equals: "1")
-        try expect(store.versions.boot().version, equals: "1")
-        // Its directory is not even looked at.
-        Damage.remove(embedded.directory)
-        let lifecycle = try store.versions.lifecycle()
-        let second = try store.reopened().adopt(embedded)
-        expect(!second.isNew && !second.becameCurrent && second.newObjects == 0)
-        try expect(store.versions.lifecycle(), equals: lifecycle)
-    }
-
     @Test("of an app update costs only what is new in it, and nothing downloaded is thrown away")
     func update() throws {
         try store.versions.adopt(Self.ship("1", in: store))
@@ -226,14 +210,6 @@ import StorageTestSupport
         #expect(throws: StoreError.self) { try store.versions.adopt(embedded) }
         try expect(Damage.contents(store.path + "/lifecycle.json"), equals: Array("{".utf8))
         try expect(readTree(store.path + "/manifests"), equals: before)
-    }
-
-    @Test
-    func `that is missing is an error that names its directory, and changes nothing`() throws {
-        let embedded = EmbeddedVersion(
-            directory: store.directory.appending("nowhere"), version: "1")
-        expectRefusal(saying: "nowhere") { try store.versions.adopt(embedded) }
-        try expect(store.versions.lifecycle(), equals: Lifecycle())
     }
 
     @Test func `is adopted by one of two starts at once, and both go on`() async throws {

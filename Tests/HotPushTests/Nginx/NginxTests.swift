@@ -8,26 +8,6 @@ import Expectations
     "A transfer from nginx",
     .enabled(if: Nginx.isInstalled, "nginx is not installed (apt install nginx-light)"))
 struct NginxTests {
-    @Test func `comes whole, many over few connections`() throws {
-        let nginx = try Nginx()
-        for number in 0..<200 {
-            try nginx.put("\(number)", sampleBytes(number * 31, seed: UInt64(number)))
-        }
-        let client = CollectingClient(
-            (0..<200).map { TransferRequest(id: $0, url: nginx.url + "/\($0)") })
-        try run(client)
-        for number in 0..<200 {
-            expect(client.results[number]?.outcome, equals: .finished)
-            expect(
-                client.results[number]?.bytes,
-                equals: sampleBytes(number * 31, seed: UInt64(number)))
-        }
-        let log = try nginx.log().filter { $0.target != "-" }
-        expect(log.count, equals: 200)
-        expect(log.allSatisfy { $0.version == "HTTP/1.1" && $0.status == 200 })
-        expect(Set(log.map(\.connection)).count <= 16)
-    }
-
     @Test func `is resumed with a range and the tag of the first part`() throws {
         let nginx = try Nginx()
         let bytes = sampleBytes(100_000)
@@ -81,15 +61,6 @@ struct NginxTests {
         let encoded = try fetch(nginx.url + "/f.txt", .local) { $0.acceptsEncodings = true }
         expect(encoded.head?["content-encoding"], equals: "gzip")
         expect(encoded.bytes, equals: text)
-    }
-
-    @Test func `is not made if the tag is known`() throws {
-        let nginx = try Nginx()
-        try nginx.put("f", sampleBytes(100))
-        let tag = try require(try fetch(nginx.url + "/f").head?["etag"])
-        let again = try fetch(nginx.url + "/f", .local) { $0.fields = [("If-None-Match", tag)] }
-        expect(again.status, equals: 304)
-        expect(again.bytes.isEmpty)
     }
 }
 

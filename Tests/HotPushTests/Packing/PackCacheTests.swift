@@ -3,11 +3,11 @@ import StorageTestSupport
 @testable import HotPush
 
 /// What a publisher keeps to be quicker the next time never keeps a release from being published.
-@Suite("A publisher whose caches cannot be used") struct PackCacheTests {
-    /// What is done to the caches.
+@Suite("A publisher whose frames cannot be kept") struct PackCacheTests {
+    /// What is done to them.
     enum Trouble: String, CaseIterable, Sendable, CustomTestStringConvertible {
-        case files = "files in place of both directories"
-        case directories = "directories in place of all their files"
+        case files = "a file in place of the directory"
+        case directories = "directories in place of all its files"
         case refused = "files of somebody else that can be neither read nor replaced"
         var testDescription: String { rawValue }
     }
@@ -21,26 +21,22 @@ import StorageTestSupport
 
     /// - Parameter sound: a publisher that has kept what the next release needs.
     private func cause(_ trouble: Trouble, as sound: PackingFixture) throws {
-        for cache in ["frames", "sketches"] {
-            let directory = fixture.place.origin + "/.publish/" + cache
-            switch trouble {
-            case .files:
-                Damage.remove(directory)
-                try Damage.overwriteOrCreate(directory, with: [1, 2, 3])
-            case .directories:
-                Damage.remove(directory)
-                let names = sound.kept(cache)
-                expect(!names.isEmpty)
-                for name in names {
-                    try Damage.makeDirectory(directory + "/" + name + "/something")
-                }
-            case .refused: break
-            }
+        let directory = fixture.place.origin + "/.publish/frames"
+        switch trouble {
+        case .files:
+            Damage.remove(directory)
+            try Damage.overwriteOrCreate(directory, with: [1, 2, 3])
+        case .directories:
+            Damage.remove(directory)
+            let names = sound.kept("frames")
+            expect(!names.isEmpty)
+            for name in names { try Damage.makeDirectory(directory + "/" + name + "/something") }
+        case .refused: break
         }
     }
 
     @Test(
-        "makes the same packs without them, says so once for each, and leaves nothing behind",
+        "makes the same packs without them, says so once, and leaves nothing behind",
         arguments: Trouble.allCases)
     func survives(_ trouble: Trouble) throws {
         let sound = PackingFixture(fixture, origin: "sound")
@@ -54,10 +50,7 @@ import StorageTestSupport
         expect(report.packs, equals: expected.packs)
         try fixture.readAll(["r1"])
         let told = notices.all
-        for cache in ["frames", "sketches"] {
-            expect(
-                told.filter { $0.hasPrefix(".publish/\(cache) of the origin ") }.count, equals: 1)
-        }
+        expect(told.filter { $0.hasPrefix(".publish/frames of the origin ") }.count, equals: 1)
         expect(!Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
         // The next release and the publisher's own cleaning, too.
         try fixture.publisher(.before, on: disk).publish("r3", of: fixture.place.versions)
@@ -76,8 +69,7 @@ private struct OthersCaches: FileSystemWrapper {
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor {
         let name = String(cString: path)
-        // Frames are opened by their names alone, sketches from `.publish/`.
-        if access == .reading, ObjectID(name) != nil || name.hasPrefix("sketches/") {
+        if access == .reading, ObjectID(name) != nil {
             throw StoreError(.permission, "it is somebody else's")
         }
         return try base.open(directory, path, access, mode: mode)
@@ -87,9 +79,7 @@ private struct OthersCaches: FileSystemWrapper {
         _ from: Int32, _ path: UnsafePointer<CChar>, to: Int32, _ newPath: UnsafePointer<CChar>
     ) throws(StoreError) {
         let name = String(cString: path)
-        if name.hasPrefix("frame-") || name.hasPrefix("sketches-"),
-            !String(cString: newPath).hasPrefix("unkept-")
-        {
+        if name.hasPrefix("frame-"), !String(cString: newPath).hasPrefix("unkept-") {
             throw StoreError(.permission, "it is somebody else's")
         }
         try base.rename(from, path, to: to, newPath)

@@ -44,9 +44,6 @@ import Zstandard
             default: Damage.remove(directory + name)
             }
         }
-        for name in fixture.kept("sketches") {
-            try Damage.flip(fixture.place.origin + "/.publish/sketches/" + name, at: 40)
-        }
         try Damage.overwrite(fixture.place.origin + "/.publish/packed.json", with: [1, 2])
         losePacks()
         let again = try require(try fixture.publish("r2").packing)
@@ -55,11 +52,13 @@ import Zstandard
         try fixture.readAll(["r1"])
     }
 
-    @Test func `keeps of frames and sketches what the deliveries on offer need`() throws {
+    @Test func `keeps of frames what the deliveries on offer need, and nothing else`() throws {
         _ = try publishAll()
+        // What older castrees kept besides.
+        let sketches = fixture.place.origin + "/.publish/sketches"
+        try Damage.makeDirectory(sketches + "/of an object")
         try fixture.publish("r3") { $0.packs.keptReleaseCount = 1 }
-        // Of r3, and of those from which its packs lead.
-        expect(fixture.kept("sketches").count, equals: 3)
+        expect(!FileManager.default.fileExists(atPath: sketches))
         let count = fixture.kept("frames").count
         for version in ["r1", "r2"] {
             _ = try fixture.place.publisher().withdraw(VersionName(version))
@@ -68,7 +67,7 @@ import Zstandard
         expect(fixture.kept("frames").count, equals: count)
         _ = try fixture.place.publisher().withdraw(VersionName("r3"))
         try fixture.place.publisher().collect(OriginRetention(graceSeconds: 0))
-        expect(fixture.kept("frames").isEmpty && fixture.kept("sketches").isEmpty)
+        expect(fixture.kept("frames").isEmpty)
         expect(Damage.names(fixture.place.origin + "/packs").allSatisfy { $0.count == 2 })
     }
 

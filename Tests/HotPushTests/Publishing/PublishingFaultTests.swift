@@ -150,7 +150,7 @@ import StorageTestSupport
         var afterNames = 0
         for operation in disk.operations {
             let path = String(operation.path.dropFirst(place.place.origin.utf8.count + 1))
-            if path.hasPrefix(".publish/frames") || path.hasPrefix(".publish/sketches") { continue }
+            if path.hasPrefix(".publish/frames") { continue }
             switch operation.verb {
             case .write where packs == .never && path.contains("/put-"),
                 .write where path.contains("/staging/") || path.contains("/pack-"):

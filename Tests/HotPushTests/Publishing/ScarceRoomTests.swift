@@ -76,9 +76,7 @@ import StorageTestSupport
                     try FileManager.default.copyItem(
                         atPath: fixture.place.origin, toPath: copy.place.origin)
                 }
-                for name in ["frames", "sketches"] {
-                    Damage.remove(bare.place.origin + "/.publish/" + name)
-                }
+                Damage.remove(bare.place.origin + "/.publish/frames")
                 let byteCount = taken + Int64(kibibytes) << 10
                 let isRoom = try publish("r2", .never, in: bare, of: byteCount) != nil
                 let notices = try publish("r2", moment, in: place, of: byteCount)

@@ -18,16 +18,6 @@ import StrictJSON
         return options
     }
 
-    @Test(arguments: ["1", "2"])
-    func `is taken in place of the channel's newest`(_ release: String) throws {
-        let fixture = try fixture()
-        try expect(fixture.run(choosing(release)).version, equals: release)
-        try expect(
-            fixture.tree(release),
-            equals: (release == "1" ? PublishingPlace.first : PublishingPlace.second))
-        try fixture.expectClean()
-    }
-
     @Test func `leaves no trace in what the device remembers of the channel`() throws {
         let fixture = try fixture()
         try fixture.run(choosing("1"))
@@ -36,12 +26,6 @@ import StrictJSON
         try expect(fixture.run().version, equals: "2")
         expect(Damage.names(fixture.device.path).contains("channels.json"))
         try expect(fixture.run(choosing("1")).isUnchanged)
-    }
-
-    @Test func `is refused, with what there is, if the channel does not offer it`() throws {
-        let fixture = try fixture()
-        expectRefusal(.notOffered, saying: "it offers 2, 1") { try fixture.run(choosing("3")) }
-        expect(fixture.origin.requests.count, equals: 1)
     }
 
     @Test func `still has to be for this device, unless forced`() throws {

@@ -14,21 +14,6 @@ import StorageTestSupport
         "<h1>two</h1>", "body {}", String(repeating: "0123456789abcdef", count: 40_000),
     ]
 
-    @Test func `objects come over the network and from a directory`() throws {
-        let fixture = try PullingFixture(offering: "2")
-        let wanted = try lost(Self.texts)
-        let came = try fixture.pull().fetch(wanted, from: .web(fixture.origin.url))
-        expect(came, equals: Set(wanted.map(\.address)))
-        let other = try TemporaryStore()
-        let pull = Pull(into: other.versions, over: DirectoryTransport("/nowhere"))
-        try expect(pull.fetch(wanted, from: .directory(fixture.place.origin)), equals: came)
-        for store in [try fixture.device.reopened().store, other.versions.store] {
-            for (one, text) in zip(wanted, Self.texts) {
-                try expect(store.read(one.address, limit: 1 << 20), equals: Array(text.utf8))
-            }
-        }
-    }
-
     @Test func `what is absent, wrong or cut short is left out, and the rest comes`() throws {
         let fixture = try PullingFixture(offering: "2")
         let wanted = try lost(Self.texts + ["never published"])

@@ -8,24 +8,6 @@ import StorageTestSupport
             .pointers(of: origin)
     }
 
-    @Test func `are listed, from a directory and from a server, with what they offer`() throws {
-        let fixture = try PullingFixture()
-        try fixture.place.publish("1")
-        try fixture.place.publish("2", to: "beta")
-        try fixture.serve()
-        for origin in [fixture.place.origin, fixture.origin.url] {
-            let pointers = try channels(origin)
-            expect(pointers.map(\.channel.description), equals: ["beta", "stable"])
-            expect(
-                pointers.map { $0.releases.first?.version?.name.description }, equals: ["2", "1"])
-        }
-        // The pointers are asked for at once.
-        let paths = fixture.origin.requests.map(\.path)
-        expect(
-            paths.sorted(),
-            equals: ["/channels.json", "/channels/beta.json", "/channels/stable.json"])
-    }
-
     @Test func `are asked for all at once, so that one that comes slowly holds up no other`() throws
     {
         let fixture = try PullingFixture()

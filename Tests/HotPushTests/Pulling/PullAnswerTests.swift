@@ -61,26 +61,6 @@ struct PullAnswerTests {
         expect(error { try fixture.run() }?.code, equals: .notFound)
     }
 
-    // MARK: Names
-
-    @Test("a version gets the name that was asked for, also if its content is here under another")
-    func named() throws {
-        let fixture = try PullingFixture(pulled: "1")
-        var options = PullingFixture.options
-        options.version = "app"
-        for isUnchanged in [false, true] {
-            fixture.origin.forgetRequests()
-            let report = try fixture.run(options)
-            expect(report.version, equals: "app")
-            expect(report.isUnchanged, equals: isUnchanged)
-            expect(report.figures.files == 0 && report.figures.bytes == 0)
-            expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
-            try expect(fixture.tree("app"), equals: PublishingPlace.first)
-            try expect(fixture.device.reopened().lifecycle().pending, equals: "app")
-        }
-        try fixture.expectClean()
-    }
-
     // MARK: Back to what was shipped
 
     private func embed(_ fixture: PullingFixture) throws {
@@ -103,17 +83,6 @@ struct PullAnswerTests {
         expect(report.version, equals: "shipped")
         expect(report.isUnchanged && report.figures.files == 0)
         try expect(fixture.device.reopened().lifecycle().pending, equals: "shipped")
-    }
-
-    @Test func `an app that was shipped with nothing stays, and is told why`() throws {
-        let fixture = try PullingFixture(pulled: "2")
-        _ = try fixture.place.publisher().withdraw(VersionName("2"), toEmbedded: true)
-        try fixture.serve()
-        let pull = try fixture.pull()
-        let reply = try pull.inquire(fixture.origin.url)
-        try expect(pull.carryOut(reply) == nil)
-        expect(reply.reasons.count, equals: 1)
-        try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
     }
 
     // MARK: What the log says

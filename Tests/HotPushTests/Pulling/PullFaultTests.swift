@@ -129,42 +129,6 @@ import StorageTestSupport
         try expect(pull.run(origin.url)?.version, equals: "2")
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
-
-    @Test
-    func `keeps what came when it is interrupted, and fetches only the rest afterwards`() throws {
-        let (fixture, path) = try fixture()
-        fixture.origin.always(.stall(after: 320_000), on: path)
-        let flag = InterruptionFlag()
-        let options = StoreOptions(isInterrupted: { flag.isSet })
-        let versions = try VersionStore.open(fixture.device.path, options: options)
-        var pullOptions = PullingFixture.options
-        pullOptions.progress = { if $0.bytes >= 320_000 { flag.set() } }
-        let pull = Pull(into: versions, over: try PullingFixture.transport(), pullOptions)
-        expect(code { try pull.run(fixture.origin.url) }, equals: .interrupted)
-        fixture.origin.always(nil, on: path)
-        let report = try fixture.run()
-        let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
-        expect(report.figures.resumedBytes >= 320_000)
-        expect(
-            report.figures.bytes + report.figures.resumedBytes + report.figures.reusedBytes,
-            equals: Int64(sizes))
-        try fixture.expectClean()
-    }
-
-    @Test func `two at once both end right`() async throws {
-        let (fixture, _) = try fixture()
-        let url = fixture.origin.url
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<2 {
-                group.addTask {
-                    let pull = try fixture.pull()
-                    _ = try pull.run(url)
-                }
-            }
-            try await group.waitForAll()
-        }
-        try fixture.expectSecond()
-    }
 }
 
 /// Set once, seen by every thread.

@@ -4,28 +4,6 @@ import StorageTestSupport
 @testable import HotPush
 
 @Suite("A pull") struct PullTests {
-    @Test func `brings a version: the pointer, the manifest, every content once`() throws {
-        let fixture = try PullingFixture(offering: "1")
-        let report = try fixture.run()
-        let distinct = Set(PublishingPlace.first.values)
-        expect(report.version, equals: "1")
-        expect(report.files, equals: PublishingPlace.first.count)
-        expect(report.figures.files, equals: distinct.count)
-        expect(report.figures.bytes, equals: Int64(distinct.reduce(0) { $0 + $1.utf8.count }))
-        expect(report.requests, equals: fixture.origin.requests.count)
-        expect(fixture.origin.requests.map(\.path).sorted().count, equals: 2 + distinct.count - 1)
-        try expect(fixture.tree("1"), equals: PublishingPlace.first)
-        try expect(fixture.device.reopened().lifecycle().pending, equals: "1")
-        try fixture.expectClean()
-    }
-
-    @Test func `asks once when nothing is new`() throws {
-        let fixture = try PullingFixture(pulled: "1")
-        fixture.origin.forgetRequests()
-        try expect(fixture.run().isUnchanged)
-        expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
-    }
-
     @Test func `fetches only what no version has`() throws {
         let fixture = try PullingFixture(pulled: "1")
         try fixture.publish("2")
@@ -51,28 +29,6 @@ import StorageTestSupport
         expect(report.figures.files, equals: 0)
         expect(report.figures.bytes, equals: 0)
         try expect(fixture.tree("3"), equals: files)
-    }
-
-    @Test func `makes a version current at once, or leaves it alone, when asked to`() throws {
-        let fixture = try PullingFixture(offering: "1")
-        var options = PullingFixture.options
-        options.destination = .kept
-        try fixture.run(options)
-        var lifecycle = try fixture.device.reopened().lifecycle()
-        expect(lifecycle.current == nil && lifecycle.pending == nil)
-        options.destination = .current
-        try fixture.run(options)
-        lifecycle = try fixture.device.reopened().lifecycle()
-        expect(lifecycle.current, equals: "1")
-    }
-
-    @Test func `takes a directory as it takes a server`() throws {
-        let fixture = try PullingFixture()
-        try fixture.place.publish("2")
-        let report = try require(try fixture.pull().run(fixture.place.origin))
-        expect(report.version, equals: "2")
-        try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        expect(fixture.origin.requests.isEmpty)
     }
 
     @Test func `does not wait for another pull that is writing the same manifest`() throws {
@@ -101,24 +57,6 @@ import StorageTestSupport
         expect(plan.byteCount, equals: report.figures.bytes)
         expect(plan.contents.count, equals: report.figures.files)
         expect(plan.reusedObjects, equals: report.reusedObjects)
-    }
-
-    @Test func `refuses content that is banned here before a byte of it is fetched`() throws {
-        let fixture = try PullingFixture(pulled: "1")
-        let versions = try fixture.device.reopened()
-        try versions.activate("1")
-        let first = try versions.boot()
-        try versions.confirm(first.version, token: first.token)
-        try fixture.publish("2")
-        var options = PullingFixture.options
-        options.destination = .current
-        try fixture.run(options)
-        try expect(versions.boot().version, equals: "2")
-        _ = try versions.rollback(reason: "white page")
-        _ = try versions.retire("2")
-        fixture.origin.forgetRequests()
-        expect(code { try fixture.run() }, equals: .bannedVersion)
-        expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
     }
 
     @Test(

@@ -52,15 +52,6 @@ import Synchronization
         }
     }
 
-    @Test func `waits the same for the same seed, and not for another`() {
-        func delays(_ seed: UInt64) -> [Duration] {
-            var generator = SeededRandom(seed: seed)
-            return (1..<9).map { RetryPolicy().delay(failureCount: $0, using: &generator) }
-        }
-        expect(delays(1), equals: delays(1))
-        expect(delays(1) != delays(2))
-    }
-
     static func head(_ status: Int, retryAfter: String? = nil) -> TransferHead {
         var head = TransferHead(status: status, fields: [], url: "")
         if let retryAfter { head.fields.append(("retry-after", retryAfter)) }

@@ -68,19 +68,6 @@ import StorageTestSupport
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
-    @Test func `tells its progress up to the last byte`() async throws {
-        try fixture.publish("2")
-        let manager = try process()
-        let events = EventReader(manager)
-        _ = try await manager.update()
-        let told = await events.read { if case .started = $0 { true } else { false } }
-        let last = told.compactMap { event -> UpdateProgress? in
-            if case .progress("2", let progress) = event { progress } else { nil }
-        }.last
-        expect(last?.figures.bytes == last?.bytesTotal && last?.bytesTotal ?? 0 > 0)
-        expect(last?.figures.files, equals: last?.filesTotal)
-    }
-
     @Test func `stops soon when it is cancelled, and goes on from what has come`() async throws {
         try fixture.publish("2")
         let large = try require(PublishingPlace.second["large"])
@@ -134,30 +121,6 @@ import StorageTestSupport
         expect(resumed >= kept && resumed <= most)
     }
 
-    @Test func `says that the origin does not answer, and asks again when it does`() async throws {
-        try fixture.publish("1")
-        fixture.origin.close()
-        let manager = try process()
-        await #expect { try await manager.check() } throws: { .network ~= $0 }
-        try fixture.origin.reopen()
-        try await expect(manager.check().decision, equals: .download)
-    }
-
-    @Test
-    func `that was never confirmed is left by the next start, and not taken again`() async throws {
-        try await live("1")
-        try fixture.publish("2")
-        _ = try await process().update()
-        try await expect(process().start()?.version, equals: "2")
-        let third = try process { $0.strikes = 1 }
-        let boot = try require(try await third.start())
-        expect(boot.version == "1" && boot.rolledBackFrom == "2" && boot.isBanned)
-        fixture.origin.forgetRequests()
-        let reasons = try await third.update().expectRefused("2")
-        expect(reasons.count == 1 && reasons[0].contains("banned"))
-        expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
-    }
-
     @Test("goes back to an older version when the publisher takes one back, without a download")
     func withdrawn() async throws {
         try await live("1")
@@ -168,42 +131,6 @@ import StorageTestSupport
         try await process().update().expectReady("1")
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
         try await expect(process().start()?.version, equals: "1")
-    }
-
-    @Test("that was taken back no longer waits, even while what is offered is banned here")
-    func withdrawnBehindBanned() async throws {
-        try fixture.place.store.add("3", ["index.html": "<h1>three</h1>"])
-        try await live("1")
-        try fixture.publish("3")
-        _ = try await process().update()
-        let versions = try fixture.device.reopened()
-        try versions.activate("3")
-        _ = try versions.rollback()
-        try expect(lifecycle.bad.map(\.version), equals: ["3"])
-        try fixture.publish("2")
-        _ = try await process().update()
-        // Another release stands before it, and it is still there to be had.
-        try fixture.publish("3")
-        for isThere in [true, false] {
-            if !isThere {
-                _ = try fixture.place.publisher().withdraw(VersionName("2"))
-                try fixture.serve()
-            }
-            let reasons = try await process().update().expectRefused("3")
-            expect(reasons.contains { $0.contains("banned") })
-            try expect(lifecycle.pending, equals: (isThere ? "2" : nil))
-        }
-        try expect(lifecycle.current, equals: "1")
-    }
-
-    @Test
-    func `for other devices or apps is left alone at one request, with the reasons`() async throws {
-        try offerSecond(perMille: 818)
-        fixture.origin.forgetRequests()
-        let manager = try process { $0.device = "device-1" }
-        let reasons = try await manager.update().expectRefused("2")
-        expect(reasons.count, equals: 1)
-        expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
     @Test

@@ -259,17 +259,6 @@ import StorageTestSupport
             equals: .upToDate("version 1 is current already; what was pending no longer waits"))
     }
 
-    @Test func `that has nothing new is one request`() async throws {
-        let fixture = try await UpdatingFixture(live: "1")
-        let manager = try fixture.process()
-        let count = fixture.source.checkCount
-        try await manager.update().expectUpToDate()
-        fixture.source.answer(.unchanged)
-        try await manager.update().expectUpToDate()
-        expect(fixture.source.checkCount, equals: count + 2)
-        expect(fixture.source.downloads, equals: ["1"])
-    }
-
     @Test
     func `that is taken back by the publisher no longer waits, and costs nothing`() async throws {
         let fixture = try await UpdatingFixture(live: "1")
