@@ -101,17 +101,6 @@ import StorageTestSupport
         }
     }
 
-    @Test func `names the mode of an object that was changed through its tree`() throws {
-        for path in ["a", "d/run"] {
-            let temporary = try TemporaryStore(adding: "1", files)
-            chmod(temporary.tree("1") + "/" + path, 0o644)
-            try expect(temporary.reopened().check().findings.map(\.kind), equals: [.wrongMode])
-            try expect(
-                temporary.reopened().check(repairing: true).findings.allSatisfy { $0.isRepaired })
-            try temporary.expectClean()
-        }
-    }
-
     @Test func `names trees of no version, whole and half built`() throws {
         // What it shows is an object of a version: nothing is lost with it.
         try expectFinding(.strayTree, at: "versions/ghost", version: nil) {
