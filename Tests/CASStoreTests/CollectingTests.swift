@@ -59,11 +59,6 @@ import StorageTestSupport
         try expect(temporary.reopened().store.collect().objectCount, equals: 4)
     }
 
-    @Test func `collects from an empty store`() throws {
-        let temporary = try TemporaryStore()
-        try expect(temporary.store.collect().objectCount, equals: 0)
-    }
-
     @Test func `collects suspended partials of no version, and keeps those that one waits for`()
         throws
     {

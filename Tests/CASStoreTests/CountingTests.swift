@@ -102,15 +102,6 @@ import StorageTestSupport
         try compare(temporary, "after a rebuild, seed \(random.seed)")
     }
 
-    @Test func `the same content under two names keeps nothing alone`() throws {
-        let temporary = try TemporaryStore(adding: "1", ["a": "same", "b": "same"])
-        try expect(temporary.versions.versions()[0].uniqueBytes, equals: 4)
-        try temporary.add("2", ["c": "same"])
-        try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [0, 0])
-        try temporary.versions.retire("1")
-        try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [4])
-    }
-
     @Test func `what a version lacks, its retiring does not free`() throws {
         let temporary = try TemporaryStore()
         let source = try TemporaryStore(adding: "1", ["a": "never came"])
@@ -135,19 +126,5 @@ import StorageTestSupport
         try expect(temporary.versions.check(repairing: true).findings.isEmpty, equals: false)
         try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [0])
         try expect(temporary.versions.check().findings, equals: [])
-    }
-
-    @Test func `usage is the sum of what is there`() throws {
-        let temporary = try TemporaryStore(adding: "1", ["a": "12345", "b": "12345", "c": "678"])
-        _ = try temporary.put("loose")
-        let usage = try temporary.store.usage()
-        expect(usage.objects, equals: 3)
-        expect(usage.objectBytes, equals: 13)
-        expect(usage.unreferencedBytes, equals: 5)
-        expect(usage.apparentBytes, equals: 13)
-        expect(usage.ratio, equals: 1)
-        let largest = try temporary.store.usageTable(largestMax: 2).largest
-        expect(largest.map(\.byteCount), equals: [5, 5])
-        expect(Set(largest.map(\.references)), equals: [0, 1])
     }
 }

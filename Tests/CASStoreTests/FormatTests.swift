@@ -94,21 +94,6 @@ import StorageTestSupport
         expect(open(temporary.path) != nil)
     }
 
-    @Test func `a directory that holds something else is never made a store`() throws {
-        let directory = TemporaryDirectory()
-        try Damage.replace(directory.appending("somebody's file"), by: .emptyFile)
-        expect(code { _ = try VersionStore.create(at: directory.path) }, equals: .storeExists)
-        expect(Damage.names(directory.path), equals: ["somebody's file"])
-    }
-
-    @Test func `making a store twice opens it, with all it holds`() throws {
-        let temporary = try TemporaryStore(adding: "1", ["a": "one"])
-        let (versions, isNew) = try VersionStore.create(at: temporary.path)
-        expect(!isNew)
-        try expect(versions.versions().map(\.version), equals: ["1"])
-        try expect(versions.check().findings, equals: [])
-    }
-
     @Test func `an existing empty directory and missing parents become a store`() throws {
         let directory = TemporaryDirectory()
         try Damage.replace(directory.appending("empty"), by: .directory)

@@ -48,22 +48,6 @@ import StorageTestSupport
         expect(LockHolder.name(of: []) == nil)
     }
 
-    @Test func `ends after the limit with an error that says so, and is told meanwhile`() throws {
-        let directory = TemporaryDirectory()
-        let system = POSIXFileSystem()
-        let leases = try system.open(
-            POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
-        let held = try system.openLock(leases.raw, ".writer")
-        try expect(system.lock(held.raw, exclusive: true))
-        let notices = Notices()
-        let options = StoreOptions(
-            waitLimit: .milliseconds(2100), notice: { text in notices.add(text) }
-        )
-        let file = try system.openLock(leases.raw, ".writer")
-        expectRefusal(.locked) { try system.waitForLock(file.raw, exclusive: true, options) }
-        expect(notices.all, equals: ["waiting for another part of this process"])
-    }
-
     @Test func `takes a lock that is free by one call`() throws {
         let directory = TemporaryDirectory()
         let system = FaultyFileSystem()

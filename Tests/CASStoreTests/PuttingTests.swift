@@ -19,18 +19,8 @@ import StorageTestSupport
         expect(temporary.staged, equals: [])
     }
 
-    @Test func `the same bytes twice are one object`() throws {
-        let temporary = try TemporaryStore()
-        let first = try temporary.put("same")
-        let inode = try temporary.store.objects.status(first)?.inode
-        try expect(temporary.put("same"), equals: first)
-        try expect(temporary.store.objects.status(first)?.inode, equals: inode)
-        try expect(temporary.store.usage().objects, equals: 1)
-        try expect(temporary.versions.check().findings, equals: [])
-    }
-
-    @Test(arguments: ["directory", "link", "fifo", "file as shard"])
-    func `what is put again takes the place of whatever else stands there`(_ kind: String) throws {
+    @Test(arguments: ["directory", "link", "fifo", "other bytes", "file as shard"])
+    func `what comes again takes the place of whatever else stands there`(_ kind: String) throws {
         let temporary = try TemporaryStore()
         let address = try temporary.put("again")
         let path = temporary.objectPath(address)
@@ -41,12 +31,19 @@ import StorageTestSupport
             try Damage.overwriteOrCreate(path + "/somebody", with: bytes("mine"))
         case "link": try Damage.replace(path, by: .symbolicLink("/etc/hostname"))
         case "fifo": try Damage.replace(path, by: .fifo)
+        case "other bytes":
+            try Damage.replace(path, by: .emptyFile)
+            try Damage.overwrite(path, with: bytes("wrong"))
         default:
             Damage.remove(shard)
             try Damage.overwriteOrCreate(shard, with: bytes("mine"))
         }
-        _ = try temporary.put("again")
+        let arrivals = try Arrivals(temporary.store)
+        _ = try bring(bytes("again"), arrivals)
+        try arrivals.settle()
         try expect(temporary.store.read(address, limit: 10), equals: bytes("again"))
+        try expect(Damage.mode(path), equals: 0o444)
+        expect(temporary.staged, equals: [])
         try expect(
             temporary.versions.check().findings.filter { $0.kind != .unindexedObject }, equals: [])
     }
@@ -101,36 +98,6 @@ import StorageTestSupport
         try expect(store.contains(address))
         try expect(store.read(address, limit: 100), equals: bytes("served from a broken disk"))
         expect(!disk.hasFired, "\(disk.trace)")
-    }
-
-    @Test func `put stores what the index believes to be there and is not`() throws {
-        let temporary = try TemporaryStore()
-        let address = try temporary.put("deleted by hand")
-        Damage.remove(temporary.objectPath(address))
-        try expect(temporary.put("deleted by hand"), equals: address)
-        try expect(temporary.store.read(address, limit: 100), equals: bytes("deleted by hand"))
-    }
-
-    @Test func `two threads may put the same bytes at once`() async throws {
-        let temporary = try TemporaryStore()
-        let store = temporary.store
-        for round in 0..<40 {
-            let content = bytes("round \(round)")
-            let expected = try address(of: content)
-            await withTaskGroup(of: StoreError.Code?.self) { group in
-                for _ in 0..<4 {
-                    group.addTask {
-                        code {
-                            let lease = try store.makeLease()
-                            _ = try store.put(content, protectedBy: lease)
-                        }
-                    }
-                }
-                // One at a time may write; that it is another's turn is a documented answer.
-                for await code in group { expect(code == nil || code == .busy) }
-            }
-            try expect(store.read(expected, limit: 100), equals: content)
-        }
     }
 }
 

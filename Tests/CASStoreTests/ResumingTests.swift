@@ -51,15 +51,6 @@ import StorageTestSupport
         try expect(temporary.versions.check().findings, equals: [])
     }
 
-    @Test func `put starts over what somebody has staged`() throws {
-        let temporary = try TemporaryStore()
-        let staged = try temporary.path + "/staging/" + address(of: "abc").description
-        try Damage.replace(staged, by: .emptyFile)
-        try Damage.extend(staged, by: bytes("xy"))
-        let address = try temporary.put("abc")
-        try expect(temporary.store.read(address, limit: 3), equals: bytes("abc"))
-    }
-
     @Test func `what arrives completes the version that waits for the object`() throws {
         let temporary = try TemporaryStore()
         let source = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])

@@ -145,27 +145,15 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
         return try world.lifecycle.begin(request, versions)
     }
 
-    func leave(
-        _ version: String, token: String, reason: String, strikes: Int
-    ) throws(StoreError) -> LeftVersion? {
-        try world.lifecycle.leave(
-            unconfirmed: version, token: token, "late", request(strikes: strikes), versions)
-    }
-
-    func leave(
-        unshown version: String, token: String?, reason: String, strikes: Int
-    ) throws(StoreError) -> LeftVersion? {
-        try world.lifecycle.leave(
-            unshown: version, token: token, reason, request(strikes: strikes), versions)
-    }
-
-    func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError) {
-        if bug == .stopCountsAsFailure {
-            _ = try leave(version, token: token, reason: "stopped", strikes: strikes)
-        } else {
-            _ = try world.lifecycle.takeBack(
-                start: version, token: token, request(strikes: strikes), versions)
+    func leave(_ departure: Departure, strikes: Int) throws(StoreError) -> LeftVersion? {
+        var departure = departure
+        if case .stopped(let version, let token) = departure, bug == .stopCountsAsFailure {
+            departure = .unconfirmed(version, token: token, reason: "stopped")
         }
+        if case .unconfirmed(let version, let token, _) = departure {
+            departure = .unconfirmed(version, token: token, reason: "late")
+        }
+        return try world.lifecycle.leave(departure, request(strikes: strikes), versions)
     }
 
     func confirm(_ version: String, token: String) throws(StoreError) {

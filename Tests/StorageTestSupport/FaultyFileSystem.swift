@@ -364,11 +364,11 @@ package final class FaultyFileSystem: FileSystemWrapper {
     }
 
     package func list(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
+        _ directory: Int32, once: Bool,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
     ) throws(StoreError) {
         try perform(.list, directory) { () throws(StoreError) in
-            try disk.list(directory, body)
+            try disk.list(directory, once: once, body)
         }
     }
 

@@ -122,15 +122,6 @@ import StorageTestSupport
         }
     }
 
-    @Test func `says so as long as a needed version is incomplete`() throws {
-        let temporary = try make()
-        try temporary.versions.activate("1")
-        try flipByte(temporary.tree("1") + "/a")
-        _ = try temporary.reopened().check(repairing: true)
-        // Current, not complete, not served: no check may call that clean.
-        try expect(!temporary.reopened().check().findings.isEmpty)
-    }
-
     @Test func `finds a lost object by every path`() throws {
         let temporary = try make()
         unlink(try temporary.objectPath(address(of: "shared content")))
@@ -141,28 +132,6 @@ import StorageTestSupport
         _ = try temporary.reopened().check(repairing: true)
         try temporary.add("5", ["x": "shared content"])
         try temporary.expectClean()
-    }
-
-    @Test(arguments: ["directory", "link", "fifo", "file"], [false, true])
-    func `names something else in place of an object or its twin, and mends it`(
-        _ kind: String, isTwin: Bool
-    ) throws {
-        let temporary = try make()
-        let path = try temporary.objectPath(address(of: "#!shared"), executable: isTwin)
-        unlink(path)
-        switch kind {
-        case "directory": mkdir(path, 0o755)
-        case "link": symlink("/etc/passwd", path)
-        case "file": try Damage.replace(path, by: .emptyFile)
-        default: mkfifo(path, 0o444)
-        }
-        let found = try temporary.reopened().check().findings
-        let wanted: Finding.Kind = kind == "file" ? .damagedObject : .notAFile
-        expect(found.contains { $0.kind == (isTwin ? .damagedExecutableCopy : wanted) })
-        _ = try temporary.reopened().check(repairing: true)
-        try temporary.add("6", ["x": "#!shared"])
-        try temporary.expectClean()
-        try expect(readTree(temporary.tree("1"))["run"], equals: "#!shared")
     }
 
     // Hostile input 14. A tree of links shows what it links to, unread: a check finds it, a server does not

@@ -186,11 +186,4 @@ import StorageTestSupport
         }
         try expect(temporary.versions.versions().isEmpty)
     }
-
-    @Test(.enabled(if: getuid() != 0, "root reads every file"))
-    func `names a file that cannot be read`() throws {
-        try refuse(.permission, naming: ["secret"]) {
-            try writeFile($0 + "/d/secret", "secret", mode: 0)
-        }
-    }
 }

@@ -94,24 +94,6 @@ import StorageTestSupport
         try temporary.expectClean()
     }
 
-    @Test(arguments: ["directory", "link", "fifo", "large"])
-    func `names something else in place of the file, and repairs it`(_ kind: String) throws {
-        let path = temporary.path + "/lifecycle.json"
-        unlink(path)
-        switch kind {
-        case "directory": mkdir(path, 0o755)
-        case "link": symlink("/etc/passwd", path)
-        case "fifo": mkfifo(path, 0o644)
-        default:
-            try writeFile(path, "{")
-            truncate(path, 1 << 30)
-        }
-        try expect(kinds(), equals: [.damagedLifecycle])
-        try expect(kinds(repairing: true), equals: [.damagedLifecycle])
-        try expect(temporary.versions.lifecycle().current, equals: "1")
-        try temporary.expectClean()
-    }
-
     @Test func `refuses a newer format and leaves the file`() throws {
         let text = #"{"format":2,"current":"1","somethingNew":true}"#
         try writeFile(temporary.path + "/lifecycle.json", text)
@@ -128,34 +110,6 @@ import StorageTestSupport
         _ = try temporary.reopened().check(repairing: true)
         try expect(temporary.versions.lifecycle().current, equals: "1")
         try temporary.versions.activate("2")
-        try temporary.expectClean()
-    }
-
-    @Test(arguments: [
-        "dangling", "outside", "absolute", "absent", "file", "directory", "filled directory",
-    ])
-    func `names a wrong link, and repairs it`(_ kind: String) throws {
-        let path = temporary.path + "/current"
-        unlink(path)
-        switch kind {
-        case "dangling": symlink("versions/none", path)
-        case "outside": symlink("../../..", path)
-        case "absolute": symlink(temporary.tree("1"), path)
-        case "absent": break
-        case "file": try writeFile(path, "mine")
-        case "directory": mkdir(path, 0o755)
-        default: try writeFile(path + "/mine", "mine")
-        }
-        try expect(kinds(), equals: [.wrongCurrentLink])
-        if kind == "filled directory" {
-            // Somebody's files are not deleted without a question; nor does the check fail.
-            try expect(
-                temporary.reopened().check(repairing: true).findings.map(\.kind),
-                equals: [.wrongCurrentLink])
-            return
-        }
-        try expect(kinds(repairing: true), equals: [.wrongCurrentLink])
-        try expect(temporary.shown(), equals: ["f": "1"])
         try temporary.expectClean()
     }
 

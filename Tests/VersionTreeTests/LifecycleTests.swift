@@ -142,39 +142,6 @@ import StorageTestSupport
         expect(lifecycle.need(of: "www") == nil)
     }
 
-    @Test func `refuses the file cut at every byte`() throws {
-        let bytes = try full().serialized()
-        // The last byte is the line feed behind the document.
-        for length in 0..<(bytes.count - 1) {
-            expectRefusal(.badLifecycle, "cut at \(length)") {
-                try Lifecycle(parsing: Array(bytes.prefix(length)))
-            }
-        }
-    }
-
-    private func expectRules(_ bytes: [UInt8]) throws {
-        let outcome: Result<Lifecycle, any Error> = Result { try Lifecycle(parsing: bytes) }
-        switch outcome {
-        case .success(let lifecycle):
-            for name in lifecycle.needed { _ = try VersionName(name) }
-            expect(lifecycle.bad.allSatisfy { $0.count > 0 })
-        case .failure(let error):
-            let code = (error as? StoreError)?.code
-            expect(code == .badLifecycle || code == .unsupportedFormat)
-        }
-    }
-
-    @Test func `keeps its rules with any bit flipped`() throws {
-        let bytes = try full().serialized()
-        for position in bytes.indices {
-            for bit in 0..<8 {
-                var flipped = bytes
-                flipped[position] ^= 1 << bit
-                try expectRules(flipped)
-            }
-        }
-    }
-
     @Test(arguments: [
         #"{"format":1,"current":".."}"#, #"{"format":1,"current":"../../etc"}"#,
         #"{"format":1,"current":"/etc"}"#, #"{"format":1,"current":""}"#,

@@ -99,16 +99,6 @@ import StorageTestSupport
         try expect(contents(temporary.tree("1")), equals: contents(source))
     }
 
-    @Test
-    func `checks a tree with twins clean`() throws {
-        let temporary = try TemporaryStore()
-        let source = temporary.directory.appending("source")
-        try writeFile(source + "/caf\u{e9}", "composed")
-        try writeFile(source + "/cafe\u{301}", "decomposed")
-        _ = try temporary.versions.add(directory: source, version: "1")
-        try temporary.expectClean()
-    }
-
     @Test(arguments: [
         ["e\u{301}/x/1", "\u{e9}/x/1"], ["e\u{301}/x/1", "\u{e9}/y/2"],
         ["q\u{307}\u{323}/a", "q\u{323}\u{307}/b"],

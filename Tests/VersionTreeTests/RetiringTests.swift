@@ -23,26 +23,6 @@ import StorageTestSupport
         try temporary.expectClean()
     }
 
-    @Test func `refuses to forget what the lifecycle needs`() throws {
-        let temporary = try TemporaryStore()
-        let versions = temporary.versions
-        for name in ["good", "current", "pending", "embedded", "free"] {
-            try temporary.add(name, ["f": name])
-        }
-        try versions.activate("good")
-        try versions.confirm("good", token: versions.boot().token)
-        try versions.activate("current")
-        try versions.activateAtNextBoot("pending")
-        try versions.embed("embedded")
-        for name in ["good", "current", "pending", "embedded"] {
-            expectRefusal(.versionInUse, saying: name) { try versions.retire(name) }
-            try expect(versions.isMaterialized(name))
-        }
-        try versions.retire("free")
-        try expect(versions.versions().count, equals: 4)
-        try temporary.expectClean()
-    }
-
     // docs/maintenance.md, "What stays".
     private static let advice: [(need: Lifecycle.Need, advice: String)] = [
         (.current, "activate another one first"),

@@ -5,134 +5,91 @@ import StorageTestSupport
 @Suite struct TreeCheckTests {
     private let files = ["a": "one", "d/b": "two", "d/run": "#!x", "empty": ""]
 
-    /// Damages a tree, expects what the check must find, and expects a repair to mend it.
-    private func expectFinding(
-        _ kind: Finding.Kind, at path: String?, version: String? = "1",
-        sourceLocation: SourceLocation = #_sourceLocation, _ damage: (TemporaryStore) throws -> Void
-    ) throws {
-        let temporary = try TemporaryStore(adding: "1", files)
-        try temporary.versions.activate("1")
-        try damage(temporary)
-        let found = try temporary.reopened().check().findings
-        #expect(
-            found.contains {
-                $0.kind == kind && $0.path == path && $0.version == version && !$0.isRepaired
-            },
-            "\(found)", sourceLocation: sourceLocation)
-        let again = try temporary.reopened().check().findings
-        #expect(again == found, "looking changes nothing", sourceLocation: sourceLocation)
-        let repaired = try temporary.reopened().check(repairing: true).findings
-        #expect(
-            repaired.allSatisfy { $0.isRepaired }, "\(repaired)", sourceLocation: sourceLocation)
-        #expect(try readTree(temporary.tree("1")) == files, sourceLocation: sourceLocation)
-        #expect(try temporary.shown() == files, sourceLocation: sourceLocation)
-        try temporary.expectClean(sourceLocation: sourceLocation)
-    }
+    /// What somebody does to the tree of version 1, below its path, or to the directory beside it, and what a check says of it.
+    struct Deed: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var kind: Finding.Kind
+        var path: String?
+        var act: @Sendable (String) throws -> Void
 
-    @Test func `names a file that is not there`() throws {
-        try expectFinding(.missingInTree, at: "d/b") {
-            chmod($0.tree("1") + "/d", 0o755)
-            unlink($0.tree("1") + "/d/b")
-            chmod($0.tree("1") + "/d", 0o555)
+        init(
+            _ name: String, _ kind: Finding.Kind, _ path: String?,
+            _ act: @escaping @Sendable (String) throws -> Void
+        ) {
+            (testDescription, self.kind, self.path, self.act) = (name, kind, path, act)
         }
-    }
 
-    @Test func `names a directory that is not there, and one that is a file`() throws {
-        try expectFinding(.missingInTree, at: "d") { shell("rm -rf \($0.tree("1"))/d") }
-        try expectFinding(.missingInTree, at: "d") {
-            shell("rm -rf \($0.tree("1"))/d")
-            try writeFile($0.tree("1") + "/d", "x")
-        }
-        try expectFinding(.missingInTree, at: "d") {
-            shell("rm -rf \($0.tree("1"))/d")
-            symlink("/etc", $0.tree("1") + "/d")
-        }
-    }
-
-    @Test func `names a file with other bytes`() throws {
-        try expectFinding(.wrongInTree, at: "a") {
-            chmod($0.tree("1"), 0o755)
-            try writeFile($0.tree("1") + "/a", "One", mode: 0o444)
-            chmod($0.tree("1"), 0o555)
-        }
-        try expectFinding(.wrongInTree, at: "a") {
-            chmod($0.tree("1"), 0o755)
-            try writeFile($0.tree("1") + "/a", "longer", mode: 0o444)
-        }
-        try expectFinding(.wrongInTree, at: "empty") {
-            let file = open($0.tree("1") + "/empty", O_WRONLY)
-            expect(write(file, "x", 1), equals: 1)
-            close(file)
-        }
-    }
-
-    @Test(arguments: ["link", "fifo", "directory", "filled directory"])
-    func `names something else in place of a file`(_ kind: String) throws {
-        try expectFinding(.wrongInTree, at: "a") {
-            let path = $0.tree("1") + "/a"
-            chmod($0.tree("1"), 0o755)
-            unlink(path)
-            switch kind {
-            case "link": symlink("/etc/passwd", path)
-            case "fifo": mkfifo(path, 0o444)
-            case "directory": mkdir(path, 0o755)
-            default: try writeFile(path + "/inner/x", "x")
+        /// A shell command there.
+        init(_ command: String, _ kind: Finding.Kind, _ path: String?) {
+            self.init(command, kind, path) {
+                expect(shell("cd '\($0)' && (\(command))"), equals: 0)
             }
         }
     }
 
-    @Test func `names what the manifest does not list`() throws {
-        try expectFinding(.strayInTree, at: "d/extra") {
-            try writeFile($0.tree("1") + "/d/extra", "x")
-        }
-        try expectFinding(.strayInTree, at: "more") {
-            try writeFile($0.tree("1") + "/more/x/y", "x")
-        }
-        try expectFinding(.strayInTree, at: "sly") { symlink("/etc", $0.tree("1") + "/sly") }
-    }
-
-    @Test func `names wrong modes of directories and of files`() throws {
-        try expectFinding(.wrongModeInTree, at: "d") { chmod($0.tree("1") + "/d", 0o755) }
-        try expectFinding(.wrongModeInTree, at: nil) { chmod($0.tree("1"), 0o755) }
-        try expectFinding(.wrongModeInTree, at: "empty") { chmod($0.tree("1") + "/empty", 0o644) }
-        try expectFinding(.wrongModeInTree, at: "a") {
-            chmod($0.tree("1"), 0o755)
-            try writeFile($0.tree("1") + "/a", "one", mode: 0o644)
-        }
-    }
-
-    @Test func `names the mode of an object that was changed through its tree`() throws {
-        for path in ["a", "d/run"] {
-            let temporary = try TemporaryStore(adding: "1", files)
-            chmod(temporary.tree("1") + "/" + path, 0o644)
-            try expect(temporary.reopened().check().findings.map(\.kind), equals: [.wrongMode])
-            try expect(
-                temporary.reopened().check(repairing: true).findings.allSatisfy { $0.isRepaired })
-            try temporary.expectClean()
-        }
-    }
-
-    @Test func `names trees of no version, whole and half built`() throws {
+    static let deeds = [
+        Deed("chmod 755 d; rm d/b; chmod 555 d", .missingInTree, "d/b"),
+        Deed("chmod 755 . d; rm -rf d", .missingInTree, "d"),
+        Deed("chmod 755 . d; rm -rf d; echo x > d", .missingInTree, "d"),
+        Deed("chmod 755 . d; rm -rf d; ln -s /etc d", .missingInTree, "d"),
+        Deed("other bytes", .wrongInTree, "a") {
+            chmod($0, 0o755)
+            try writeFile($0 + "/a", "One", mode: 0o444)
+            chmod($0, 0o555)
+        },
+        Deed("more bytes", .wrongInTree, "a") {
+            chmod($0, 0o755)
+            try writeFile($0 + "/a", "longer", mode: 0o444)
+        },
+        Deed("bytes in an empty file", .wrongInTree, "empty") {
+            let file = open($0 + "/empty", O_WRONLY)
+            expect(write(file, "x", 1), equals: 1)
+            close(file)
+        },
+        Deed("chmod 755 .; rm -f a; ln -s /etc/passwd a", .wrongInTree, "a"),
+        Deed("chmod 755 .; rm -f a; mkfifo -m 444 a", .wrongInTree, "a"),
+        Deed("chmod 755 .; rm -f a; mkdir a", .wrongInTree, "a"),
+        Deed("chmod 755 .; rm -f a; mkdir -p a/inner; echo > a/inner/x", .wrongInTree, "a"),
+        Deed("chmod 755 d; echo > d/extra", .strayInTree, "d/extra"),
+        Deed("chmod 755 .; mkdir -p more/x; echo > more/x/y", .strayInTree, "more"),
+        Deed("chmod 755 .; ln -s /etc sly", .strayInTree, "sly"),
+        Deed("chmod 755 d", .wrongModeInTree, "d"),
+        Deed("chmod 755 .", .wrongModeInTree, nil),
+        Deed("chmod 644 empty", .wrongModeInTree, "empty"),
+        Deed("another file with another mode", .wrongModeInTree, "a") {
+            chmod($0, 0o755)
+            try writeFile($0 + "/a", "one", mode: 0o644)
+        },
         // What it shows is an object of a version: nothing is lost with it.
-        try expectFinding(.strayTree, at: "versions/ghost", version: nil) {
-            try writeFile($0.tree("ghost") + "/x", "one")
-        }
-        try expectFinding(.leftover, at: "versions/.1.99-dead", version: nil) {
-            try writeFile($0.tree(".1.99-dead") + "/d/x", "x")
-            chmod($0.tree(".1.99-dead") + "/d", 0o555)
-        }
+        Deed("mkdir ../ghost; printf one > ../ghost/x", .strayTree, "versions/ghost"),
+        Deed(
+            "mkdir -p ../.1.99-dead/d; echo > ../.1.99-dead/d/x; chmod 555 ../.1.99-dead/d",
+            .leftover, "versions/.1.99-dead"),
+        Deed("printf '' > ../.probe-0-case", .leftover, "versions/.probe-0-case"),
+        Deed("printf '' > ../file", .strayTree, "versions/file"),
+        Deed("chmod 755 . d; rm -rf ../1", .missingTree, "versions/1"),
+    ]
+
+    @Test(arguments: deeds) func `names it and mends it after`(_ deed: Deed) throws {
+        let temporary = try TemporaryStore(adding: "1", files)
+        try temporary.versions.activate("1")
+        try deed.act(temporary.tree("1"))
+        let version = [.strayTree, .leftover].contains(deed.kind) ? nil : "1"
+        let found = try temporary.reopened().check().findings
+        expect(
+            found.contains {
+                $0.kind == deed.kind && $0.version == version && $0.path == deed.path
+                    && !$0.isRepaired
+            }, "\(found)")
+        try expect(temporary.reopened().check().findings, equals: found, "looking changes nothing")
+        let repaired = try temporary.reopened().check(repairing: true).findings
+        expect(repaired.allSatisfy { $0.isRepaired }, "\(repaired)")
+        try expect(readTree(temporary.tree("1")), equals: files)
+        try expect(temporary.shown(), equals: files)
+        try temporary.expectClean()
     }
 
-    @Test(arguments: [".probe-0-case", "file"])
-    func `names a file among the trees`(_ name: String) throws {
-        let kind: Finding.Kind = name == "file" ? .strayTree : .leftover
-        try expectFinding(kind, at: "versions/\(name)", version: nil) {
-            try writeFile($0.tree(name), "")
-        }
-    }
-
-    @Test func `names a tree that a needed version lacks, and no other`() throws {
-        try expectFinding(.missingTree, at: "versions/1") { shell("rm -rf \($0.tree("1"))") }
+    @Test func `names no tree that a version lacks and nobody needs`() throws {
         let temporary = try TemporaryStore(adding: "1", files)
         shell("rm -rf \(temporary.tree("1"))")
         try temporary.expectClean()

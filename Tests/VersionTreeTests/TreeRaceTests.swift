@@ -99,8 +99,8 @@ import StorageTestSupport
             try versions.activate("3")
         }
         let before = try versions.lifecycle()
-        let left = try versions.rollback(
-            unconfirmed: start.version, token: start.token, reason: "too late")
+        let left = try versions.leave(
+            .unconfirmed(start.version, token: start.token, reason: "too late"))
         expect(left == nil)
         try expect(versions.lifecycle(), equals: before)
     }
@@ -116,8 +116,8 @@ import StorageTestSupport
         try versions.confirm("1", token: versions.boot().token)
         try versions.activate("2")
         let start = try versions.boot()
-        let left = try versions.rollback(
-            unconfirmed: start.version, token: start.token, reason: "too late", strikes: strikes)
+        let left = try versions.leave(
+            .unconfirmed(start.version, token: start.token, reason: "too late"), strikes: strikes)
         expect(left?.current == "1" && left?.from == "2")
         let lifecycle = try versions.lifecycle()
         expect(lifecycle.bad.map(\.version), equals: (strikes == 1 ? ["2"] : []))

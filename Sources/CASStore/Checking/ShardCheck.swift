@@ -108,7 +108,7 @@ struct ShardCheck: ~Copyable {
         var objects: [ObjectID] = []
         var executableCopies: [ObjectID] = []
         var strays: [String] = []
-        try store.fileSystem.listOnce(directory) { (name, _, _) throws(StoreError) in
+        try store.fileSystem.list(directory, once: true) { (name, _, _) throws(StoreError) in
             if let address = StoreLayout.address(shard, name) {
                 objects.append(address)
             } else if let address = StoreLayout.address(shard, name, executable: true) {

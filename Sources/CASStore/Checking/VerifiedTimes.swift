@@ -70,6 +70,30 @@ struct VerifiedTimes: Sendable {
         guard let entries else { return nil }
         self.entries = entries
     }
+
+    /// The bytes of the file, with the times of parts of the address space in place of those before.
+    /// - Parameter ranges: the parts, ascending.
+    func encoded(replacing ranges: [FinishedRange]) -> [UInt8] {
+        var bytes = Self.heading
+        func append(_ entry: Entry) {
+            withUnsafeBytes(of: entry.prefix.littleEndian) { bytes.append(contentsOf: $0) }
+            withUnsafeBytes(of: entry.time.littleEndian) { bytes.append(contentsOf: $0) }
+        }
+        var rest = entries[...]
+        for range in ranges {
+            let (kept, replaced) = (
+                rest.firstPosition { $0.prefix < range.bounds.lowerBound },
+                rest.firstPosition { $0.prefix <= range.bounds.upperBound }
+            )
+            rest[..<kept].forEach(append)
+            rest = rest[replaced...]
+            for entry in range.times where entry.prefix <= range.bounds.upperBound { append(entry) }
+        }
+        rest.forEach(append)
+        let sum = bytes.withUnsafeBytes { Fingerprinter.fingerprint($0) }
+        sum.withBytes { bytes.append(contentsOf: $0) }
+        return bytes
+    }
 }
 
 extension VerifiedTimes.Entry {
@@ -88,5 +112,21 @@ extension Store {
         let bytes = try? fileSystem.contents(
             directories.root.raw, StoreLayout.verified, limit: 1 << 32)
         return bytes.flatMap { VerifiedTimes($0) } ?? VerifiedTimes()
+    }
+
+    /// Remembers when the objects in parts of the address space were found sound, if it can: a store
+    /// that cannot be written is checked all the same.
+    ///
+    /// - Parameters:
+    ///   - ranges: the parts, ascending.
+    ///   - areAll: they cover everything, so that nothing is left of what was remembered before.
+    func keep(_ ranges: [FinishedRange], areAll: Bool) {
+        let before = areAll ? VerifiedTimes() : verifiedTimes()
+        // Without the memory objects are read again, and nothing else is lost.
+        guard let token = try? randomToken() else { return }
+        // As above.
+        try? fileSystem.replaceFile(
+            directories.root.raw, StoreLayout.verified, with: before.encoded(replacing: ranges),
+            token: token, durably: false)
     }
 }

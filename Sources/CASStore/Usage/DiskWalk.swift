@@ -152,7 +152,7 @@ struct DiskWalk {
         let raw = directory.raw
         let seen = inodes(of: try countDirectory(raw).device)
         var inner: [String] = []
-        try fileSystem.listOnce(raw) { (entry, kind, inode) throws(StoreError) in
+        try fileSystem.list(raw, once: true) { (entry, kind, inode) throws(StoreError) in
             if kind == .directory {
                 inner.append(String(cString: entry))
                 return true

@@ -40,7 +40,7 @@ package struct TreeMeasure: Sendable {
         copyBytes += own
         var inner: [String] = []
         let raw = directory.raw
-        try fileSystem.listOnce(raw) { (entry, kind, _) throws(StoreError) in
+        try fileSystem.list(raw, once: true) { (entry, kind, _) throws(StoreError) in
             if kind == .directory {
                 inner.append(String(cString: entry))
             } else if let status = try fileSystem.status(raw, entry) {

@@ -35,106 +35,71 @@ extension Store {
 
     /// Records a version and the objects that it brings, in one transaction.
     ///
-    /// The objects' bytes are durable; this is the last step before the promise, and makes
-    /// everything else durable: before the names are given, and with the record.
+    /// The last step before the promise: makes all that was not durable so, together with the record.
     /// - Parameters:
-    ///   - registration: what to record, as far as it is known before publishing.
-    ///   - makesRoom: whether `publish` may wait for others, because something stands in the tree's place: then the
-    ///     names are given before the transaction, after a sync of their own.
+    ///   - registration: what to record, and whether others could write since the manifest got its name; asked for
+    ///     again if the transaction runs again.
+    ///   - rows: how many rows will change, about.
     ///   - knowledge: what the writer knows about the object at a position of the manifest; `nil` to register a version
     ///     of which objects may still be missing.
     ///   - cached: source files and what they contain, for the stat cache.
-    ///   - publish: gives manifest and tree their names; called once, when their content is durable. Returns what to
-    ///     record, or `nil` if all work must be repeated. MUST NOT use the index, nor wait for a process that does,
-    ///     unless it `makesRoom`.
-    ///   - takeBack: takes back those of the names that this writer gave. Called if the version could not be recorded,
-    ///     while nobody else can record it, and only if nobody else has recorded it; MUST NOT use the index.
-    /// - Returns: the versions that this completed; `nil` if the manifest was retired, or objects are gone that the
-    ///   version relied on: look and write again.
-    package func settle(
-        _ registration: Registration, makesRoom: Bool = false,
-        knowing knowledge: ((Int) -> WriterKnowledge?)? = nil,
-        cached: some Sequence<(StatKey, ObjectID)>,
-        publish: @escaping () throws(StoreError) -> Registration?,
-        takeBack: () throws(StoreError) -> Void
-    ) throws(StoreError) -> [String]? {
-        var published: Registration?
-        if makesRoom {
-            try syncAll()
-            do throws(StoreError) {
-                published = try publish()
-            } catch {
-                // Report the first error.
-                try? index { (index) throws(StoreError) in
-                    try self.undo(registration.name, since: nil, index, takeBack)
-                }
-                throw error
-            }
-            guard published != nil else { return nil }
-        }
-        return try index { (index) throws(StoreError) -> [String]? in
-            // Whether others could write since the manifest got its name.
-            var isLate = makesRoom
-            var moment: IndexMoment?
-            let prepare = { () throws(StoreError) in
-                try self.syncAll()
-                // After a rebuild of the index the transaction may run again.
-                guard published == nil else { return }
-                published = try publish()
-                if published == nil { throw StoreError(.lost, "a name was taken meanwhile") }
-            }
-            do throws(StoreError) {
-                return try index.write(
-                    rows: registration.references.count * 2, preparing: makesRoom ? nil : prepare
-                ) { (index) throws(StoreError) -> [String] in
-                    moment = try index.moment()
-                    let registration = published ?? registration
-                    let mayBeAnother = isLate
-                    isLate = true
-                    try self.record(registration, knowledge, index, mayBeAnother: mayBeAnother)
-                    try index.cache(cached, ordinal: registration.ordinal)
-                    try index.trimCache(
-                        ordinal: registration.ordinal, files: registration.fileCount)
-                    try index.noteManifestsDirectory()
-                    return try index.completeVersions()
-                } syncing: { (index) throws(StoreError) in
-                    // Committed, as the next generation; making it durable may still fail.
-                    moment?.generation += 1
-                    try self.syncAll(with: index)
-                }
-            } catch {
-                if error.code == .lost { return nil }
-                if published != nil {
-                    // Report the first error; if this fails too, the version is whole and merely there.
-                    try? self.undo(registration.name, since: moment, index, takeBack)
-                }
-                throw error
+    ///   - preparing: makes durable what the record relies on, and gives names, while nobody else can record; `nil` if
+    ///     all that was done before. MUST NOT use the index, nor wait for a process that does.
+    ///   - moment: where the transaction leaves the index.
+    /// - Returns: the versions that this completed.
+    /// - Throws: `.lost` if the manifest was retired, or objects are gone that the version relied on: look and write again.
+    package func record(
+        _ registration: () -> (Registration, mayBeAnother: Bool), rows: Int,
+        knowing knowledge: ((Int) -> WriterKnowledge?)?,
+        cached: some Sequence<(StatKey, ObjectID)>, preparing: (() throws(StoreError) -> Void)?,
+        at moment: inout IndexMoment?
+    ) throws(StoreError) -> [String] {
+        var left: IndexMoment?
+        defer { moment = left }
+        return try index { (index) throws(StoreError) in
+            try index.write(rows: rows, preparing: preparing) {
+                (index) throws(StoreError) -> [String] in
+                left = try index.moment()
+                let (registration, mayBeAnother) = registration()
+                try self.record(registration, knowledge, index, mayBeAnother: mayBeAnother)
+                try index.cache(cached, ordinal: registration.ordinal)
+                try index.trimCache(
+                    ordinal: registration.ordinal, files: registration.fileCount)
+                try index.noteManifestsDirectory()
+                return try index.completeVersions()
+            } syncing: { (index) throws(StoreError) in
+                // Committed, as the next generation; making it durable may still fail.
+                left?.generation += 1
+                try self.syncAll(with: index)
             }
         }
     }
 
-    /// Takes back names that were given but not recorded, unless the version is registered by now.
-    /// - Parameter moment: where the transaction left the index that should have recorded it.
-    private func undo(
-        _ version: String, since moment: IndexMoment?, _ index: Index,
-        _ takeBack: () throws(StoreError) -> Void
+    /// Takes back names that were given but not recorded, unless somebody else has recorded the version by now.
+    /// - Parameters:
+    ///   - moment: where the transaction left the index that should have recorded it; `nil` if there was none.
+    ///   - takeBack: called while nobody else can record it; MUST NOT use the index.
+    package func undo(
+        _ version: String, since moment: IndexMoment?, _ takeBack: () throws(StoreError) -> Void
     ) throws(StoreError) {
-        if let moment {
-            try index.locks.lock(.writing)
-            defer { index.locks.unlock() }
-            // Nobody has written since, so nobody can rely on it. Do this without the index, which
-            // may be in doubt or have no room.
-            let stamp = try index.readStamp()
-            // No stamp: writing it, the last step of this very transaction, was cut short.
-            guard let stamp else { return try takeBack() }
-            if stamp.epoch == moment.epoch, stamp.settled <= moment.generation {
-                return try takeBack()
+        try index { (index) throws(StoreError) in
+            if let moment {
+                try index.locks.lock(.writing)
+                defer { index.locks.unlock() }
+                // Nobody has written since, so nobody can rely on it. Do this without the index, which
+                // may be in doubt or have no room.
+                let stamp = try index.readStamp()
+                // No stamp: writing it, the last step of this very transaction, was cut short.
+                guard let stamp else { return try takeBack() }
+                if stamp.epoch == moment.epoch, stamp.settled <= moment.generation {
+                    return try takeBack()
+                }
             }
-        }
-        try index.write { (index) throws(StoreError) in
-            guard try index.version(version) == nil else { return }
-            try takeBack()
-            try index.noteManifestsDirectory()
+            try index.write { (index) throws(StoreError) in
+                guard try index.version(version) == nil else { return }
+                try takeBack()
+                try index.noteManifestsDirectory()
+            }
         }
     }
 

@@ -84,10 +84,12 @@ package protocol FileSystem: Sendable {
     func symbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> String?
-    /// Calls `body` with every entry but `.` and `..`, in no order, until it returns `false`.
+    /// Calls `body` with every entry but `.` and `..` and its inode (readdir(3), d_ino), in no order, until it returns `false`.
+    /// - Parameter once: whether the directory was opened only for this and is listed once: two calls fewer, because the position
+    ///   need not be saved.
     func list(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
+        _ directory: Int32, once: Bool,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
     ) throws(StoreError)
     /// Makes `target` a copy-on-write clone of `source`; `false` if that is not possible.
     func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool
@@ -100,20 +102,19 @@ package protocol FileSystem: Sendable {
     func mount(of file: Int32) -> MountStatus?
     /// Whether anybody has a file open for writing, or mapped so; `nil` if the system does not tell.
     func isOpenForWriting(_ file: Int32) -> Bool?
-    /// Like `list`, with each entry's inode, which costs no call of its own (readdir(3), d_ino).
-    func listInodes(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
-    ) throws(StoreError)
-    /// Like `listInodes`, for a directory that the caller opened only for this and lists once: two calls fewer,
-    /// because the position need not be saved.
-    func listOnce(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
-    ) throws(StoreError)
 }
 
 extension FileSystem {
+    /// Calls `body` with every entry but `.` and `..`, in no order, until it returns `false`.
+    package func list(
+        _ directory: Int32,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        try list(directory, once: false) { (name, kind, _) throws(StoreError) in
+            try body(name, kind)
+        }
+    }
+
     package func exchange(
         _ directory: Int32, _ first: String, _ second: String, spare: String
     ) throws(StoreError) {

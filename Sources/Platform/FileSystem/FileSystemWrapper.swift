@@ -133,10 +133,10 @@ extension FileSystemWrapper {
     }
 
     package func list(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
+        _ directory: Int32, once: Bool,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
     ) throws(StoreError) {
-        try base.list(directory, body)
+        try base.list(directory, once: once, body)
     }
 
     package func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool {
@@ -156,18 +156,4 @@ extension FileSystemWrapper {
     package func mount(of file: Int32) -> MountStatus? { base.mount(of: file) }
 
     package func isOpenForWriting(_ file: Int32) -> Bool? { base.isOpenForWriting(file) }
-
-    package func listInodes(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        try base.listInodes(directory, body)
-    }
-
-    package func listOnce(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        try base.listOnce(directory, body)
-    }
 }

@@ -8,16 +8,10 @@ import CSystem
 
 extension POSIXFileSystem {
     package func list(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        try listInodes(directory) { (name, kind, _) throws(StoreError) in try body(name, kind) }
-    }
-
-    package func listInodes(
-        _ directory: Int32,
+        _ directory: Int32, once: Bool,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
     ) throws(StoreError) {
+        if once { return try listOnce(directory, body) }
         // Listing moves the position of a descriptor, which others may share.
         let own = try open(directory, ".", .directory, mode: 0)
         try listOnce(own.raw, body)
@@ -30,7 +24,7 @@ extension POSIXFileSystem {
         // readdir(3) would add three calls to the two that a small directory needs, and an
         // allocation. The records are those of getdents64(2): inode (8 bytes), position (8), length
         // of the record (2), type (1), name with its NUL.
-        package func listOnce(
+        private func listOnce(
             _ directory: Int32,
             _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
         ) throws(StoreError) {
@@ -66,7 +60,7 @@ extension POSIXFileSystem {
             }
         }
     #else
-        package func listOnce(
+        private func listOnce(
             _ directory: Int32,
             _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
         ) throws(StoreError) {

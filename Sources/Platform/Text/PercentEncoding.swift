@@ -1,38 +1,30 @@
 /// Percent-encoding of URL paths (RFC 3986, section 2.1).
 package enum PercentEncoding {
     /// A file's name or path as a URL path: a `%` in it is a character like any other.
-    package static func name(_ raw: String) -> String { encoded(raw, keepingEscapes: false) }
+    package static func name(_ raw: String) -> String { encoded(raw, inPaths) }
 
     /// A URL path, encoded by its author or not: escapes in it stay.
     ///
     /// Meteor's server decodes each path of its manifest once, so both spellings of a name lead to it.
-    package static func path(_ written: String) -> String { encoded(written, keepingEscapes: true) }
+    package static func path(_ written: String) -> String {
+        encoded(written, inPaths, keepingEscapes: true)
+    }
 
     /// A whole URL with query; encodes only what cannot stand in one.
     package static func url(_ written: String) -> String {
-        encoded(written, keepingEscapes: true, alsoAllowed: "?#[]")
+        encoded(written, "~!$&'()*+,;=:@/?#[]", keepingEscapes: true)
     }
 
     /// A path of any bytes as a URL path: each stands for itself.
     package static func path(of bytes: [UInt8]) -> String {
-        String(decoding: encoded(bytes, keepingEscapes: false, ""), as: UTF8.self)
+        String(decoding: encoded(bytes, inPaths), as: UTF8.self)
     }
 
     /// Text with everything encoded but unreserved characters (RFC 3986, section 2.3) and, if wanted, slashes.
     ///
     /// The one form that signatures of requests are computed over.
     package static func unreserved(_ text: String, keepingSlashes: Bool = false) -> String {
-        var result: [UInt8] = []
-        for byte in text.utf8 {
-            if byte.isPlain || byte == UInt8(ascii: "~")
-                || keepingSlashes && byte == UInt8(ascii: "/")
-            {
-                result.append(byte)
-            } else {
-                result += [percent, digit(byte >> 4), digit(byte & 15)]
-            }
-        }
-        return String(decoding: result, as: UTF8.self)
+        encoded(text, keepingSlashes ? "~/" : "~")
     }
 
     /// The bytes that text stands for; nil if a `%` begins no escape.
@@ -54,23 +46,25 @@ package enum PercentEncoding {
 
     private static let percent = UInt8(ascii: "%")
 
+    /// RFC 3986, section 3.3: what a path may hold as itself, and the slash; letters, digits and `-._` besides.
+    private static let inPaths: StaticString = "~!$&'()*+,;=:@/"
+
     private static func encoded(
-        _ text: String, keepingEscapes: Bool, alsoAllowed: StaticString = ""
+        _ text: String, _ allowed: StaticString, keepingEscapes: Bool = false
     ) -> String {
         let bytes = Array(text.utf8)
-        if bytes.allSatisfy({ isAllowed($0, alsoAllowed) }) { return text }
-        let encoded = encoded(bytes, keepingEscapes: keepingEscapes, alsoAllowed)
-        return String(decoding: encoded, as: UTF8.self)
+        if bytes.allSatisfy({ isAllowed($0, allowed) }) { return text }
+        return String(decoding: encoded(bytes, allowed, keepingEscapes), as: UTF8.self)
     }
 
     private static func encoded(
-        _ bytes: [UInt8], keepingEscapes: Bool, _ alsoAllowed: StaticString
+        _ bytes: [UInt8], _ allowed: StaticString, _ keepsEscapes: Bool = false
     ) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count + 16)
         for (position, byte) in bytes.enumerated() {
-            let isKept = byte == percent && keepingEscapes && isEscape(bytes, position)
-            if isKept || isAllowed(byte, alsoAllowed) {
+            let isKept = byte == percent && keepsEscapes && isEscape(bytes, position)
+            if isKept || isAllowed(byte, allowed) {
                 result.append(byte)
             } else {
                 result += [percent, digit(byte >> 4), digit(byte & 15)]
@@ -79,11 +73,8 @@ package enum PercentEncoding {
         return result
     }
 
-    /// RFC 3986, section 3.3: what a path may hold as itself, and the slash.
-    private static func isAllowed(_ byte: UInt8, _ more: StaticString) -> Bool {
-        byte.isPlain
-            || ("~!$&'()*+,;=:@/" as StaticString).withUTF8Buffer { $0.contains(byte) }
-            || more.withUTF8Buffer { $0.contains(byte) }
+    private static func isAllowed(_ byte: UInt8, _ allowed: StaticString) -> Bool {
+        byte.isPlain || allowed.withUTF8Buffer { $0.contains(byte) }
     }
 
     private static func isEscape(_ bytes: [UInt8], _ position: Int) -> Bool {

@@ -14,18 +14,8 @@ package enum CalendarTime {
     /// Years beyond four digits carry a sign, as ISO 8601 demands of them.
     /// - Parameter seconds: since 1970 where the clock shows it.
     package static func text(_ seconds: Int64) -> String {
-        let second = HTTPDate.modulo(seconds, 86_400)
-        let date = CivilDate(daysSince1970: (seconds - second) / 86_400)
-        let clock = [second / 3600, second / 60 % 60, second % 60].map(twoDigits)
-        return "\(yearDigits(date.year))-\(twoDigits(date.month))-\(twoDigits(date.day))"
-            + "T\(clock.joined(separator: ":"))"
-    }
-
-    private static func yearDigits(_ year: Int64) -> String {
-        let digits = "\(year.magnitude)"
-        let padded = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-        if year < 0 { return "-" + padded }
-        return year > 9999 ? "+" + padded : padded
+        let (_, date, clock) = CivilDate.moment(seconds)
+        return "\(date.yearDigits)-\(twoDigits(date.month))-\(twoDigits(date.day))T\(clock)"
     }
 }
 

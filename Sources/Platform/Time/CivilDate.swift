@@ -24,4 +24,19 @@ package struct CivilDate: Sendable, Hashable {
         month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
+
+    /// The day of a second since 1970, as a number and as a date, and the time of that day, `13:07:45`.
+    static func moment(_ seconds: Int64) -> (days: Int64, date: CivilDate, clock: String) {
+        let second = HTTPDate.modulo(seconds, 86_400)
+        let days = (seconds - second) / 86_400
+        let clock = [second / 3600, second / 60 % 60, second % 60].map(twoDigits)
+        return (days, CivilDate(daysSince1970: days), clock.joined(separator: ":"))
+    }
+
+    /// The year in at least four digits; beyond these it carries a sign.
+    var yearDigits: String {
+        let digits = "\(year.magnitude)"
+        let padded = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+        return (year < 0 ? "-" : year > 9999 ? "+" : "") + padded
+    }
 }

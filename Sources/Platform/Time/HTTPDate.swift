@@ -11,40 +11,18 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
         left.seconds < right.seconds
     }
 
-    /// Writes the IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`, to the end of `target`.
+    /// Writes the ``text`` to the end of `target`.
+    package func append(to target: inout [UInt8]) { target += text.utf8 }
+
+    /// The IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`.
     ///
     /// Years outside 0 to 9999 are written as the nearest year that has four digits.
-    package func append(to target: inout [UInt8]) {
-        let first: Int64 = -62_167_219_200
-        let last: Int64 = 253_402_300_799
-        let seconds = min(max(seconds, first), last)
-        let days = Int((seconds - Self.modulo(seconds, 86_400)) / 86_400)
-        let time = Int(Self.modulo(seconds, 86_400))
-        let date = CivilDate(daysSince1970: Int64(days))
-        let (year, month, day) = (Int(date.year), Int(date.month), Int(date.day))
-        let weekday = Int(Self.modulo(Int64(days) + 4, 7))
-        Self.append(Self.weekdays[weekday].prefix(3), to: &target)
-        target += [44, 32]
-        Self.append(day, digits: 2, to: &target)
-        target.append(32)
-        Self.append(Self.months[month - 1][...], to: &target)
-        target.append(32)
-        Self.append(year, digits: 4, to: &target)
-        target.append(32)
-        Self.append(time / 3600, digits: 2, to: &target)
-        target.append(58)
-        Self.append(time / 60 % 60, digits: 2, to: &target)
-        target.append(58)
-        Self.append(time % 60, digits: 2, to: &target)
-        target += [32, 71, 77, 84]
-    }
-
-    /// The IMF-fixdate.
     package var text: String {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Self.byteCount)
-        append(to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
+        let moment = CivilDate.moment(min(max(seconds, -62_167_219_200), 253_402_300_799))
+        let date = moment.date
+        let weekday = Self.weekdays[Int(Self.modulo(moment.days + 4, 7))].prefix(3)
+        return "\(weekday), \(twoDigits(date.day)) \(Self.months[Int(date.month) - 1]) "
+            + "\(date.yearDigits) \(moment.clock) GMT"
     }
 
     static let weekdays = [
@@ -53,19 +31,6 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
     static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
-
-    private static func append(_ text: Substring, to target: inout [UInt8]) {
-        target.append(contentsOf: text.utf8)
-    }
-
-    private static func append(_ number: Int, digits: Int, to target: inout [UInt8]) {
-        var divisor = 1
-        for _ in 1..<digits { divisor *= 10 }
-        while divisor > 0 {
-            target.append(48 + UInt8(number / divisor % 10))
-            divisor /= 10
-        }
-    }
 
     /// The remainder that is never negative.
     static func modulo(_ number: Int64, _ divisor: Int64) -> Int64 {

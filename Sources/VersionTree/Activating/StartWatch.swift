@@ -94,23 +94,8 @@ private final class StoreLedger: StartLedger {
         return try versions.begin(request)
     }
 
-    func leave(
-        _ version: String, token: String, reason: String, strikes: Int
-    ) throws(StoreError) -> LeftVersion? {
-        try versions.rollback(
-            unconfirmed: version, token: token, reason: reason, strikes: strikes, showing: canShow)
-    }
-
-    func leave(
-        unshown version: String, token: String?, reason: String, strikes: Int
-    ) throws(StoreError) -> LeftVersion? {
-        try versions.leave(
-            unshown: version, token: token, reason: reason, strikes: strikes, showing: canShow)
-    }
-
-    func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError) {
-        try versions.takeBack(
-            start: version, token: token, strikes: strikes, showing: canShow)
+    func leave(_ departure: Departure, strikes: Int) throws(StoreError) -> LeftVersion? {
+        try versions.leave(departure, strikes: strikes, showing: canShow)
     }
 
     func confirm(_ version: String, token: String) throws(StoreError) {

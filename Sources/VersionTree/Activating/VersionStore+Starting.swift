@@ -151,67 +151,22 @@ extension VersionStore {
         return (current: left.current, from: left.from)
     }
 
-    /// Leaves a version whose start is neither confirmed nor left: it waits for another start, or is
-    /// banned if its strikes are used up.
+    /// Ends a start that is neither confirmed nor left: what another process has decided meanwhile stands.
     ///
-    /// For callers that give a start a deadline: what another process decides in the meantime stands.
     /// - Parameters:
-    ///   - version: the version that started.
-    ///   - token: the token that its ``boot(strikes:)`` gave out.
     ///   - strikes: how many starts of one content may fail.
     ///   - canShow: whether a version has a page to start with.
-    /// - Returns: what was left; `nil` if there was nothing left to judge.
-    /// - Throws: `.nothingToRollBackTo`.
-    package func rollback(
-        unconfirmed version: String, token: String, reason: String,
-        strikes: Int = Lifecycle.usualStrikes,
-        showing canShow: @escaping StartRequest.Showing = { _ in true }
-    ) throws(StoreError) -> LeftVersion? {
-        let request = try startRequest(max(strikes, 1), showing: canShow)
-        let left = try changeLifecycle(vouching: false) {
-            (lifecycle) throws(StoreError) -> LeftVersion? in
-            try lifecycle.leave(unconfirmed: version, token: token, reason, request, self)
-        }
-        if let left { try noteAndMend(left) }
-        return left
-    }
-
-    /// Takes back a start that ends without failing: its watcher stops in an orderly way.
-    ///
-    /// The third in a row counts as a failure.
-    /// - Returns: what was left because of that.
+    /// - Returns: what was left because of that; `nil` if nothing was.
+    /// - Throws: `.nothingToRollBackTo` for one that nobody has confirmed in time.
     @discardableResult
-    package func takeBack(
-        start version: String, token: String, strikes: Int = Lifecycle.usualStrikes,
-        showing canShow: @escaping StartRequest.Showing = { _ in true }
-    ) throws(StoreError) -> LeftVersion? {
-        let request = try startRequest(max(strikes, 1), showing: canShow)
-        let left = try changeLifecycle(vouching: false) {
-            (lifecycle) throws(StoreError) -> LeftVersion? in
-            try lifecycle.takeBack(start: version, token: token, request, self)
-        }
-        if let left { try noteAndMend(left) }
-        return left
-    }
-
-    /// Takes back a start of which nobody has heard, since its answer could not be given.
-    package func takeBack(unheard version: String, token: String) throws(StoreError) {
-        try changeLifecycle(vouching: false) { (lifecycle) throws(StoreError) in
-            try lifecycle.takeBack(unheard: version, token: token, self)
-        }
-    }
-
-    /// Leaves a version that could not be shown to anyone.
-    ///
-    /// - Parameter token: that of a start which somebody watches and nobody saw.
     package func leave(
-        unshown version: String, token: String?, reason: String, strikes: Int,
+        _ departure: Departure, strikes: Int = Lifecycle.usualStrikes,
         showing canShow: @escaping StartRequest.Showing = { _ in true }
     ) throws(StoreError) -> LeftVersion? {
         let request = try startRequest(max(strikes, 1), showing: canShow)
         let left = try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> LeftVersion? in
-            try lifecycle.leave(unshown: version, token: token, reason, request, self)
+            try lifecycle.leave(departure, request, self)
         }
         if let left { try noteAndMend(left) }
         return left

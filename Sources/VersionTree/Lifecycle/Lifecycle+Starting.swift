@@ -195,8 +195,29 @@ extension Lifecycle {
         return left
     }
 
-    /// Leaves a version whose start is neither confirmed nor left; what somebody else has decided stands.
+    /// Ends a start that is neither confirmed nor left; what somebody else has decided stands.
     package mutating func leave(
+        _ departure: Departure, _ request: StartRequest, _ versions: some StartableVersions
+    ) throws(StoreError) -> LeftVersion? {
+        switch departure {
+        case .unconfirmed(let version, let token, let reason):
+            return try leave(unconfirmed: version, token: token, reason, request, versions)
+        case .unshown(let version, let token, let reason):
+            return try leave(unshown: version, token: token, reason, request, versions)
+        case .stopped(let version, let token):
+            guard let boot = try standing(version, token: token, versions) else { return nil }
+            return try takeBack(boot, request, versions)
+        case .unheard(let version, let token):
+            guard let boot = try standing(version, token: token, versions) else { return nil }
+            self.boot = nil
+            if let index = trials.firstIndex(where: { $0.content == boot.content }) {
+                trials[index].strikes = max(0, trials[index].strikes - 1)
+            }
+            return nil
+        }
+    }
+
+    private mutating func leave(
         unconfirmed version: String, token: String, _ reason: String, _ request: StartRequest,
         _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
@@ -220,29 +241,12 @@ extension Lifecycle {
         return left
     }
 
-    /// Takes back a start that nobody has confirmed or left.
-    package mutating func takeBack(
-        start version: String, token: String, _ request: StartRequest,
-        _ versions: some StartableVersions
-    ) throws(StoreError) -> LeftVersion? {
+    /// The start of a version with that token, if nobody has confirmed or left it.
+    private mutating func standing(
+        _ version: String, token: String, _ versions: some StartableVersions
+    ) throws(StoreError) -> Boot? {
         try recognize(version, versions)
-        guard let boot = unconfirmed, boot.version == version, boot.token == token else {
-            return nil
-        }
-        return try takeBack(boot, request, versions)
-    }
-
-    /// Takes back a start of which nobody has heard: its answer could not be given.
-    ///
-    /// However often that happens in a row, it says nothing of the version.
-    package mutating func takeBack(
-        unheard version: String, token: String, _ versions: some StartableVersions
-    ) throws(StoreError) {
-        try recognize(version, versions)
-        guard let boot = unconfirmed, boot.version == version, boot.token == token else { return }
-        self.boot = nil
-        guard let index = trials.firstIndex(where: { $0.content == boot.content }) else { return }
-        trials[index].strikes = max(0, trials[index].strikes - 1)
+        return unconfirmed.flatMap { $0.version == version && $0.token == token ? $0 : nil }
     }
 
     /// Takes back a start that ended without failing: by an orderly stop, or with the system.

@@ -16,7 +16,7 @@ extension StartJudge {
         let lifecycle = try ledger.lifecycle()
         guard lifecycle.current == version, isDue(lifecycle) else { return nil }
         let left = try ledger.leave(
-            unshown: version, token: nil, reason: reason, strikes: rules.strikes)
+            .unshown(version, token: nil, reason: reason), strikes: rules.strikes)
         guard left != nil else { return nil }
         if let watchedToken { stopWatching(token: watchedToken, ledger) }
         holdBack(try ledger.lifecycle())
@@ -37,7 +37,7 @@ extension StartJudge {
     ) throws(StoreError) -> LeftVersion? {
         guard let watched, watched.version == version else { return nil }
         let left = try ledger.leave(
-            unshown: version, token: watched.token, reason: reason, strikes: rules.strikes)
+            .unshown(version, token: watched.token, reason: reason), strikes: rules.strikes)
         let lifecycle = try ledger.lifecycle()
         // Somebody has vouched for it meanwhile.
         guard lifecycle.boot?.token != watched.token else { return nil }
@@ -62,8 +62,8 @@ extension Lifecycle {
     /// Earlier starts count as before; leaving it counts nothing more. A start that `castree boot` has made, and
     /// that no server watches, ends here without having been seen: it does not count either. Nor does the one with
     /// the token, which is over even if there is nothing to go back to.
-    package mutating func leave(
-        unshown version: String, token: String? = nil, _ reason: String, _ request: StartRequest,
+    mutating func leave(
+        unshown version: String, token: String?, _ reason: String, _ request: StartRequest,
         _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
         guard current == version else { return nil }

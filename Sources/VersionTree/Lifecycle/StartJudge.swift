@@ -8,13 +8,7 @@ package protocol StartLedger: Sendable {
     func releaseLock()
     /// Makes a start; the ledger adds token, time and system to the request.
     func begin(_ request: StartRequest) throws(StoreError) -> Begun
-    func leave(
-        _ version: String, token: String, reason: String, strikes: Int
-    ) throws(StoreError) -> LeftVersion?
-    func leave(
-        unshown version: String, token: String?, reason: String, strikes: Int
-    ) throws(StoreError) -> LeftVersion?
-    func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError)
+    func leave(_ departure: Departure, strikes: Int) throws(StoreError) -> LeftVersion?
     func confirm(_ version: String, token: String) throws(StoreError)
 }
 
@@ -318,7 +312,8 @@ package struct StartJudge: Sendable, Hashable {
         guard isOver, let late = watched else { return nil }
         do throws(StoreError) {
             let left = try ledger.leave(
-                late.version, token: late.token, reason: reason, strikes: rules.strikes)
+                .unconfirmed(late.version, token: late.token, reason: reason),
+                strikes: rules.strikes)
             // Otherwise somebody else has confirmed or left it meanwhile.
             stopWatching(ledger)
             guard let left else { return nil }
@@ -393,6 +388,7 @@ package struct StartJudge: Sendable, Hashable {
         hasEnded = true
         guard let watched else { return }
         defer { stopWatching(ledger) }
-        try ledger.takeBack(watched.version, token: watched.token, strikes: rules.strikes)
+        _ = try ledger.leave(
+            .stopped(watched.version, token: watched.token), strikes: rules.strikes)
     }
 }

@@ -50,6 +50,19 @@ package struct StartRequest: Sendable {
     package var canShow: Showing = { _ in true }
 }
 
+/// How a start ends that nobody has confirmed.
+package enum Departure: Sendable, Hashable {
+    /// Not in time: the version waits for another start, or is banned if its strikes are used up.
+    case unconfirmed(String, token: String, reason: String)
+    /// Nobody could be shown the version; the token is that of a start which somebody watches and nobody saw.
+    case unshown(String, token: String?, reason: String)
+    /// Its watcher stops in an orderly way: the third in a row counts as a failure.
+    case stopped(String, token: String)
+    /// Nobody has heard of it, since its answer could not be given: that says nothing of the version, however often it
+    /// happens.
+    case unheard(String, token: String)
+}
+
 /// A version that was left for another one.
 package struct LeftVersion: Sendable, Hashable {
     /// What is current now.

@@ -1,8 +1,7 @@
 import CASStore
 
-/// A version whose manifest is written under a hidden name, and its tree, if it is whole.
-///
-/// ``Store/settle(_:makesRoom:knowing:cached:publish:takeBack:)`` gives them their names and records the version.
+/// A version whose manifest is written under a hidden name, and its tree, if it is whole: gives them their names and
+/// records the version.
 final class PreparedVersion {
     private let versions: VersionStore
     private let file: ManifestFile
@@ -11,6 +10,8 @@ final class PreparedVersion {
     private let tree: String?
     private let makesRoom: Bool
     private let isRegistered: Bool
+    /// What is recorded once it has its names.
+    private var published: Registration?
     /// Whether the manifest with its name was not there before, so that this writer may take it back.
     private var isNew = false
     private var isShown = false
@@ -36,7 +37,8 @@ final class PreparedVersion {
     /// Gives the version its names and records it; what is still hidden after an error is removed.
     ///
     /// - Parameters:
-    ///   - knowledge: as for ``Store/settle(_:makesRoom:knowing:cached:publish:takeBack:)``.
+    ///   - knowledge: what the writer knows about the object at a position of the manifest; `nil` to register a version
+    ///     of which objects may still be missing.
     ///   - cached: source files and what they contain, for the stat cache.
     /// - Returns: the versions that this completes; `nil` if everything must be repeated, because the same version was
     ///   retired meanwhile or an object was collected since it was looked at.
@@ -44,14 +46,33 @@ final class PreparedVersion {
         knowing knowledge: ((Int) -> WriterKnowledge?)? = nil,
         cached: some Sequence<(StatKey, ObjectID)>
     ) throws(StoreError) -> [String]? {
+        var moment: IndexMoment?
+        // Whether others could write since the manifest got its name.
+        var isLate = makesRoom
         do throws(StoreError) {
-            return try versions.store.settle(
-                registration, makesRoom: makesRoom, knowing: knowledge, cached: cached,
-                publish: publish, takeBack: takeBack)
+            if makesRoom { try prepare() }
+            return try versions.store.record(
+                {
+                    defer { isLate = true }
+                    return (published ?? registration, isLate)
+                }, rows: registration.references.count * 2, knowing: knowledge, cached: cached,
+                preparing: makesRoom ? nil : prepare, at: &moment)
         } catch {
+            if error.code == .lost { return nil }
+            // The error to report is the first; if this fails too, the version is whole and merely there.
+            if isNew { try? versions.store.undo(registration.name, since: moment, takeBack) }
             discard()
             throw error
         }
+    }
+
+    /// Makes all that is written durable, and gives it its names.
+    private func prepare() throws(StoreError) {
+        try versions.store.syncAll()
+        // After a rebuild of the index the transaction may run again.
+        guard published == nil else { return }
+        published = try publish()
+        if published == nil { throw StoreError(.lost, "a name was taken meanwhile") }
     }
 
     // Links, tree and manifest are durable, and from here on only renamed; their names become durable

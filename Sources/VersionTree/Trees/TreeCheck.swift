@@ -81,7 +81,7 @@ struct TreeCheck: Sendable {
         }
         let files = plan.directories[index].files
         var isThere = [Bool](repeating: false, count: files.count)
-        try fileSystem.listInodes(opened.raw) { (entry, _, inode) throws(StoreError) in
+        try fileSystem.list(opened.raw, once: false) { (entry, _, inode) throws(StoreError) in
             if let file = withBytes(of: entry, { expected.file($0, in: index) }),
                 !isThere[file - files.lowerBound]
             {

@@ -36,7 +36,7 @@ extension Command {
             return status
         } catch let error as OutputError {
             // Whoever asked starts nothing: a full disk or a closed pipe is nothing against the version.
-            try versions.takeBack(unheard: boot.version, token: boot.token)
+            try versions.leave(.unheard(boot.version, token: boot.token))
             throw OutputError(reason: error.reason, consequence: "the start does not count")
         }
     }

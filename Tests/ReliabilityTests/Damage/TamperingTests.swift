@@ -4,7 +4,7 @@ import Synchronization
 /// What bit-rot, a stranger or a careless hand may do to the files of a store: each is found and named,
 /// mended without guessing, and never read.
 @Suite("A store whose files were tampered with") struct TamperingTests {
-    @Test(arguments: TestShare(oneIn: 6, of: "damages").of(tamperings))
+    @Test(arguments: TestShare(oneIn: 3, of: "damages").of(tamperings))
     func `names it, mends it and never reads it, if somebody`(_ tampering: Tampering) throws {
         let victim = try Victim()
         try tampering.act(victim)

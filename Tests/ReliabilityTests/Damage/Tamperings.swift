@@ -87,7 +87,7 @@ extension TamperingTests {
     }
 
     static let tamperings: [Tampering] =
-        objects + strays + indexes + manifests + lifecycles + leases + trees + copies
+        objects + strangers + strays + indexes + manifests + lifecycles + leases + trees + copies
         + misplaced + displacing
 
     private static func ofObject(
@@ -148,9 +148,26 @@ extension TamperingTests {
         },
     ]
 
+    static let strangers = [
+        Damage.Stranger.directory, .fifo, .symbolicLink("/nowhere"), .emptyFile,
+    ]
+    .flatMap { stranger in
+        [
+            Tampering(
+                "puts \(stranger) in place of a twin", .damagedExecutableCopy,
+                besides: [.wrongInTree]
+            ) { try Damage.replace($0.object("#!one", executable: true), by: stranger) },
+            Tampering("puts \(stranger) in place of the lifecycle", .damagedLifecycle) {
+                try Damage.replace($0.path("lifecycle.json"), by: stranger)
+            },
+        ]
+    }
+
     static let strays =
-        ["objects/README", "objects/ab/README", "objects/ab/lost+found", "objects/AB"]
-        .map { name in
+        [
+            "objects/README", "objects/ab/README", "objects/ab/lost+found", "objects/AB",
+            "objects/ab/" + String(repeating: "A", count: 62),
+        ].map { name in
             Tampering("leaves \(name)", .strayFile, stays: [.strayFile]) { victim in
                 mkdir(victim.path("objects/ab"), 0o755)
                 try Damage.overwriteOrCreate(victim.path(name), with: Array("foreign".utf8))
@@ -329,6 +346,7 @@ extension TamperingTests {
             ("deletes the link current", Damage.Stranger.nothing),
             ("lets current dangle", .symbolicLink("versions/9")),
             ("lets current lead outside", .symbolicLink("../..")),
+            ("lets current lead to a path from the root", .symbolicLink("/versions/1")),
             ("puts an empty directory in place of current", .directory),
             ("puts a file in place of current", .emptyFile),
         ].map { name, stranger in

@@ -160,11 +160,11 @@ private struct UnreadDisk: FileSystemWrapper {
     }
 
     func list(
-        _ directory: Int32,
-        _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
+        _ directory: Int32, once: Bool,
+        _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
     ) throws(StoreError) {
         try refuse(directory, "getdents64", "a directory")
-        try base.list(directory, body)
+        try base.list(directory, once: once, body)
     }
 
     private func refuse(_ file: Int32, _ call: String, _ path: String) throws(StoreError) {

@@ -87,20 +87,4 @@ import StorageTestSupport
             expect(versions.count, equals: entry.object.references)
         }
     }
-
-    @Test func `foretells what du says after a version was retired and collected`() throws {
-        let temporary = try makeStore()
-        _ = try temporary.store.collect()
-        let objects = temporary.path + "/objects"
-        for names in [["3"], ["1", "4"]] {
-            let before = try apparent(of: objects)
-            let twins = try temporary.store.usage().disk[.executableCopies].apparentBytes
-            let freed = try temporary.versions.retirement(of: names)
-            for name in names { try temporary.versions.retire(name) }
-            _ = try temporary.store.collect()
-            let goneTwins =
-                try twins - temporary.store.usage().disk[.executableCopies].apparentBytes
-            try expect(before - apparent(of: objects), equals: freed.bytes + goneTwins, "\(names)")
-        }
-    }
 }
