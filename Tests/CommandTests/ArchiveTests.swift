@@ -23,10 +23,12 @@ import ProgramTestSupport
     }
 
     /// Zips the release as `zip -r` does.
-    private func zip(_ name: String = "release.zip", below prefix: String = "") throws {
+    private func zip(
+        _ name: String = "release.zip", below prefix: String = "", by method: String = "DEFLATED"
+    ) throws {
         let script = """
             import os, zipfile
-            with zipfile.ZipFile('\(name)', 'w', zipfile.ZIP_DEFLATED) as file:
+            with zipfile.ZipFile('\(name)', 'w', zipfile.ZIP_\(method)) as file:
                 for root, directories, names in os.walk('release'):
                     for each in sorted(directories) + sorted(names):
                         path = os.path.join(root, each)
@@ -204,18 +206,29 @@ import ProgramTestSupport
     }
 
     @Test(
-        "what reads archives and is not installed is named, and a directory is added",
-        arguments: [("release.zip", "libzip.so.4"), ("release.tar", "libarchive.so.13")])
-    func libraries(_ archive: String, _ library: String) throws {
+        "what reads some archives and is not installed is named, and what needs none of it is added",
+        arguments: ["TAR", "BZIP2", "LZMA"])
+    func libraries(_ method: String) throws {
         try zip()
-        try shell("tar -cf release.tar release")
-        let environment = try place.lacking(library)
+        let archive = method == "TAR" ? "release.tar" : "rare.zip"
+        if method == "TAR" {
+            try shell("tar -cf release.tar -C release .")
+        } else {
+            try zip("rare.zip", by: method)
+        }
+        let environment = try place.lacking("libarchive.so.13")
         let refused = try place.ended(
             1, "add", archive, "--version", "1", "--json", environment: environment)
         try expect(refused.error().code, equals: "unsupported")
-        let package = library.replacing(".so.", with: "")
-        try expect(refused.error().message.contains("apt install \(package)"))
+        try expect(refused.error().message.contains("apt install libarchive13"))
         expect(!place.exists(".castree"))
-        try place.done("add", "release", "--version", "1")
+        for source in ["release", "release.zip"] {
+            try place.ended(0, "add", source, "--version", source, environment: environment)
+        }
+        try place.done("add", archive, "--version", "rare")
+        let trees = try ["release", "release.zip", "rare"].map { version in
+            try place.castree("show", version).text.prefix { $0 != "V" }
+        }
+        expect(Set(trees).count, equals: 1, "\(trees)")
     }
 }
