@@ -3,18 +3,12 @@ import ProgramTestSupport
 // docs/maintenance.md, "What a repair may cost": a directory at `current` goes to quarantine if a command needs the place.
 @Suite(
     "A store of which a copy that followed links made a directory at `current`",
-    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+    .needsOtherUser)
 struct CopiedStoreTests {
     private let place = Workplace(inMemory: true)
 
-    /// Runs a script with the function `own`, castree as the owner of everything here.
     private func shell(_ script: String) throws -> Finished {
-        let head = """
-            own() { setpriv --reuid=65534 --regid=65534 --clear-groups -- \\
-                \(ProgramUnderTest.castree.url.path) --store copy "$@"; }
-
-            """
-        return try place.run(.shell, ["-c", head + script])
+        try place.script(script, store: "copy")
     }
 
     @Test(arguments: ["555", "755"], ["boot", "activate 1", "activate 2", "pull o --activate"])

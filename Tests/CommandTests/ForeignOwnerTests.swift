@@ -3,23 +3,15 @@ import ProgramTestSupport
 // docs/maintenance.md, "Root, and other users" and "What a finding means".
 @Suite(
     "What belongs to another user in a store, or has another mode",
-    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+    .needsOtherUser)
 struct ForeignOwnerTests {
-    private static let user: UInt32 = 65534
-    private static let castree = ProgramUnderTest.castree.url.path
     private let place = Workplace(inMemory: true)
 
-    /// Runs a script with the function `own`, which runs castree as the owner of the store `s`; `o` is an object with one
-    /// more name, in a tree.
+    /// Runs a script in which `o` is an object with one more name, in a tree.
     @discardableResult
     private func shell(_ script: String) throws -> Finished {
-        let head = """
-            own() { setpriv --reuid=65534 --regid=65534 --clear-groups -- \(Self.castree) --store s "$@"; }
-            root() { \(Self.castree) --store s "$@"; }
-            o=$(find s/objects -type f ! -name '*.x' -links 2 | sort | head -n 1)
-
-            """
-        return try place.run(.shell, ["-c", head + script])
+        try place.script(
+            "o=$(find s/objects -type f ! -name '*.x' -links 2 | sort | head -n 1)\n" + script)
     }
 
     private func prepared() throws {
@@ -30,7 +22,7 @@ struct ForeignOwnerTests {
                     "run.sh": "#!/bin/sh\n# \(version)\n",
                 ], to: "r\(version)")
         }
-        try place.give(to: Self.user)
+        try place.give(to: Workplace.nobody)
         let made = try shell(
             """
             chmod 755 . && own add r1 --version 1 --activate && own add r2 --version 2 &&

@@ -3,20 +3,12 @@ import ProgramTestSupport
 // docs/signing.md, "What a publisher checks"; docs/maintenance.md, "Root, and other users".
 @Suite(
     "What a user's key has signed that stands in a directory of root's",
-    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+    .needsOtherUser)
 struct KeyOwnerTests {
     private let place = Workplace(inMemory: true)
 
-    /// Runs a script with the functions `own`, castree as the user, and `root`.
-    @discardableResult
     private func shell(_ script: String) throws -> Finished {
-        let castree = ProgramUnderTest.castree.url.path
-        let head = """
-            own() { setpriv --reuid=65534 --regid=65534 --clear-groups -- \(castree) --store mine/s "$@"; }
-            root() { \(castree) --store mine/s "$@"; }
-
-            """
-        return try place.run(.shell, ["-c", head + script])
+        try place.script(script, store: "mine/s")
     }
 
     /// A store and an origin of the user, and a key of the user in `etc`.

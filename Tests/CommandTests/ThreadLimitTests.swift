@@ -3,7 +3,7 @@ import ProgramTestSupport
 // docs/serving.md: SIGTERM ends a server, and what it lacks is said at its start.
 @Suite(
     "A limit of tasks (LimitNPROC=, TasksMax=)",
-    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+    .needsOtherUser)
 struct ThreadLimitTests {
     private let place = Workplace(inMemory: true)
 

@@ -25,9 +25,8 @@ struct UnreadableTests {
 
     /// What makes programs find the file at a path unreadable, wherever it goes.
     private func environment(failing path: String) throws -> [String: String] {
-        var here = stat()
-        try require(lstat(place.directory.appending(path: path).path, &here) == 0)
-        return ["LD_PRELOAD": CallCounter.library.path, "CASTREE_UNREADABLE": "\(here.st_ino)"]
+        let number = try place.fileStatus(path).st_ino
+        return ["LD_PRELOAD": CallCounter.library.path, "CASTREE_UNREADABLE": "\(number)"]
     }
 
     private func castree(_ words: String..., failing environment: [String: String]) throws

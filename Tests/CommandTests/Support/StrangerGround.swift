@@ -191,10 +191,7 @@ final class StrangerGround {
 
     /// timeout(1) ends with 124 if SIGTERM ended the program in the end, with 137 if only SIGKILL could.
     private var patiently: [String] {
-        let user = user.map { String($0) }.map {
-            ["/usr/bin/setpriv", "--reuid", $0, "--regid", $0, "--clear-groups", "--"]
-        }
-        return Self.timeLimit + (user ?? [])
+        Self.timeLimit + (user.map(Workplace.words) ?? [])
     }
 
     private static let timeLimit = ["/usr/bin/timeout", "--foreground", "-k", "3", "20"]
