@@ -17,8 +17,7 @@ import ProgramTestSupport
 
     @discardableResult
     private func shell(_ script: String) throws -> Finished {
-        let done = try Running(.shell, ["-c", script], in: place.directory).finished()
-        expect(done.status, equals: 0, "\(done.errors)")
+        let done = try Running(.shell, ["-c", script], in: place.directory).finished().ended()
         return done
     }
 
@@ -129,11 +128,10 @@ import ProgramTestSupport
         let castree = ProgramUnderTest.castree.url.path
         try shell("tar -C release -cz . | '\(castree)' add - --version piped")
         try place.done("show", "piped")
-        let refused = try Running(
+        try Running(
             .shell, ["-c", "cat release.zip | '\(castree)' add - --version zip"],
             in: place.directory
-        ).finished()
-        expect(refused.status == 1 && refused.errors.contains("from a pipe"))
+        ).finished().ended(1, saying: "from a pipe")
     }
 
     @Test func `a refused archive leaves neither a version nor a store`() throws {
@@ -148,8 +146,7 @@ import ProgramTestSupport
             ["release.zip", "--strip", "css"], ["nowhere.zip"],
         ]
         for words in refusals {
-            let refused = try place.run(.castree, ["add", "--version", "1", "--json"] + words)
-            expect(refused.status, equals: 1, "\(words)")
+            let refused = try place.ended(1, words: ["add", "--version", "1", "--json"] + words)
             try expect(!refused.error().message.isEmpty)
             expect(!place.exists(".castree"), "\(words)")
         }
@@ -173,8 +170,7 @@ import ProgramTestSupport
             ["release.zip", "--follow"], ["release.zip", "--no-cache"],
             ["release.zip", "--max-size", "x"],
         ] {
-            let refused = try place.run(.castree, ["add", "--version", "1"] + words)
-            expect(refused.status, equals: 2, "\(words): \(refused.errors)")
+            try place.ended(2, words: ["add", "--version", "1"] + words)
             expect(!place.exists(".castree"))
         }
     }

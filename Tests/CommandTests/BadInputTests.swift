@@ -123,8 +123,7 @@ import ProgramTestSupport
         let hidden = path.hasPrefix("locked") ? "release/locked" : "release/" + path
         chmod(place.directory.appending(path: hidden).path, 0)
         defer { chmod(place.directory.appending(path: hidden).path, 0o755) }
-        let refused = try castreeUnprivileged("add", "release", "--version", "1", "--json")
-        expect(refused.status, equals: 1)
+        let refused = try castreeUnprivileged("add", "release", "--version", "1", "--json").ended(1)
         let error = try refused.error()
         expect(error.code, equals: "permission")
         expect(error.message.contains(path.hasPrefix("locked") ? "locked" : "d/secret"))
@@ -138,8 +137,7 @@ import ProgramTestSupport
         try place.add("1", Release.first)
         try place.write(Release.second, to: "release")
         chmod(place.directory.path, 0o777)
-        let refused = try castreeUnprivileged("add", "release", "--version", "2", "--json")
-        expect(refused.status, equals: 1)
+        let refused = try castreeUnprivileged("add", "release", "--version", "2", "--json").ended(1)
         let error = try refused.error()
         expect(["permission", "readOnly", "notOwner"].contains(error.code))
         try place.done("fsck", "--deep")

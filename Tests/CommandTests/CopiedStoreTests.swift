@@ -20,17 +20,16 @@ struct CopiedStoreTests {
                 ["index.html": "page \(version)", "js/app.js": "app"], to: "r\(version)")
         }
         try place.give(to: 65534)
-        let made = try shell(
+        try shell(
             """
             chmod 755 . && own add r1 --version 1 --activate && own add r2 --version 2 &&
                 own publish 2 o --no-packs && mv copy s && cp -rL s copy && echo mine >copy/current/mine &&
                 chmod \(mode) copy/current && chown -R 65534:65534 copy
-            """)
-        expect(made.status, equals: 0, "\(made)")
-        let finished = try shell("own \(words)")
-        expect(finished.status, equals: 0, "\(finished)")
-        let after = try shell(
-            "own fsck; test -L copy/current && ls copy/quarantine/*/mine copy/quarantine/*/js")
-        expect(after.status, equals: 0, "\(after)")
+            """
+        ).ended()
+        try shell("own \(words)").ended()
+        try shell(
+            "own fsck; test -L copy/current && ls copy/quarantine/*/mine copy/quarantine/*/js"
+        ).ended()
     }
 }

@@ -59,8 +59,7 @@ import ProgramTestSupport
         try FileManager.default.removeItem(
             at: place.directory.appending(
                 path: "site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))"))
-        let failed = try pull("site", "--retries", "0")
-        expect(failed.status, equals: 1, "\(failed)")
+        try pull("site", "--retries", "0").ended(1)
         expect(place.exists("device/manifests/1.json"))
     }
 

@@ -15,11 +15,11 @@ struct ForeignDirectoryTests {
             try place.write(["index.html": "page \(version)", "app.js": "app"], to: "r\(version)")
         }
         try place.give(to: Workplace.nobody)
-        let made = try place.script(
+        try place.script(
             """
             chmod 755 . && for v in 1 2; do own add r$v --version $v && own publish $v o --no-packs || exit 1; done
-            """)
-        expect(made.status, equals: 0, "\(made)")
+            """
+        ).ended()
     }
 
     private static let found = ["lost+found", ".snapshot", "somebodys/deep", "objects/.snapshot"]
@@ -35,8 +35,7 @@ struct ForeignDirectoryTests {
             "prune o --keep 1 --grace 0s",
             "du o",
         ] {
-            let finished = try place.script("own \(words)")
-            expect(finished.status, equals: 0, "\(name): \(words): \(finished)")
+            let finished = try place.script("own \(words)").ended(in: "\(name): \(words)")
             let named = finished.errors.split(separator: "\n").count { $0.contains(name) }
             expect(named, equals: words.hasPrefix("publish") ? 0 : 1, "\(words): \(finished)")
         }
@@ -49,8 +48,7 @@ struct ForeignDirectoryTests {
     func `in a store keeps nobody from counting`(_ name: String) throws {
         try prepared()
         try expect(place.script("mkdir -m 700 s/\(name)").status, equals: 0)
-        let finished = try place.script("own du")
-        expect(finished.status == 0 && finished.errors.contains(name), "\(finished)")
+        try place.script("own du").ended(saying: name)
     }
 
     @Test func `is for counting as good as a file that is not castree's among the objects`() throws
@@ -60,8 +58,7 @@ struct ForeignDirectoryTests {
             try expect(
                 place.script("rm -rf s/objects/ab; echo x > s/objects/\(name)").status, equals: 0)
             for words in ["du", "du --html page"] {
-                let finished = try place.script("chmod 777 .; own \(words)")
-                expect(finished.status, equals: 0, "\(name) \(words): \(finished)")
+                try place.script("chmod 777 .; own \(words)").ended(in: "\(name) \(words)")
             }
         }
     }
@@ -70,22 +67,22 @@ struct ForeignDirectoryTests {
     @Test func `above a store keeps root from nothing that is made there for its owner`() throws {
         try prepared()
         for words in ["init", "pull o", "add r1 --version 1"] {
-            let made = try place.script(
+            try place.script(
                 """
                 rm -rf private kiosk; mkdir -p -m 700 private && mkdir private/kiosk && chown 65534:65534 private/kiosk &&
                     ln -s private/kiosk . && k='root --store kiosk' && $k \(words) && $k \(words) && $k fsck && ! find private/kiosk -user root | grep .
-                """)
-            expect(made.status, equals: 0, "\(words): \(made)")
+                """
+            ).ended()
         }
     }
 
     @Test func `lets a store be made beside it, at the root of a disk`() throws {
-        let made = try place.script(
+        try place.script(
             """
             mkdir r1 s && echo page > r1/index.html && mkdir -m 700 s/lost+found && chmod 755 . && chown 65534:65534 . s &&
                 own init && own add r1 --version 1 && own publish 1 o && own fsck && own gc
-            """)
-        expect(made.status, equals: 0, "\(made)")
+            """
+        ).ended()
     }
 
     @Test(arguments: ["objects", "manifests", "log"])
@@ -93,8 +90,7 @@ struct ForeignDirectoryTests {
         try prepared()
         try expect(place.script("chown root o/\(name) && chmod 700 o/\(name)").status, equals: 0)
         for words in ["publish 1 o --channel beta", "prune o --keep 1 --grace 0s", "du o"] {
-            let finished = try place.script("own \(words)")
-            expect(finished.status, equals: 1, "\(words): \(finished)")
+            try place.script("own \(words)").ended(1)
         }
     }
 
@@ -103,14 +99,13 @@ struct ForeignDirectoryTests {
         arguments: ["for", "for/chcp", "for/chcp/stable.json", "for/chcp/config.json"])
     func clients(_ name: String) throws {
         try prepared()
-        let made = try place.script(
+        try place.script(
             """
             own origin enable o chcp --base-url http://x --deployment stable=stable && chown root o/\(name) &&
                 chmod go= o/\(name)
-            """)
-        expect(made.status, equals: 0, "\(made)")
-        let published = try place.script("own publish 1 o --no-packs")
-        expect(published.status, equals: 0, "\(published)")
+            """
+        ).ended()
+        try place.script("own publish 1 o --no-packs").ended()
         // A directory root gives back; a file that nobody else could read is replaced.
         _ = try place.script("root fsck o --repair")
         try expect(place.script("own fsck o").status, equals: 0)
@@ -130,8 +125,7 @@ struct ForeignDirectoryTests {
             let before = try place.script("stat -c %a o/\(name); chmod 000 o/\(name)").text
             let found = try place.script("own fsck o")
             expect(found.status == 4 && found.text.contains("wrongMode"), "\(name): \(found)")
-            let repaired = try place.script("own fsck o --repair")
-            expect(repaired.status, equals: 1, "\(name): \(repaired)")
+            try place.script("own fsck o --repair").ended(1, in: "\(name)")
             try expect(place.script("stat -c %a o/\(name)").text, equals: before, "\(name)")
         }
         try expect(place.script("own fsck o --deep").status, equals: 0)

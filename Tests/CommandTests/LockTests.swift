@@ -147,9 +147,8 @@ import ProgramTestSupport
         expect(holder?.hasLocked, equals: true)
         let elsewhere = try place.run(
             .shell,
-            ["-c", "unshare -pf --mount-proc \(ProgramUnderTest.castree.url.path) retire 2"])
-        expect(elsewhere.status, equals: 1, "\(elsewhere)")
-        expect(elsewhere.errors.contains("another process, which cannot be named"), "\(elsewhere)")
+            ["-c", "unshare -pf --mount-proc \(ProgramUnderTest.castree.url.path) retire 2"]
+        ).ended(1, saying: "another process, which cannot be named")
         expect(!elsewhere.errors.contains("a server"), "\(elsewhere)")
         holder = nil
         try place.done("retire", "2")

@@ -40,8 +40,7 @@ import ProgramTestSupport
 
     @discardableResult
     private func castree(_ arguments: [String]) throws -> Finished {
-        let outcome = try place.run(.castree, arguments)
-        expect(outcome.status, equals: 0, "\(arguments) \(outcome)")
+        let outcome = try place.done(words: arguments)
         return outcome
     }
 
@@ -138,9 +137,7 @@ import ProgramTestSupport
             (["s3://bucket//x", "--cache", "c"], 2, "s3://"),
         ]
         for (arguments, status, message) in cases {
-            let outcome = try place.run(.castree, ["origin", "serve"] + arguments)
-            expect(outcome.status, equals: status, "\(arguments) \(outcome)")
-            expect(outcome.errors.contains(message), "\(arguments) \(outcome)")
+            try place.ended(status, words: ["origin", "serve"] + arguments, saying: message)
         }
         let first = try serve(bucket, "--cache", "cache")
         try place.ended(

@@ -97,14 +97,12 @@ import ProgramTestSupport
         }
         // What is closed makes a repair look at the owner of everything.
         expect(chown(store + "index.sqlite", 0, 0), equals: 0)
-        let repaired = try place.castree(as: Workplace.nobody, ["fsck", "--repair"])
-        expect(repaired.status, equals: 1, "\(repaired)")
+        try place.castree(as: Workplace.nobody, ["fsck", "--repair"]).ended(1)
         for (name, bytes) in zip(foreign, before) {
             try expect(place.fileStatus(store + name).st_uid, equals: 65534, "\(name)")
             expect(FileManager.default.contents(atPath: store + name), equals: bytes, "\(name)")
         }
-        let checked = try place.castree(as: Workplace.nobody, ["fsck", "--deep"])
-        expect(checked.status, equals: 0, "\(checked)")
+        try place.castree(as: Workplace.nobody, ["fsck", "--deep"]).ended()
     }
 
     // rename(2), EACCES: a directory that one may not write does not change its parent.
@@ -133,8 +131,7 @@ import ProgramTestSupport
         let repaired = try place.castree(as: Workplace.nobody, ["fsck", "--repair"])
         if name != "OBJECT" { expect([0, 1].contains(repaired.status), "\(repaired)") }
         for words in [["versions"], ["activate", "2"], ["add", "release-1", "--version", "3"]] {
-            let finished = try place.castree(as: Workplace.nobody, words)
-            expect(finished.status, equals: 0, "\(words): \(finished)")
+            try place.castree(as: Workplace.nobody, words).ended()
         }
         // Nothing is repaired for ever.
         let checked = try place.castree(as: Workplace.nobody, ["fsck", "--repair"])
@@ -147,14 +144,13 @@ import ProgramTestSupport
         let place = Workplace()
         try place.write(["index.html": "one"], to: "release")
         chmod(place.directory.path, 0o755)
-        let made = try Running(
+        try Running(
             URL(filePath: "/bin/sh"),
             [
                 "-c", "umask \(mask) && exec \"$0\" add release --version 1 --activate",
                 ProgramUnderTest.castree.url.path,
             ], in: place.directory
-        ).finished()
-        expect(made.status, equals: 0, "\(made)")
+        ).finished().ended()
         // Who may look into the store follows the umask; what is in it does not.
         func mode(_ path: String) throws -> UInt32 { try place.fileStatus(path).st_mode & 0o777 }
         try expect(mode(".castree"), equals: 0o755 & ~(UInt32(mask, radix: 8) ?? 0))

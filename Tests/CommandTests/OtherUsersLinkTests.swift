@@ -73,9 +73,7 @@ struct OtherUsersLinkTests {
         let before = try state(place)
         for words in Self.making {
             let there = words.map { $0.replacingOccurrences(of: "AT", with: "theirs/\(target)") }
-            let finished = try place.run(.castree, there)
-            expect(finished.status, equals: 1, "\(words): \(finished)")
-            expect(finished.errors.contains("uid \(Self.user)"), "\(words): \(finished)")
+            try place.run(.castree, there).ended(1, saying: "uid \(Self.user)", in: "\(words)")
             try expect(state(place), equals: before, "\(words)")
         }
     }
@@ -111,17 +109,17 @@ struct OtherUsersLinkTests {
                 ["publish", "1", "new"], ["publish", "1", "origin", "--adopt"],
                 ["resign", "origin", "--adopt"],
             ] {
-                let finished = try place.run(.castree, words + ["--sign-key", "theirs/\(file)"])
-                expect(finished.status, equals: 1, "\(words) \(file): \(finished)")
-                expect(finished.errors.contains("uid \(Self.user)"), "\(words): \(finished)")
+                try place.ended(
+                    1, words: words + ["--sign-key", "theirs/\(file)"], saying: "uid \(Self.user)")
                 try expect(notes(place), equals: [], "\(words) \(file)")
             }
         }
-        let finished = try place.run(
-            .castree,
-            ["publish", "1", "new", "--sign-command-key", "theirs/k.pub", "--sign-command", "cat"])
-        expect(finished.status, equals: 1, "\(finished)")
-        expect(finished.errors.contains("uid \(Self.user)"), "\(finished)")
+        try place.ended(
+            1,
+            words: [
+                "publish", "1", "new", "--sign-command-key", "theirs/k.pub", "--sign-command",
+                "cat",
+            ], saying: "uid \(Self.user)")
         try expect(notes(place), equals: [])
         // A link of root's, wherever it stands, and one of the user's to a key of the user's.
         try link(place, "theirs/roots", to: "../k", by: 0)
@@ -169,7 +167,7 @@ struct OtherUsersLinkTests {
         try link(place, "link", to: "homes", by: 0)
         chown(homes, Self.user, Self.user)
         chmod(homes, 0o711)
-        let made = try place.run(
+        try place.run(
             .shell,
             [
                 "-c",
@@ -178,8 +176,8 @@ struct OtherUsersLinkTests {
                 setpriv --inh-caps=$rights --bounding-set=$rights sh -c \
                     '! ls link/ 2> /dev/null && \(ProgramUnderTest.castree.url.path) --store link/user/s init'
                 """,
-            ])
-        expect(made.status, equals: 0, "\(made)")
+            ]
+        ).ended()
         expect(FileManager.default.fileExists(atPath: homes + "/user/s/FORMAT"))
     }
 }

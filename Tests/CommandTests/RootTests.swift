@@ -39,15 +39,13 @@ struct RootTests {
             ["fsck", "--repair"], ["retire", "1"], ["add", "release-1", "--version", "1"], ["gc"],
             ["boot"],
         ] {
-            let finished = try place.run(.castree, words)
-            expect(finished.status, equals: 0, "\(words): \(finished)")
+            try place.done(words: words)
             try expect(strangers(), equals: [], "\(words)")
         }
         for words in [
             ["add", "release-3", "--version", "3"], ["activate", "3"], ["retire", "2"], ["gc"],
         ] {
-            let finished = try place.castree(as: Self.owner, words)
-            expect(finished.status, equals: 0, "\(words): \(finished)")
+            try place.castree(as: Self.owner, words).ended()
         }
         try expect(owner("fsck", "--deep").status, equals: 0)
     }
@@ -95,8 +93,7 @@ struct RootTests {
             ["origin", "answer", "origin", "GET", "/origin.json", "--output"],
         ] {
             for target in ["link", "new"] {
-                let finished = try place.run(.castree, words + [target])
-                expect(finished.status, equals: 1, "\(words) \(target): \(finished)")
+                try place.ended(1, words: words + [target])
                 try expect(
                     Data(contentsOf: URL(filePath: secret)), equals: Data("root's".utf8), "\(words)"
                 )
@@ -201,8 +198,7 @@ struct RootTests {
             chown("\(origin)/\(path)", 0, 0)
         }
         for words in [["fsck", "origin"], ["fsck", "origin", "--repair"]] {
-            let checked = try place.castree(as: Self.owner, words)
-            expect(checked.status, equals: 4, "\(words) \(checked)")
+            let checked = try place.castree(as: Self.owner, words).ended(4)
             let whose = "wrongOwner: \(name): it belongs to user root (uid 0), and the origin to "
             expect(checked.text.contains(whose), "\(words) \(checked)")
         }

@@ -65,9 +65,7 @@ import ProgramTestSupport
             (["--updates", "origin", "--pull-option", "--cacert \(Self.secret)"], "--cacert"),
             (["--updates", "origin", "--pull-option", Self.secret], "--pull-option"),
         ] {
-            let done = try place.run(.castree, ["serve"] + options)
-            expect(done.status, equals: 2, "\(options): \(done)")
-            expect(done.errors.contains(shown), "\(options): \(done.errors)")
+            let done = try place.ended(2, words: ["serve"] + options, saying: shown)
             expect(!done.errors.contains(Self.secret), "\(options): \(done.errors)")
         }
     }

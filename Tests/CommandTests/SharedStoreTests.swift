@@ -14,9 +14,9 @@ struct SharedStoreTests {
         try place.write(["index.html": "page"], to: "r")
         try place.give(to: Workplace.nobody)
         let boot = booted ? "own boot &&" : ""
-        let made = try place.script(
-            "chmod 775 . && own add r --version 1 --activate && \(boot) chmod -R g+rwX s")
-        expect(made.status, equals: 0, "\(made)")
+        try place.script(
+            "chmod 775 . && own add r --version 1 --activate && \(boot) chmod -R g+rwX s"
+        ).ended()
     }
 
     @Test(arguments: [true, false])

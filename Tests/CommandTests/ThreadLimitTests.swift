@@ -34,10 +34,7 @@ struct ThreadLimitTests {
 
     @Test(arguments: servers, [1, 2, 3, 4])
     func `that no server can do with is said at its start`(_ words: String, _ limit: Int) throws {
-        let finished = try served(words, limit)
-        expect(
-            finished.status == 1 && finished.errors.contains("unable to start a thread"),
-            "\(finished)")
+        try served(words, limit).ended(1, saying: "unable to start a thread")
     }
 
     @Test(arguments: servers)

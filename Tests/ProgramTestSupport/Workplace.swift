@@ -44,12 +44,8 @@ package final class Workplace {
         environment: [String: String] = [:], fileID: String = #fileID,
         filePath: String = #filePath, line: Int = #line, column: Int = #column
     ) throws -> Finished {
-        let finished = try run(.castree, arguments + words, environment: environment)
-        expect(
-            finished.status == status && (said.isEmpty || finished.errors.contains(said)),
-            "\(arguments + words): \(finished), expected \(status) \(said)", fileID: fileID,
-            filePath: filePath, line: line, column: column)
-        return finished
+        try run(.castree, arguments + words, environment: environment).ended(
+            status, saying: said, fileID: fileID, filePath: filePath, line: line, column: column)
     }
 
     /// Runs castree-fsck here.

@@ -80,7 +80,10 @@ import Expectations
         ),
         ("CZstd", ["Sources/Zstandard/", "Sources/ArchiveReading/Decompressing/"]),
         ("CBrotli", ["Sources/ArchiveReading/Decompressing/"]),
-        ("CArchive", ["Sources/ArchiveReading/Tar/", "Sources/ArchiveReading/Zip/RareContent.swift"]),
+        (
+            "CArchive",
+            ["Sources/ArchiveReading/Tar/", "Sources/ArchiveReading/Zip/RareContent.swift"]
+        ),
         (
             "CCrypto",
             [
