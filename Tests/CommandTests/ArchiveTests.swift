@@ -17,8 +17,7 @@ import ProgramTestSupport
 
     @discardableResult
     private func shell(_ script: String) throws -> Finished {
-        let done = try Running(.shell, ["-c", script], in: place.directory).finished().ended()
-        return done
+        return try place.shell(script).ended()
     }
 
     /// Zips the release as `zip -r` does.
@@ -128,10 +127,8 @@ import ProgramTestSupport
         let castree = ProgramUnderTest.castree.url.path
         try shell("tar -C release -cz . | '\(castree)' add - --version piped")
         try place.done("show", "piped")
-        try Running(
-            .shell, ["-c", "cat release.zip | '\(castree)' add - --version zip"],
-            in: place.directory
-        ).finished().ended(1, saying: "from a pipe")
+        try place.shell("cat release.zip | '\(castree)' add - --version zip").ended(
+            1, saying: "from a pipe")
     }
 
     @Test func `a refused archive leaves neither a version nor a store`() throws {

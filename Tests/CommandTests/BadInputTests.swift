@@ -69,14 +69,14 @@ import ProgramTestSupport
         _ content: String
     ) throws {
         try place.add("1", Release.first, "--activate")
-        _ = try place.run(.shell, ["-c", "\(content) > .castree/FORMAT"])
+        _ = try place.shell("\(content) > .castree/FORMAT")
         for words in [["status"], ["fsck"], ["init"]] {
             let refused = try place.run(.castree, words)
             expect(
                 refused.errors.contains("move that file away, and castree init writes it again"),
                 "\(words): \(refused)")
         }
-        _ = try place.run(.shell, ["-c", "rm .castree/FORMAT"])
+        _ = try place.shell("rm .castree/FORMAT")
         try place.done("init")
         try place.done("fsck")
     }

@@ -65,9 +65,7 @@ import ProgramTestSupport
         ]
         let pages = try files(below: "prefix/share/man/man1")
         for name in pages {
-            let page = try Running(
-                .shell, ["-c", "gzip -dc '\(prefix)/share/man/man1/\(name)'"], in: place.directory
-            ).finished().text
+            let page = try place.shell("gzip -dc '\(prefix)/share/man/man1/\(name)'").text
             let lines = page.split(separator: "\n")
             for mark in [".SH ", ".SS "] {
                 let headings = lines.filter { $0.hasPrefix(mark) }.map { String($0.dropFirst(4)) }

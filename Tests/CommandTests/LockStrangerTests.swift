@@ -25,7 +25,7 @@ import ProgramTestSupport
         try place.add("2", Release.second)
         try place.castree("activate", "2")
         try place.castree("fsck")
-        func shell(_ script: String) throws { _ = try place.run(.shell, ["-c", script]) }
+        func shell(_ script: String) throws { _ = try place.shell(script) }
         try shell("mv .castree sound")
         for damage in Self.damages {
             for stranger in Self.strangers {

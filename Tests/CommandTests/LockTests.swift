@@ -145,9 +145,8 @@ import ProgramTestSupport
         expect(FileManager.default.createFile(atPath: pin, contents: nil))
         var holder: Holder? = try Holder(pin, in: place)
         expect(holder?.hasLocked, equals: true)
-        let elsewhere = try place.run(
-            .shell,
-            ["-c", "unshare -pf --mount-proc \(ProgramUnderTest.castree.url.path) retire 2"]
+        let elsewhere = try place.shell(
+            "unshare -pf --mount-proc \(ProgramUnderTest.castree.url.path) retire 2"
         ).ended(1, saying: "another process, which cannot be named")
         expect(!elsewhere.errors.contains("a server"), "\(elsewhere)")
         holder = nil

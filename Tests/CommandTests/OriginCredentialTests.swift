@@ -158,7 +158,7 @@ import ProgramTestSupport
                 }
             }
         }
-        let found = try place.run(.shell, ["-c", "grep -rlF -e \(Self.secret) -e \(base64) kept"])
+        let found = try place.shell("grep -rlF -e \(Self.secret) -e \(base64) kept")
         expect(found.text, equals: "")
         let asked = try other.requests()
         expect(asked.contains { $0.hasPrefix("/origin/objects/") })
@@ -195,8 +195,7 @@ import ProgramTestSupport
                 }
             }
         }
-        let found = try place.run(
-            .shell, ["-c", "grep -rlF -e \(Self.secret) -e \(base64) echoed"])
+        let found = try place.shell("grep -rlF -e \(Self.secret) -e \(base64) echoed")
         expect(found.text, equals: "")
     }
 

@@ -12,7 +12,7 @@ import ProgramTestSupport
     }
 
     private func shell(_ script: String) throws {
-        try place.run(.shell, ["-c", script]).ended()
+        try place.shell(script).ended()
     }
 
     @Test(

@@ -167,16 +167,12 @@ struct OtherUsersLinkTests {
         try link(place, "link", to: "homes", by: 0)
         chown(homes, Self.user, Self.user)
         chmod(homes, 0o711)
-        try place.run(
-            .shell,
-            [
-                "-c",
-                """
-                rights=-dac_override,-dac_read_search
-                setpriv --inh-caps=$rights --bounding-set=$rights sh -c \
-                    '! ls link/ 2> /dev/null && \(ProgramUnderTest.castree.url.path) --store link/user/s init'
-                """,
-            ]
+        try place.shell(
+            """
+            rights=-dac_override,-dac_read_search
+            setpriv --inh-caps=$rights --bounding-set=$rights sh -c \
+                '! ls link/ 2> /dev/null && \(ProgramUnderTest.castree.url.path) --store link/user/s init'
+            """
         ).ended()
         expect(FileManager.default.fileExists(atPath: homes + "/user/s/FORMAT"))
     }

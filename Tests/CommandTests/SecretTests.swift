@@ -49,8 +49,7 @@ import ProgramTestSupport
         }
         try expect(!place.castree("report").text.contains(Self.secret))
         // What a command may have kept or made.
-        let found = try place.run(
-            .shell, ["-c", "grep -rlF \(Self.secret) . ; find . -name '*\(Self.secret)*'"])
+        let found = try place.shell("grep -rlF \(Self.secret) . ; find . -name '*\(Self.secret)*'")
         expect(found.text, equals: "")
     }
 

@@ -39,12 +39,8 @@ import ProgramTestSupport
         try (Data("castree-pointer 1\n".utf8) + canonical).write(
             to: place.directory.appending(path: "signed"))
         try signature.write(to: place.directory.appending(path: "signature"))
-        let said = try place.run(
-            .shell,
-            [
-                "-c",
-                "openssl pkeyutl -verify -rawin -pubin -inkey \(key) -in signed -sigfile signature",
-            ])
+        let said = try place.shell(
+            "openssl pkeyutl -verify -rawin -pubin -inkey \(key) -in signed -sigfile signature")
         return said.status == 0 && said.text.contains("Verified Successfully")
     }
 

@@ -13,19 +13,15 @@ struct ThreadLimitTests {
         try place.done("--store", "s", "add", "r", "--version", "1", "--activate")
         try place.done("--store", "s", "publish", "1", "o", "--no-packs")
         let user = 5100 + limit
-        return try place.run(
-            .shell,
-            [
-                "-c",
-                """
-                chmod 755 . && chown -R \(user) s o && mkfifo out
-                setpriv --reuid=\(user) --regid=\(user) --clear-groups \
-                    \(ProgramUnderTest.castree.url.path) --store s versions --quiet 2>err
-                setpriv --reuid=\(user) --regid=\(user) --clear-groups prlimit --nproc=\(limit) \\
-                    \(ProgramUnderTest.castree.url.path) \(words) >out & p=$!
-                exec 3<out; if read line <&3; then kill -TERM $p; fi; wait $p
-                """,
-            ])
+        return try place.shell(
+            """
+            chmod 755 . && chown -R \(user) s o && mkfifo out
+            setpriv --reuid=\(user) --regid=\(user) --clear-groups \
+                \(ProgramUnderTest.castree.url.path) --store s versions --quiet 2>err
+            setpriv --reuid=\(user) --regid=\(user) --clear-groups prlimit --nproc=\(limit) \\
+                \(ProgramUnderTest.castree.url.path) \(words) >out & p=$!
+            exec 3<out; if read line <&3; then kill -TERM $p; fi; wait $p
+            """)
     }
 
     private static let servers = [

@@ -71,10 +71,8 @@ import ProgramTestSupport
             try place.done(words: arguments)
         }
         let tree = ".castree/versions/1"
-        try place.run(
-            .shell,
-            ["-c", "tar -cf source.tar -C source . && chmod -R u+w \(tree) && rm -r \(tree)"]
-        ).ended()
+        try place.shell("tar -cf source.tar -C source . && chmod -R u+w \(tree) && rm -r \(tree)")
+            .ended()
         try touch.happen(place.directory.appending(path: Self.object).path)
         return try place.run(.castree, maker.arguments)
     }

@@ -40,7 +40,7 @@ extension Workplace {
         let head = [("own", Self.nobody), ("other", Self.nobody - 1)].map { name, user in
             "\(name)() { setpriv --reuid=\(user) --regid=\(Self.nobody) --clear-groups -- \(castree); }\n"
         }
-        return try run(.shell, ["-c", head.joined() + "root() { \(castree); }\n" + script])
+        return try shell(head.joined() + "root() { \(castree); }\n" + script)
     }
 
     /// What lstat(2) says of a path.

@@ -52,6 +52,10 @@ package final class Workplace {
     @discardableResult
     package func checker(_ arguments: String...) throws -> Finished { try run(.checker, arguments) }
 
+    /// Runs a script of the shell here.
+    @discardableResult
+    package func shell(_ script: String) throws -> Finished { try run(.shell, ["-c", script]) }
+
     package func run(
         _ program: ProgramUnderTest, _ arguments: [String], environment: [String: String] = [:]
     ) throws -> Finished {

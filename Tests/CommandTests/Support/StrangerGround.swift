@@ -196,7 +196,7 @@ final class StrangerGround {
     private static let timeLimit = ["/usr/bin/timeout", "--foreground", "-k", "3", "20"]
 
     private func shell(_ script: String) throws {
-        try place.run(.shell, ["-c", script]).ended()
+        try place.shell(script).ended()
     }
 
     /// The store as it was, and all that verbs make and may not change.
