@@ -84,9 +84,6 @@ let package = Package(
             name: "CZlib", pkgConfig: configured("zlib"),
             providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         .systemLibrary(
-            name: "CZip", pkgConfig: configured("libzip"),
-            providers: [.apt(["libzip-dev"]), .brew(["libzip"])]),
-        .systemLibrary(
             name: "CArchive", pkgConfig: configured("libarchive"),
             providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
         .systemLibrary(
@@ -94,7 +91,7 @@ let package = Package(
             providers: [.apt(["libbrotli-dev"]), .brew(["brotli"])]),
         .systemLibrary(name: "CSystem"),
         .target(name: "CStartup"),
-        .target(name: "CLibraries", dependencies: ["CCurl", "CArchive", "CZip"]),
+        .target(name: "CLibraries", dependencies: ["CCurl", "CArchive"]),
         .target(name: "StrictJSON", swiftSettings: hot),
         .target(
             name: "Platform", dependencies: ["CXXHash", "CCrypto", "CZlib", "CSystem"],
@@ -115,7 +112,7 @@ let package = Package(
         .target(
             name: "ArchiveReading",
             dependencies: [
-                "VersionTree", "CASStore", "Platform", "CZip", "CArchive", "CBrotli", "CZlib",
+                "VersionTree", "CASStore", "Platform", "CArchive", "CBrotli", "CZlib",
                 "CZstd", "CLibraries",
             ],
             swiftSettings: settings),

@@ -82,9 +82,8 @@ import ProgramTestSupport
         ] as [(String, String, UInt32)] {
             try forEachServer(["--access-log", typed]) { served in
                 try expect(served.end().status, equals: 0, "\(typed)")
-                var status = stat()
-                expect(lstat("\(directory)/\(file)", &status), equals: 0, "\(typed)")
-                expect(status.st_uid, equals: user, "\(typed)")
+                try expect(
+                    place.fileStatus("\(directory)/\(file)").st_uid, equals: user, "\(typed)")
                 if user != 0 { unlink("\(directory)/\(file)") }
             }
         }

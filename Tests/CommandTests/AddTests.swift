@@ -27,8 +27,7 @@ import ProgramTestSupport
     }
 
     @Test func `add creates the store, counts what is new, and shows the tree`() throws {
-        let added = try place.add("1", Release.first, "--json")
-        expect(added.status, equals: 0)
+        let added = try place.add("1", Release.first, "--json").ended()
         let document = try added.document(.added)
         expect(document.version, equals: "1")
         expect(document.files, equals: Release.first.count)

@@ -37,9 +37,8 @@ import ProgramTestSupport
                 at: directory, withIntermediateDirectories: true)
             try place.write(files, to: "shipped")
             let words = ["adopt", "shipped", "--version", "1"] + options
-            let refused = try place.run(.castree, words)
-            expect(refused.status, equals: 1, "\(options) \(refused)")
-            expect(refused.errors.contains("shipped has no files"), "\(refused)")
+            try place.run(.castree, words).ended(
+                1, saying: "shipped has no files", in: "\(options)")
             expect(!place.exists(".castree"))
         }
         // In a store that is there, nothing changes; what was adopted needs its directory no more.
@@ -94,8 +93,7 @@ import ProgramTestSupport
 
     @Test func `what has no name, or is not there, is refused and leaves no store`() throws {
         try place.write(Release.first, to: "shipped")
-        let nameless = try adopt("shipped")
-        expect(nameless.status == 2 && nameless.errors.contains("--version"))
+        try adopt("shipped").ended(2, saying: "--version")
         try expect(adopt("nowhere", "--version", "1").status, equals: 1)
         expect(!place.exists(".castree"))
     }

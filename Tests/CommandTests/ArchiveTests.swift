@@ -17,16 +17,16 @@ import ProgramTestSupport
 
     @discardableResult
     private func shell(_ script: String) throws -> Finished {
-        let done = try Running(.shell, ["-c", script], in: place.directory).finished()
-        expect(done.status, equals: 0, "\(done.errors)")
-        return done
+        return try place.shell(script).ended()
     }
 
     /// Zips the release as `zip -r` does.
-    private func zip(_ name: String = "release.zip", below prefix: String = "") throws {
+    private func zip(
+        _ name: String = "release.zip", below prefix: String = "", by method: String = "DEFLATED"
+    ) throws {
         let script = """
             import os, zipfile
-            with zipfile.ZipFile('\(name)', 'w', zipfile.ZIP_DEFLATED) as file:
+            with zipfile.ZipFile('\(name)', 'w', zipfile.ZIP_\(method)) as file:
                 for root, directories, names in os.walk('release'):
                     for each in sorted(directories) + sorted(names):
                         path = os.path.join(root, each)
@@ -127,11 +127,8 @@ import ProgramTestSupport
         let castree = ProgramUnderTest.castree.url.path
         try shell("tar -C release -cz . | '\(castree)' add - --version piped")
         try place.done("show", "piped")
-        let refused = try Running(
-            .shell, ["-c", "cat release.zip | '\(castree)' add - --version zip"],
-            in: place.directory
-        ).finished()
-        expect(refused.status == 1 && refused.errors.contains("from a pipe"))
+        try place.shell("cat release.zip | '\(castree)' add - --version zip").ended(
+            1, saying: "from a pipe")
     }
 
     @Test func `a refused archive leaves neither a version nor a store`() throws {
@@ -146,8 +143,7 @@ import ProgramTestSupport
             ["release.zip", "--strip", "css"], ["nowhere.zip"],
         ]
         for words in refusals {
-            let refused = try place.run(.castree, ["add", "--version", "1", "--json"] + words)
-            expect(refused.status, equals: 1, "\(words)")
+            let refused = try place.ended(1, words: ["add", "--version", "1", "--json"] + words)
             try expect(!refused.error().message.isEmpty)
             expect(!place.exists(".castree"), "\(words)")
         }
@@ -171,8 +167,7 @@ import ProgramTestSupport
             ["release.zip", "--follow"], ["release.zip", "--no-cache"],
             ["release.zip", "--max-size", "x"],
         ] {
-            let refused = try place.run(.castree, ["add", "--version", "1"] + words)
-            expect(refused.status, equals: 2, "\(words): \(refused.errors)")
+            try place.ended(2, words: ["add", "--version", "1"] + words)
             expect(!place.exists(".castree"))
         }
     }
@@ -204,18 +199,29 @@ import ProgramTestSupport
     }
 
     @Test(
-        "what reads archives and is not installed is named, and a directory is added",
-        arguments: [("release.zip", "libzip.so.4"), ("release.tar", "libarchive.so.13")])
-    func libraries(_ archive: String, _ library: String) throws {
+        "what reads some archives and is not installed is named, and what needs none of it is added",
+        arguments: ["TAR", "BZIP2", "LZMA"])
+    func libraries(_ method: String) throws {
         try zip()
-        try shell("tar -cf release.tar release")
-        let environment = try place.lacking(library)
+        let archive = method == "TAR" ? "release.tar" : "rare.zip"
+        if method == "TAR" {
+            try shell("tar -cf release.tar -C release .")
+        } else {
+            try zip("rare.zip", by: method)
+        }
+        let environment = try place.lacking("libarchive.so.13")
         let refused = try place.ended(
             1, "add", archive, "--version", "1", "--json", environment: environment)
         try expect(refused.error().code, equals: "unsupported")
-        let package = library.replacing(".so.", with: "")
-        try expect(refused.error().message.contains("apt install \(package)"))
+        try expect(refused.error().message.contains("apt install libarchive13"))
         expect(!place.exists(".castree"))
-        try place.done("add", "release", "--version", "1")
+        for source in ["release", "release.zip"] {
+            try place.ended(0, "add", source, "--version", source, environment: environment)
+        }
+        try place.done("add", archive, "--version", "rare")
+        let trees = try ["release", "release.zip", "rare"].map { version in
+            try place.castree("show", version).text.prefix { $0 != "V" }
+        }
+        expect(Set(trees).count, equals: 1, "\(trees)")
     }
 }

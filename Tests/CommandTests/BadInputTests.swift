@@ -69,14 +69,14 @@ import ProgramTestSupport
         _ content: String
     ) throws {
         try place.add("1", Release.first, "--activate")
-        _ = try place.run(.shell, ["-c", "\(content) > .castree/FORMAT"])
+        _ = try place.shell("\(content) > .castree/FORMAT")
         for words in [["status"], ["fsck"], ["init"]] {
             let refused = try place.run(.castree, words)
             expect(
                 refused.errors.contains("move that file away, and castree init writes it again"),
                 "\(words): \(refused)")
         }
-        _ = try place.run(.shell, ["-c", "rm .castree/FORMAT"])
+        _ = try place.shell("rm .castree/FORMAT")
         try place.done("init")
         try place.done("fsck")
     }
@@ -109,31 +109,13 @@ import ProgramTestSupport
 
     // MARK: No permission
 
-    /// Whether a command can be run here as somebody who is not root.
-    private static let canStepDown: Bool = {
-        let castree = ProgramUnderTest.castree.url.path
-        return getuid() != 0 || Self.status(of: Self.stepDown + ["test", "-x", castree]) == 0
-    }()
-
-    /// The words that run a command as nobody in particular.
-    private static let stepDown = [
-        "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
-    ]
-
-    // Where that program is not there, it cannot be done either.
-    private static func status(of command: [String]) -> Int32 {
-        (try? OtherProgram(command).status) ?? -1
-    }
-
     /// Runs castree as somebody who may not read everything.
     private func castreeUnprivileged(_ arguments: String...) throws -> Finished {
-        guard getuid() == 0 else { return try place.run(.castree, arguments) }
-        let command = Self.stepDown + [ProgramUnderTest.castree.url.path] + arguments
-        return try Running(URL(filePath: "/usr/bin/env"), command, in: place.directory).finished()
+        try place.castree(as: Workplace.nobody, arguments)
     }
 
     @Test(
-        .enabled(if: canStepDown, "needs somebody who is not root, and may start the program"),
+        .needsOtherUser,
         arguments: ["d/secret", "locked/f"])
     func `a file that may not be read is named`(_ path: String) throws {
         try place.write(["index.html": "<h1>", path: "secret"], to: "release")
@@ -141,8 +123,7 @@ import ProgramTestSupport
         let hidden = path.hasPrefix("locked") ? "release/locked" : "release/" + path
         chmod(place.directory.appending(path: hidden).path, 0)
         defer { chmod(place.directory.appending(path: hidden).path, 0o755) }
-        let refused = try castreeUnprivileged("add", "release", "--version", "1", "--json")
-        expect(refused.status, equals: 1)
+        let refused = try castreeUnprivileged("add", "release", "--version", "1", "--json").ended(1)
         let error = try refused.error()
         expect(error.code, equals: "permission")
         expect(error.message.contains(path.hasPrefix("locked") ? "locked" : "d/secret"))
@@ -151,15 +132,12 @@ import ProgramTestSupport
         }
     }
 
-    @Test(.enabled(if: canStepDown, "needs somebody who is not root, and may start the program"))
+    @Test(.needsOtherUser)
     func `a store that may not be written to is named, and stays as it is`() throws {
         try place.add("1", Release.first)
         try place.write(Release.second, to: "release")
         chmod(place.directory.path, 0o777)
-        // Its own owner may always write; root's store is nobody's.
-        guard getuid() == 0 else { return }
-        let refused = try castreeUnprivileged("add", "release", "--version", "2", "--json")
-        expect(refused.status, equals: 1)
+        let refused = try castreeUnprivileged("add", "release", "--version", "2", "--json").ended(1)
         let error = try refused.error()
         expect(["permission", "readOnly", "notOwner"].contains(error.code))
         try place.done("fsck", "--deep")

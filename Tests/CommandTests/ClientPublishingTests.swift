@@ -15,10 +15,9 @@ import ProgramTestSupport
     ]
 
     private func enable(_ system: String, of origin: String) throws {
-        let enabled = try place.castree(
+        try place.done(
             "origin", "enable", origin, system, "--base-url", "http://u.example.org",
             "--deployment", try require(Self.deployments[system]), "--no-sync")
-        expect(enabled.status, equals: 0, "\(system): \(enabled)")
     }
 
     private func publish(_ version: String, _ origin: String, _ more: [String]) throws -> Finished {
@@ -47,8 +46,7 @@ import ProgramTestSupport
                 expect(strict.errors.contains("--strict") && strict.errors.contains(system))
                 try expect(pointer(origin), equals: before)
             }
-            let published = try publish("2.0.0", origin, more)
-            expect(published.status, equals: 0, "\(system): \(published)")
+            let published = try publish("2.0.0", origin, more).ended(in: "\(system)")
             expect(
                 published.errors.contains("warning")
                     && published.errors.contains(

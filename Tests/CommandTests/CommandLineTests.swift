@@ -147,8 +147,7 @@ import ProgramTestSupport
             let shown = try Running(
                 URL(filePath: Self.terminal), ["-qec", words.joined(separator: " "), "/dev/null"],
                 in: place.directory, environment: ["TERM": "xterm"].merging(environment) { $1 }
-            ).finished()
-            expect(shown.status, equals: 0)
+            ).finished().ended()
             let text = shown.text
             expect(!text.isEmpty)
             // A slow disk shows progress, which erases its line: that is no colour.
@@ -172,9 +171,10 @@ import ProgramTestSupport
         dup2(descriptor, full.fileHandleForWriting.fileDescriptor)
         close(descriptor)
         let running = try Running(.castree, ["versions"], in: place.directory, output: full)
-        let finished = try running.finished()
-        expect(finished.status, equals: 1)
-        expect(finished.errors.contains("standard output"))
+        expect(
+            try running.finished().ended(1).errors,
+            equals: "castree: unable to write to standard output: No space left on device; "
+                + "whatever the command has changed stays\n")
     }
 
     @Test(arguments: ["bash", "zsh", "fish"])

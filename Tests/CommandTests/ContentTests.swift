@@ -95,8 +95,7 @@ import ProgramTestSupport
         let running = try Running(.castree, ["cat", "2:large"], in: place.directory, output: pipe)
         try pipe.fileHandleForWriting.close()
         try pipe.fileHandleForReading.close()
-        let finished = try running.finished()
-        expect(finished.status, equals: 0)
+        let finished = try running.finished().ended()
         expect(finished.errors.isEmpty)
     }
 
@@ -110,8 +109,7 @@ import ProgramTestSupport
         _ = try pipe.fileHandleForReading.read(upToCount: 1)
         running.signal(SIGINT)
         _ = try pipe.fileHandleForReading.readToEnd()
-        let finished = try running.finished()
-        expect(finished.status, equals: 130)
+        let finished = try running.finished().ended(130)
         expect(finished.errors.hasPrefix("castree: interrupted"))
     }
 

@@ -3,18 +3,12 @@ import ProgramTestSupport
 // docs/maintenance.md, "Repairs": a directory at `current` goes to quarantine if a command needs the place.
 @Suite(
     "A store of which a copy that followed links made a directory at `current`",
-    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+    .needsOtherUser)
 struct CopiedStoreTests {
     private let place = Workplace(inMemory: true)
 
-    /// Runs a script with the function `own`, castree as the owner of everything here.
     private func shell(_ script: String) throws -> Finished {
-        let head = """
-            own() { setpriv --reuid=65534 --regid=65534 --clear-groups -- \\
-                \(ProgramUnderTest.castree.url.path) --store copy "$@"; }
-
-            """
-        return try place.run(.shell, ["-c", head + script])
+        try place.script(script, store: "copy")
     }
 
     @Test(arguments: ["555", "755"], ["boot", "activate 1", "activate 2", "pull o --activate"])
@@ -26,17 +20,16 @@ struct CopiedStoreTests {
                 ["index.html": "page \(version)", "js/app.js": "app"], to: "r\(version)")
         }
         try place.give(to: 65534)
-        let made = try shell(
+        try shell(
             """
             chmod 755 . && own add r1 --version 1 --activate && own add r2 --version 2 &&
                 own publish 2 o --no-packs && mv copy s && cp -rL s copy && echo mine >copy/current/mine &&
                 chmod \(mode) copy/current && chown -R 65534:65534 copy
-            """)
-        expect(made.status, equals: 0, "\(made)")
-        let finished = try shell("own \(words)")
-        expect(finished.status, equals: 0, "\(finished)")
-        let after = try shell(
-            "own fsck; test -L copy/current && ls copy/quarantine/*/mine copy/quarantine/*/js")
-        expect(after.status, equals: 0, "\(after)")
+            """
+        ).ended()
+        try shell("own \(words)").ended()
+        try shell(
+            "own fsck; test -L copy/current && ls copy/quarantine/*/mine copy/quarantine/*/js"
+        ).ended()
     }
 }

@@ -110,8 +110,7 @@ import ProgramTestSupport
             ["resign", "site", "--sign-key", "k.key", "--channel", "stable"],
             ["resign", "site", "--sign-key", "k.key", "--adopt"],
         ] {
-            let finished = try place.run(.castree, words)
-            expect(finished.status, equals: 0, "\(words): \(finished)")
+            try place.done(words: words)
         }
         // What it was is in the log.
         try place.castree("prune", "site", "--sign-key", "k.key", "--no-sync")
@@ -220,14 +219,13 @@ import ProgramTestSupport
         try harm.strike(full)
         let before = try check()
         expect(before.status == 4 && !before.report.findings.isEmpty, "\(path) \(before)")
-        let repaired = try place.run(
-            .castree, ["fsck", "site", "--repair", "--from", "./spare", "--json"])
-        expect(repaired.status, equals: 1, "\(path) \(repaired)")
+        try place.run(
+            .castree, ["fsck", "site", "--repair", "--from", "./spare", "--json"]
+        ).ended(1, in: "\(path)")
         for words in [
             ["fsck", "site"], ["publish", "1", "site", "--channel", "b"], ["prune", "site"],
         ] {
-            let finished = try place.run(.castree, words)
-            expect(finished.status, equals: 0, "\(path) \(words) \(finished)")
+            try place.run(.castree, words).ended(in: "\(path) \(words)")
         }
     }
 
@@ -264,9 +262,7 @@ import ProgramTestSupport
                 // Nothing that it does without holds up a withdrawal.
                 let isUnneeded = ["packs", "deliveries", "deflated", "facts", "for"].contains(name)
                 if isUnneeded, words[0] == "withdraw" { continue }
-                let refused = try place.run(.castree, words)
-                expect(refused.status, equals: 1, "\(words) \(refused)")
-                expect(refused.errors.contains(sentence), "\(words) \(refused)")
+                let refused = try place.ended(1, words: words, saying: sentence)
                 expect(refused.errors.contains("To keep an origin on another disk, move all of it"))
             }
             try expect(files.destinationOfSymbolicLink(atPath: here.path), equals: there.path)
@@ -327,8 +323,7 @@ import ProgramTestSupport
             try? files.removeItem(at: copy)
             try files.copyItem(at: site, to: copy)
             for path in whole[count...] { try files.removeItem(at: copy.appending(path: path)) }
-            let finished = try place.run(.castree, ["fsck", "copy", "--json"])
-            expect(finished.status, equals: 4, "\(count): \(finished)")
+            try place.run(.castree, ["fsck", "copy", "--json"]).ended(4, in: "\(count)")
         }
     }
 
@@ -344,8 +339,7 @@ import ProgramTestSupport
     func `refuses what is no origin, or means nothing for one`(
         _ words: [String], _ status: Int32
     ) throws {
-        let finished = try place.run(.castree, words)
-        expect(finished.status, equals: status, "\(words): \(finished)")
+        let finished = try place.ended(status, words: words)
         expect(!finished.errors.isEmpty)
     }
 

@@ -56,9 +56,7 @@ import ProgramTestSupport
         ]
         let before = try place.contents("site/origin.json")
         for (arguments, status, words) in cases {
-            let answer = try place.run(.castree, ["origin", "enable"] + arguments)
-            expect(answer.status, equals: status, "\(arguments): \(answer)")
-            expect(answer.errors.contains(words), "\(arguments): \(answer)")
+            try place.ended(status, words: ["origin", "enable"] + arguments, saying: words)
         }
         try expect(place.contents("site/origin.json"), equals: before)
         expect(!place.exists("site/for") && !place.exists("site/facts"))

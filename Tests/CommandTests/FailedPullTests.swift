@@ -4,10 +4,6 @@ import ProgramTestSupport
 @Suite struct FailedPullTests {
     let place = Workplace()
 
-    private func pull(_ arguments: String...) throws -> Finished {
-        try place.run(.castree, ["--store", "device", "pull"] + arguments)
-    }
-
     @Test func `where nobody listens, two retries are all, and the log has each`() throws {
         /// Each time by a store of its own: what is in vain again counts together.
         func retries(_ arguments: String...) throws -> Int {
@@ -27,13 +23,13 @@ import ProgramTestSupport
     }
 
     @Test func `a slip in the URL is told what was probably meant`() throws {
-        let slip = try pull("127.0.0.1:8080/app")
+        let slip = try place.device("pull", "127.0.0.1:8080/app")
         expect(slip.errors.contains("http://127.0.0.1:8080/app"), "\(slip)")
-        let plain = try pull("nothing-here")
+        let plain = try place.device("pull", "nothing-here")
         expect(plain.errors.contains("check the path"), "\(plain)")
         try place.write(["index.html": "a"], to: "site")
         let origin = try place.origin()
-        let inside = try pull("\(origin.url)/__cordova/")
+        let inside = try place.device("pull", "\(origin.url)/__cordova/")
         expect(inside.errors.contains("inside a Meteor server: give \(origin.url)\n"), "\(inside)")
     }
 
@@ -41,13 +37,13 @@ import ProgramTestSupport
         throws
     {
         for _ in 1...2 {
-            let refused = try pull("http://127.0.0.1:9/app", "--retries", "0")
+            let refused = try place.device("pull", "http://127.0.0.1:9/app", "--retries", "0")
             expect(refused.status != 0)
             expect(!place.exists("device"))
         }
         // A store that was there stays.
         try place.castree("--store", "device", "init", "--no-sync")
-        _ = try pull("http://127.0.0.1:9/app", "--retries", "0")
+        _ = try place.device("pull", "http://127.0.0.1:9/app", "--retries", "0")
         expect(place.exists("device/FORMAT"))
         try place.done("--store", "device", "fsck")
     }
@@ -59,8 +55,7 @@ import ProgramTestSupport
         try FileManager.default.removeItem(
             at: place.directory.appending(
                 path: "site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))"))
-        let failed = try pull("site", "--retries", "0")
-        expect(failed.status, equals: 1, "\(failed)")
+        try place.device("pull", "site", "--retries", "0").ended(1)
         expect(place.exists("device/manifests/1.json"))
     }
 

@@ -3,23 +3,15 @@ import ProgramTestSupport
 // docs/maintenance.md, "Root, and other users" and "What a finding means".
 @Suite(
     "What belongs to another user in a store, or has another mode",
-    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+    .needsOtherUser)
 struct ForeignOwnerTests {
-    private static let user: UInt32 = 65534
-    private static let castree = ProgramUnderTest.castree.url.path
     private let place = Workplace(inMemory: true)
 
-    /// Runs a script with the function `own`, which runs castree as the owner of the store `s`; `o` is an object with one
-    /// more name, in a tree.
+    /// Runs a script in which `o` is an object with one more name, in a tree.
     @discardableResult
     private func shell(_ script: String) throws -> Finished {
-        let head = """
-            own() { setpriv --reuid=65534 --regid=65534 --clear-groups -- \(Self.castree) --store s "$@"; }
-            root() { \(Self.castree) --store s "$@"; }
-            o=$(find s/objects -type f ! -name '*.x' -links 2 | sort | head -n 1)
-
-            """
-        return try place.run(.shell, ["-c", head + script])
+        try place.script(
+            "o=$(find s/objects -type f ! -name '*.x' -links 2 | sort | head -n 1)\n" + script)
     }
 
     private func prepared() throws {
@@ -30,20 +22,19 @@ struct ForeignOwnerTests {
                     "run.sh": "#!/bin/sh\n# \(version)\n",
                 ], to: "r\(version)")
         }
-        try place.give(to: Self.user)
-        let made = try shell(
+        try place.give(to: Workplace.nobody)
+        try shell(
             """
             chmod 755 . && own add r1 --version 1 --activate && own add r2 --version 2 &&
                 own activate 2 && own fsck && mv s sound
-            """)
-        expect(made.status, equals: 0, "\(made)")
+            """
+        ).ended()
         try reset()
     }
 
     private func reset() throws {
         // A copy of the index would be made again by the next command, whosever it is.
-        let made = try shell("rm -rf s && cp -a sound s && own versions --quiet")
-        expect(made.status, equals: 0, "\(made)")
+        try shell("rm -rf s && cp -a sound s && own versions --quiet").ended()
     }
 
     /// The store is sound, and the owner can do anything in it.
@@ -52,8 +43,7 @@ struct ForeignOwnerTests {
             "own fsck --deep", "own add r3 --version 3 && own activate 3", "own retire 1", "own gc",
             "own fsck --deep",
         ] {
-            let finished = try shell(script)
-            expect(finished.status, equals: 0, "\(what): \(script): \(finished)")
+            try shell(script).ended(in: "\(what): \(script)")
         }
     }
 
@@ -104,8 +94,7 @@ struct ForeignOwnerTests {
                             repaired.text.contains("castree fsck --repair, run as root"),
                             "\(what): \(repaired)")
                         try expect(shell("own fsck").status, equals: 4, "\(what)")
-                        let again = try shell("root fsck --repair")
-                        expect(again.status, equals: 1, "\(what): \(again)")
+                        try shell("root fsck --repair").ended(1, in: "\(what)")
                     }
                     try expectUsable(what)
                 }
@@ -140,22 +129,19 @@ struct ForeignOwnerTests {
         arguments: manifests)
     func manifest(_ script: String) throws {
         try prepared()
-        let made = try shell("own add r3 --version 3; own boot; m=s/manifests/3.json; \(script)")
-        expect(made.status, equals: 0, "\(made)")
+        try shell("own add r3 --version 3; own boot; m=s/manifests/3.json; \(script)").ended()
         for words in [
             "boot", "activate 1", "activate 2", "add r1 --version 4", "versions", "du", "pull o",
             "report /dev/null",
         ] {
             if words == "pull o" { try expect(shell("own publish 1 o").status, equals: 0) }
-            let finished = try shell("own \(words)")
-            expect(finished.status, equals: 0, "\(words): \(finished)")
+            try shell("own \(words)").ended()
         }
         let status = try shell("own status --json").document(.status)
         expect(status.versions, equals: 4, "\(status)")
         // It is as if it were damaged: nothing of its version goes, and nobody makes anything of it.
         for words in ["gc", "publish 3 o", "checkout 3 out"] {
-            let finished = try shell("own \(words)")
-            expect(finished.status == 1, "\(words): \(finished)")
+            try shell("own \(words)").ended(1)
         }
         let checked = try shell("own fsck")
         expect(checked.status == 4 && checked.text.contains("manifests/3.json"), "\(checked)")
@@ -168,17 +154,15 @@ struct ForeignOwnerTests {
             expect(own.status, equals: 1, "\(own)")
         }
         for words in ["activate 3", "gc", "fsck --deep"] {
-            let finished = try shell("own \(words)")
-            expect(finished.status, equals: 0, "\(script): \(words): \(finished)")
+            try shell("own \(words)").ended(in: "\(script): \(words)")
         }
     }
 
     @Test func `gives way to the same content where it is one manifest`() throws {
         try prepared()
-        let made = try shell(
+        try shell(
             "own add r3 --version 3; chown root:root s/manifests/3.json; chmod 400 s/manifests/3.json"
-        )
-        expect(made.status, equals: 0, "\(made)")
+        ).ended()
         try expect(shell("own add r3 --version 3").status, equals: 0)
         try expectUsable("added again")
     }
@@ -191,11 +175,9 @@ struct ForeignOwnerTests {
             cd s/versions/1; chmod u+w js; rm js/app.js; mkdir js/app.js; echo mine > js/app.js/mine
             chmod 555 js
             """)
-        let own = try shell("own fsck --repair")
-        expect(own.status, equals: 4, "\(own)")
+        let own = try shell("own fsck --repair").ended(4)
         expect(own.text.contains("it stays: ") && !own.text.contains("all repaired"), "\(own)")
-        let root = try shell("root fsck --repair")
-        expect(root.status, equals: 1, "\(root)")
+        try shell("root fsck --repair").ended(1)
         try expectUsable("removed by root")
         // What somebody has put there is kept.
         try expect(shell("cat s/quarantine/stray-*").text, equals: "mine\n")

@@ -62,9 +62,8 @@ import ProgramTestSupport
             (["new", "pull", origin.url], 23),
             (["other", "fsck", "--from", origin.url], path == "/manifests" ? 8 : 4),
         ] as [([String], Int32)] {
-            let answer = try place.run(
-                .castree, ["--store"] + words + ["--timeout", "1s", "--retries", "0"])
-            expect(answer.status, equals: status, "\(answer)")
+            try place.ended(
+                status, words: ["--store"] + words + ["--timeout", "1s", "--retries", "0"])
         }
     }
 
@@ -90,9 +89,8 @@ import ProgramTestSupport
     @Test func `pull refuses a manifest of more bytes than its entries may need, unread`() throws {
         let origin = try HostileOrigin(.manifest(entries: 20_000))
         expect(origin.packedBytes * 20 < origin.manifestBytes)
-        let answer = try pull(origin.url, "--max-entries", "100", "--dry-run")
-        expect(answer.status, equals: 1)
-        expect(answer.errors.contains("--max-entries allows more"), "\(answer)")
+        try pull(origin.url, "--max-entries", "100", "--dry-run").ended(
+            1, saying: "--max-entries allows more")
     }
 
     @Test func `pull reads a packed manifest in no more memory than ten times its bytes`() throws {

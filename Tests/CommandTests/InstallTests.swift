@@ -33,8 +33,7 @@ import ProgramTestSupport
     private var prefix: String { place.directory.appending(path: "prefix").path }
 
     @Test func `puts programs, a page for each command and completions in place`() throws {
-        let done = try install("--prefix", prefix)
-        expect(done.status, equals: 0, "\(done)")
+        try install("--prefix", prefix).ended()
         let installed = try files(below: "prefix")
         for program in ["castree", "castree-fsck"] {
             expect(installed.contains("bin/\(program)"))
@@ -66,9 +65,7 @@ import ProgramTestSupport
         ]
         let pages = try files(below: "prefix/share/man/man1")
         for name in pages {
-            let page = try Running(
-                .shell, ["-c", "gzip -dc '\(prefix)/share/man/man1/\(name)'"], in: place.directory
-            ).finished().text
+            let page = try place.shell("gzip -dc '\(prefix)/share/man/man1/\(name)'").text
             let lines = page.split(separator: "\n")
             for mark in [".SH ", ".SS "] {
                 let headings = lines.filter { $0.hasPrefix(mark) }.map { String($0.dropFirst(4)) }
@@ -108,8 +105,7 @@ import ProgramTestSupport
         let text = try String(contentsOf: list, encoding: .utf8)
         try (text + "../elsewhere/other\n/etc/hostname\n").write(
             to: list, atomically: true, encoding: .utf8)
-        let done = try install("--prefix", prefix, "--uninstall")
-        expect(done.status, equals: 0, "\(done)")
+        try install("--prefix", prefix, "--uninstall").ended()
         try expect(files(below: "prefix"), equals: ["share/man/man1/mine"])
         try expect(place.contents("elsewhere/other"), equals: "precious")
         let again = try install("--prefix", prefix, "--uninstall")
@@ -153,17 +149,15 @@ import ProgramTestSupport
     }
 
     @Test func `says what is wrong, and leaves nothing half`() throws {
-        let relative = try install("--prefix", "here")
-        expect(relative.status == 2 && relative.errors.contains("not absolute"))
+        try install("--prefix", "here").ended(2, saying: "not absolute")
         try place.write(["bin": "a file"], to: "taken")
-        let taken = try install("--prefix", place.directory.appending(path: "taken").path)
-        expect(taken.status == 1 && taken.errors.contains("/taken/bin"), "\(taken)")
-        let unbuilt = try Running(
+        try install("--prefix", place.directory.appending(path: "taken").path).ended(
+            1, saying: "/taken/bin")
+        try Running(
             URL(filePath: "/usr/bin/env"),
             ["python3", Self.script, "--build", "nowhere", "--prefix", prefix], in: place.directory,
             environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
-        ).finished()
-        expect(unbuilt.status == 3 && unbuilt.errors.contains("make build"), "\(unbuilt)")
+        ).finished().ended(3, saying: "make build")
         expect(!(place.exists("prefix/bin")))
     }
 }

@@ -9,27 +9,22 @@ import ProgramTestSupport
             let shared = ["a": "shared content", "index.html": "<h1>one</h1>"]
             try place.add("1", shared, "--activate")
             try place.add("2", shared.merging(["index.html": "<h1>two</h1>"]) { $1 })
-            func device(_ words: String...) throws -> Finished {
-                try place.run(.castree, ["--store", "device"] + words)
-            }
             try place.done("publish", "1", "site", "--no-packs")
-            try expect(device("pull", "site").status, equals: 0)
-            try expect(device("boot").status, equals: 0)
+            try expect(place.device("pull", "site").status, equals: 0)
+            try expect(place.device("boot").status, equals: 0)
             let file = "device/versions/1/a"
             try Damage.flip(place.directory.appending(path: file).path, at: 1)
-            let repaired = try device("fsck", "--repair")
+            let repaired = try place.device("fsck", "--repair")
             expect(repaired.status == 4 && !place.exists(file), "\(repaired)")
             if offered == "2" {
                 try place.done("publish", "2", "site", "--no-packs")
             }
-            let pulled = try device("pull", "site", "--keep")
-            expect(pulled.status, equals: 0, "\(pulled)")
+            let pulled = try place.device("pull", "site", "--keep").ended()
             try expect(place.contents(file), equals: "shared content", "\(offered)")
             if offered == "2" {
                 expect(pulled.errors.contains("version 1 lacked objects and is complete again"))
             }
-            let checked = try device("fsck")
-            expect(checked.status, equals: 0, "\(checked)")
+            try place.device("fsck").ended()
         }
     }
 }

@@ -3,20 +3,12 @@ import ProgramTestSupport
 // docs/signing.md, "What a publisher checks"; docs/maintenance.md, "Root, and other users".
 @Suite(
     "What a user's key has signed that stands in a directory of root's",
-    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+    .needsOtherUser)
 struct KeyOwnerTests {
     private let place = Workplace(inMemory: true)
 
-    /// Runs a script with the functions `own`, castree as the user, and `root`.
-    @discardableResult
     private func shell(_ script: String) throws -> Finished {
-        let castree = ProgramUnderTest.castree.url.path
-        let head = """
-            own() { setpriv --reuid=65534 --regid=65534 --clear-groups -- \(castree) --store mine/s "$@"; }
-            root() { \(castree) --store mine/s "$@"; }
-
-            """
-        return try place.run(.shell, ["-c", head + script])
+        try place.script(script, store: "mine/s")
     }
 
     /// A store and an origin of the user, and a key of the user in `etc`.
@@ -24,13 +16,13 @@ struct KeyOwnerTests {
         for version in ["1", "2"] {
             try place.write(["index.html": "page \(version)"], to: "mine/r\(version)")
         }
-        let made = try shell(
+        try shell(
             """
             mkdir etc && root key new etc/k && chown -R 65534:65534 etc/k mine && chmod -R a+rX . &&
                 chmod 600 etc/k && own add mine/r1 --version 1 && own add mine/r2 --version 2 &&
                 own publish 1 mine/o --no-packs --sign-key etc/k
-            """)
-        expect(made.status, equals: 0, "\(made)")
+            """
+        ).ended()
     }
 
     private static let verbs = [
@@ -42,29 +34,24 @@ struct KeyOwnerTests {
         try prepared()
         let signed = try shell(
             "root publish 2 mine/o --no-packs --sign-key etc/k && stat -c %u etc/*.signed etc/*.lock"
-        )
-        expect(signed.status, equals: 0, "\(signed)")
+        ).ended()
         expect(signed.text.hasSuffix("65534\n65534\n"), "\(signed)")
         for verb in Self.verbs {
-            let finished = try shell("own \(verb) --sign-key etc/k")
-            expect(finished.status, equals: 0, "\(verb): \(finished)")
+            try shell("own \(verb) --sign-key etc/k").ended()
         }
         // It is looked at: nobody puts an older state back.
-        let old = try shell(
+        try shell(
             "cp -a mine/o old && root resign mine/o --sign-key etc/k && own resign old --sign-key etc/k"
-        )
-        expect(old.status, equals: 22, "\(old)")
+        ).ended(22)
     }
 
     @Test func `keeps nobody from signing who may not read it, and that is said`() throws {
         try prepared()
-        let signed = try shell(
+        try shell(
             "root publish 2 mine/o --no-packs --sign-key etc/k && chown 0:0 etc/*.signed etc/*.lock"
-        )
-        expect(signed.status, equals: 0, "\(signed)")
+        ).ended()
         for verb in Self.verbs {
-            let finished = try shell("own \(verb) --sign-key etc/k")
-            expect(finished.status, equals: 0, "\(verb): \(finished)")
+            let finished = try shell("own \(verb) --sign-key etc/k").ended()
             // What is offered already is not signed anew.
             let isSigned = !verb.hasPrefix("publish")
             let isSaid = finished.errors.contains("could not be noted")

@@ -13,14 +13,9 @@ import ProgramTestSupport
                 "index.html": "<html>", "node_modules/a/b": "", "tls.pem": "", "sub/.npmrc": "",
                 ".castreeignore": "*.map\n",
             ], to: "v")
-        let packed = try Running(
-            .shell,
-            [
-                "-c",
-                "tar -C v -cf v.tar . && cd v && python3 -c \"import shutil; shutil.make_archive('../v', 'zip', '.')\"",
-            ],
-            in: place.directory
-        ).finished()
+        let packed = try place.shell(
+            "tar -C v -cf v.tar . && cd v && python3 -c \"import shutil; shutil.make_archive('../v', 'zip', '.')\""
+        )
         try require(packed.status == 0, "\(packed.errors)")
     }
 

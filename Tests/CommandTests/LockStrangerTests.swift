@@ -25,19 +25,18 @@ import ProgramTestSupport
         try place.add("2", Release.second)
         try place.castree("activate", "2")
         try place.castree("fsck")
-        func shell(_ script: String) throws { _ = try place.run(.shell, ["-c", script]) }
+        func shell(_ script: String) throws { _ = try place.shell(script) }
         try shell("mv .castree sound")
         for damage in Self.damages {
             for stranger in Self.strangers {
                 let path = "s/leases/\(lock)"
                 try shell(
                     "rm -rf s; cp -a sound s; rm -rf \(path); \(stranger) \(path); \(damage)")
-                let check = try place.castree("--store", "s", "fsck")
-                expect(check.status, equals: 4, "\(lock) \(stranger) \(damage): \(check)")
-                let repair = try place.castree("--store", "s", "fsck", "--repair")
-                expect(repair.status, equals: 1, "\(lock) \(stranger) \(damage): \(repair)")
-                let again = try place.castree("--store", "s", "fsck")
-                expect(again.status, equals: 0, "\(lock) \(stranger) \(damage): \(again)")
+                try place.castree("--store", "s", "fsck").ended(
+                    4, in: "\(lock) \(stranger) \(damage)")
+                try place.castree("--store", "s", "fsck", "--repair").ended(
+                    1, in: "\(lock) \(stranger) \(damage)")
+                try place.castree("--store", "s", "fsck").ended(in: "\(lock) \(stranger) \(damage)")
             }
         }
     }

@@ -43,14 +43,7 @@ import ProgramTestSupport
 
     private static let python: String? =
         access("/usr/bin/python3", X_OK) == 0 ? nil : "needs python3, to hold a lock"
-    private static let other: String? = {
-        if geteuid() != 0 { return "needs root, to run programs as another user" }
-        if access("/usr/bin/setpriv", X_OK) != 0 { return "needs setpriv(1), of util-linux" }
-        return python
-    }()
-    private static let nobody = [
-        "/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--",
-    ]
+    private static let nobody = Workplace.words(as: Workplace.nobody)
 
     private func leases(_ place: Workplace) -> String {
         place.directory.appending(path: ".castree/leases").path
@@ -152,11 +145,9 @@ import ProgramTestSupport
         expect(FileManager.default.createFile(atPath: pin, contents: nil))
         var holder: Holder? = try Holder(pin, in: place)
         expect(holder?.hasLocked, equals: true)
-        let elsewhere = try place.run(
-            .shell,
-            ["-c", "unshare -pf --mount-proc \(ProgramUnderTest.castree.url.path) retire 2"])
-        expect(elsewhere.status, equals: 1, "\(elsewhere)")
-        expect(elsewhere.errors.contains("another process, which cannot be named"), "\(elsewhere)")
+        let elsewhere = try place.shell(
+            "unshare -pf --mount-proc \(ProgramUnderTest.castree.url.path) retire 2"
+        ).ended(1, saying: "another process, which cannot be named")
         expect(!elsewhere.errors.contains("a server"), "\(elsewhere)")
         holder = nil
         try place.done("retire", "2")
@@ -207,7 +198,7 @@ import ProgramTestSupport
         try place.done("activate", "2", "--wait", "1ms")
     }
 
-    @Test(.disabled(if: other != nil, "\(other ?? "")"))
+    @Test(.needsOtherUser, .disabled(if: python != nil, "\(python ?? "")"))
     func `waits for nobody who may only read the store`() throws {
         for lock in [".index", ".writer", ".lifecycle"] {
             let holder = try Holder(leases(place) + "/" + lock, in: place, as: Self.nobody)
@@ -216,7 +207,7 @@ import ProgramTestSupport
         try place.done("versions", "--wait", "1ms")
     }
 
-    @Test(.disabled(if: other != nil, "\(other ?? "")"))
+    @Test(.needsOtherUser, .disabled(if: python != nil, "\(python ?? "")"))
     func `closes a lock that an older castree has left open, and then waits for nobody`() throws {
         let names = [".index", ".writer", ".lifecycle"]
         for name in names { chmod(leases(place) + "/" + name, 0o644) }
@@ -228,9 +219,8 @@ import ProgramTestSupport
             saying: "process \(holder?.processIdentifier ?? 0) (python3, stopped)")
         holder = nil
         try place.done("activate", "2")
-        var status = stat()
         for name in names {
-            expect(lstat(leases(place) + "/" + name, &status), equals: 0)
+            let status = try place.fileStatus(leases(place) + "/" + name)
             expect(status.st_mode & 0o777, equals: 0o600, "\(name)")
         }
     }

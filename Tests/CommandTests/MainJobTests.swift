@@ -20,8 +20,7 @@ import ProgramTestSupport
     }
 
     @Test func `holds on the sample app, step by step, on one screen`() throws {
-        let shown = try run(ProgramUnderTest.castree.url.path, "--no-browser", "demo")
-        expect(shown.status, equals: 0, "\(shown)")
+        let shown = try run(ProgramUnderTest.castree.url.path, "--no-browser", "demo").ended()
         expect(shown.errors.isEmpty)
         expect(shown.text.split(separator: "\n").count <= 48)
         // Every step, in order.
@@ -45,8 +44,7 @@ import ProgramTestSupport
         }
         // What it leaves to be explored.
         for store in ["demo", "demo-kiosk"] {
-            let checked = try place.checker("check", "--deep", store)
-            expect(checked.status, equals: 0, "\(checked)")
+            try place.checker("check", "--deep", store).ended()
         }
         let listed = try place.castree("--store", "demo-kiosk", "versions", "--json")
         let current = try listed.document(.listed).filter(\.current.isTrue)
@@ -54,9 +52,7 @@ import ProgramTestSupport
     }
 
     @Test func `says so and fails where the program does not do its work`() throws {
-        let failed = try run("/bin/true", "demo")
-        expect(failed.status, equals: 1)
-        expect(failed.errors.contains("scripts/run: stopped: "))
+        let failed = try run("/bin/true", "demo").ended(1, saying: "scripts/run: stopped: ")
         expect(!failed.errors.contains("Traceback"))
     }
 
@@ -75,9 +71,8 @@ import ProgramTestSupport
         try place.write(["castree": program], to: "bin")
         let path = place.directory.appending(path: "bin/castree").path
         expect(chmod(path, 0o755), equals: 0)
-        let failed = try run(path, "--no-browser", "demo")
-        expect(failed.status, equals: 1)
-        expect(failed.errors.contains("scripts/run: stopped: \(sentence)"), "\(failed)")
+        let failed = try run(path, "--no-browser", "demo").ended(
+            1, saying: "scripts/run: stopped: \(sentence)")
         expect(!failed.errors.contains("Traceback"))
     }
 

@@ -38,13 +38,6 @@ import ProgramTestSupport
                 + ["--listen", "127.0.0.1:0"], in: place.directory)
     }
 
-    @discardableResult
-    private func castree(_ arguments: [String]) throws -> Finished {
-        let outcome = try place.run(.castree, arguments)
-        expect(outcome.status, equals: 0, "\(arguments) \(outcome)")
-        return outcome
-    }
-
     private static let check =
         "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0"
 
@@ -87,7 +80,8 @@ import ProgramTestSupport
         // castree's own devices, too: a pack, or objects one by one.
         for more in [[], ["--no-packs"]] {
             let store = "device\(more.count)"
-            try castree(["--store", store, "pull", mirrored.url, "--activate", "--quiet"] + more)
+            try place.done(
+                words: ["--store", store, "pull", mirrored.url, "--activate", "--quiet"] + more)
             try expect(place.contents("\(store)/current/index.html"), equals: "<h1>one</h1>")
         }
         // A next release comes by itself.
@@ -138,9 +132,7 @@ import ProgramTestSupport
             (["s3://bucket//x", "--cache", "c"], 2, "s3://"),
         ]
         for (arguments, status, message) in cases {
-            let outcome = try place.run(.castree, ["origin", "serve"] + arguments)
-            expect(outcome.status, equals: status, "\(arguments) \(outcome)")
-            expect(outcome.errors.contains(message), "\(arguments) \(outcome)")
+            try place.ended(status, words: ["origin", "serve"] + arguments, saying: message)
         }
         let first = try serve(bucket, "--cache", "cache")
         try place.ended(
@@ -151,11 +143,12 @@ import ProgramTestSupport
     @Test func `an answer is printed from a bucket, with a cache or without`() throws {
         let path = try targets(try serve(["bucket/app"]))[1]
         for cache in [[], ["--cache", "cache"]] {
-            let text = try castree(["origin", "answer"] + bucket + ["GET", Self.check] + cache)
+            let text = try place.done(
+                words: ["origin", "answer"] + bucket + ["GET", Self.check] + cache)
             expect(
                 text.text.hasPrefix("HTTP/1.1 200 OK\n") && text.text.contains("\"label\":\"v1\""))
-            try castree(
-                ["origin", "answer"] + bucket + ["GET", path, "--output", "a.zip"] + cache)
+            try place.done(
+                words: ["origin", "answer"] + bucket + ["GET", path, "--output", "a.zip"] + cache)
             let bytes = try Data(contentsOf: place.directory.appending(path: "a.zip"))
             expect(bytes.starts(with: [0x50, 0x4b, 3, 4]))
         }

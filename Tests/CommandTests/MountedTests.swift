@@ -50,15 +50,14 @@ import ProgramTestSupport
         let work = Workplace()
         try work.write(["index.html": "one"], to: "release")
         let castree = ProgramUnderTest.castree.url.path
-        let finished = try Running(
+        try Running(
             URL(filePath: "/usr/bin/unshare"),
             [
                 "-m", "sh", "-c",
                 "mkdir -p disk; mount -t tmpfs -o size=\(size) none disk; '\(castree)' --store disk/store \(words); "
                     + "test ! -e disk/store || '\(castree)' --store disk/store fsck",
             ], in: work.directory
-        ).finished()
-        expect(finished.status, equals: 0, "\(finished)")
+        ).finished().ended()
     }
 
     @Test(
@@ -88,8 +87,7 @@ import ProgramTestSupport
                 "-m", "sh", "-c",
                 "mount --bind volume '.castree/\(place)' && exec '\(castree)' fsck --repair",
             ], in: work.directory
-        ).finished()
-        expect(finished.status, equals: 4, "\(finished)")
+        ).finished().ended(4)
         expect(finished.text.contains(place), "\(finished)")
         try expect(work.contents(".castree/versions/1/index.html"), equals: "1", "\(finished)")
         try expect(work.contents("volume/precious"), equals: "precious")
@@ -116,15 +114,8 @@ import ProgramTestSupport
                 in: work.directory
             ).finished()
         }
-        let refused = try run(words)
-        expect(
-            refused.status == 1 && refused.errors.contains("move all of it to one disk"),
-            "\(refused)")
-        let checked = try run(check)
-        expect(
-            checked.status == 0 && checked.errors.contains("objects is a disk of its own"),
-            "\(checked)"
-        )
+        try run(words).ended(1, saying: "move all of it to one disk")
+        try run(check).ended(saying: "objects is a disk of its own")
     }
 
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
@@ -143,8 +134,7 @@ import ProgramTestSupport
                     exec '\(castree)' fsck --repair --deep
                 """,
             ], in: work.directory
-        ).finished()
-        expect(finished.status, equals: 4, "\(finished)")
+        ).finished().ended(4)
         expect(finished.text.contains("it stays: "), "\(finished)")
         try expect(work.contents(".castree/versions/1/index.html"), equals: "1", "\(finished)")
         try expect(work.contents(".castree/current/index.html"), equals: "3", "\(finished)")

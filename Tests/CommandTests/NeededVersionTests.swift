@@ -67,8 +67,7 @@ import ProgramTestSupport
             chmod -R u+w versions/\(version) manifests/\(version).json && rm -r versions/\(version) && \
             truncate -s 100 manifests/\(version).json
             """
-        let finished = try place.run(.shell, ["-c", script])
-        expect(finished.status, equals: 0, "\(finished.testDescription)")
+        try place.shell(script).ended()
     }
 
     @Test(arguments: ["1", "2"])
@@ -81,8 +80,7 @@ import ProgramTestSupport
         let cut = try require(problems.first { $0.code == "damagedManifest" })
         expect(cut.version.text == version, "\(problems)")
         expect(cut.message.text.contains("fsck --from"), "\(cut)")
-        let repaired = try place.castree("fsck", "--from", "o")
-        expect(repaired.status == 1, "\(repaired.testDescription)")
+        try place.ended(1, "fsck", "--from", "o")
         try place.done("fsck")
         let status = try status()
         expect(status.well.isTrue && status.current == "2" && status.wayBack == "1")
@@ -91,11 +89,9 @@ import ProgramTestSupport
     @Test func `one repair brings back manifests, index and lifecycle`() throws {
         try pullBoth()
         let script = "cd .castree && rm -f manifests/* index.sqlite lifecycle.json"
-        try expect(place.run(.shell, ["-c", script]).status, equals: 0)
-        let repaired = try place.castree("fsck", "--from", "o")
-        expect(repaired.status == 1, "\(repaired.testDescription)")
-        let again = try place.castree("fsck", "--from", "o")
-        expect(again.status == 0, "\(again.testDescription)")
+        try expect(place.shell(script).status, equals: 0)
+        try place.ended(1, "fsck", "--from", "o")
+        try place.done("fsck", "--from", "o")
         try expect(status().current, equals: "2")
     }
 
@@ -104,7 +100,7 @@ import ProgramTestSupport
         let address = try place.address(of: "index.html", in: "1")
         let path = place.object(address)
         try expect(
-            place.run(.shell, ["-c", "cp -a .castree copy; rm -rf .castree; mv copy .castree"])
+            place.shell("cp -a .castree copy; rm -rf .castree; mv copy .castree")
                 .status, equals: 0)
         try Damage.truncate(place.directory.appending(path: path).path, to: 2)
         let problems = try place.castree("status", "--json").document(.status).problems

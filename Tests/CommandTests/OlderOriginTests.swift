@@ -15,15 +15,9 @@ import ProgramTestSupport
         var signing: [String] { self == .signed ? ["--sign-key", "release.key"] : [] }
     }
 
-    private func castree(_ words: [String]) throws -> Finished {
-        let finished = try place.run(.castree, words)
-        expect(finished.status, equals: 0, "\(words): \(finished)")
-        return finished
-    }
-
     /// What a device has after it has asked.
     private func pulled() throws -> String {
-        let text = try castree(["--store", "device", "pull", "site", "--json"]).text
+        let text = try place.done(words: ["--store", "device", "pull", "site", "--json"]).text
         let document =
             try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
         return document?["version"] as? String ?? ""
@@ -42,9 +36,9 @@ import ProgramTestSupport
         }
         expect(chmod(place.directory.appending(path: "release.key").path, 0o600), equals: 0)
         try place.add("3", ["index.html": "<h1>three</h1>\n", "site.css": "body {}\n"])
-        _ = try castree(["--store", "device", "init"])
+        try place.done(words: ["--store", "device", "init"])
         if kind == .signed {
-            _ = try castree([
+            try place.done(words: [
                 "--store", "device", "trust", "add", "release.key.pub", "--origin", "site",
             ])
         }
@@ -61,21 +55,21 @@ import ProgramTestSupport
             expect(place.exists("site/log"), equals: kind == .copied, "\(words)")
         }
 
-        let published = try castree(["publish", "3", "site", "--no-sync"] + kind.signing)
+        let published = try place.done(words: ["publish", "3", "site", "--no-sync"] + kind.signing)
         expect(
             published.errors.contains("begins with the pointers of 2 channels"),
             equals: kind != .copied, "\(published)")
         try expect(pulled(), equals: "3")
         if kind == .told || kind == .copied {
-            let status = try castree(["origin", "status", "site"]).text
+            let status = try place.done(words: ["origin", "status", "site"]).text
             for label in 1...3 {
                 expect(status.contains("\(label): label v\(label),"), "\(status)")
             }
         }
-        _ = try castree(["withdraw", "3", "site", "--no-sync"] + kind.signing)
+        try place.done(words: ["withdraw", "3", "site", "--no-sync"] + kind.signing)
         try expect(pulled(), equals: "2")
-        _ = try castree(["prune", "site", "--grace", "0s", "--no-sync"] + kind.signing)
-        let checked = try castree(["fsck", "site", "--deep"]).text
+        try place.done(words: ["prune", "site", "--grace", "0s", "--no-sync"] + kind.signing)
+        let checked = try place.done(words: ["fsck", "site", "--deep"]).text
         expect(checked.contains("no problems"), "\(checked)")
     }
 
@@ -88,27 +82,27 @@ import ProgramTestSupport
         let left = "site/objects/00/\(String(repeating: "1", count: 62))"
         try place.write(["00/" + left.suffix(62): "a withdrawn version's"], to: "site/objects")
         for _ in 0..<2 {
-            _ = try castree(["prune", "site", "--no-sync"])
+            try place.done(words: ["prune", "site", "--no-sync"])
             expect(place.exists(left))
         }
-        _ = try castree(["prune", "site", "--grace", "0s", "--no-sync"])
+        try place.done(words: ["prune", "site", "--grace", "0s", "--no-sync"])
         expect(!place.exists(left))
     }
 
     @Test func `what a killed publisher was sending is removed by the next prune`() throws {
         try place.add("1", ["index.html": "<h1>one</h1>\n"])
-        _ = try castree(["publish", "1", "site", "--no-sync"])
+        try place.done(words: ["publish", "1", "site", "--no-sync"])
         try place.write(
             ["put-0123456789abcdef-7": "of many", "put-0123456789abcdef": "just now"],
             to: "site/.publish")
-        _ = try castree(["prune", "site", "--no-sync"])
+        try place.done(words: ["prune", "site", "--no-sync"])
         expect(!place.exists("site/.publish/put-0123456789abcdef-7"))
         expect(place.exists("site/.publish/put-0123456789abcdef"))
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSinceNow: -7200)],
             ofItemAtPath: place.directory.appending(path: "site/.publish/put-0123456789abcdef").path
         )
-        _ = try castree(["fsck", "site", "--repair"])
+        try place.done(words: ["fsck", "site", "--repair"])
         expect(!place.exists("site/.publish/put-0123456789abcdef"))
     }
 }

@@ -8,23 +8,16 @@ import ProgramTestSupport
         place = Workplace()
         try place.add(
             "1", ["index.html": "<h1>one</h1>", "js/ü.js": "run(1)", "index.ios.bundle": "ios"])
-        try castree("publish", "1", "origin", "--no-sync", "--no-packs")
+        try place.done("publish", "1", "origin", "--no-sync", "--no-packs")
         for (system, deployment) in [
             ("codepush", "KEY=stable"), ("hot-updater", "ios/production=stable"),
             ("capgo", "com.example=stable"), ("chcp", "web=stable"),
         ] {
-            try castree(
+            try place.done(
                 "origin", "enable", "origin", system, "--base-url", "http://u.example.org",
                 "--deployment", deployment, "--no-sync")
         }
     }
-
-    private func castree(_ arguments: String...) throws {
-        let outcome = try place.run(.castree, arguments)
-        guard outcome.status == 0 else { throw Refused(outcome: outcome) }
-    }
-
-    private struct Refused: Error { let outcome: Finished }
 
     private func serve() throws -> Served { try Served(origin: "origin", place) }
 
@@ -125,7 +118,7 @@ import ProgramTestSupport
             fetch(served, path, "Range: bytes=\(first.package_size.number)-").status, equals: 416)
 
         try place.add("2", ["index.html": "<h1>two</h1>", "index.ios.bundle": "ios"])
-        try castree("publish", "2", "origin", "--no-sync", "--no-packs")
+        try place.done("publish", "2", "origin", "--no-sync", "--no-packs")
         let second = try update(served, hash: first.package_hash.text)
         expect(second.is_available.isTrue && second.label != first.label)
         let difference = try fetch(served, try target(second.download_url.text))
@@ -139,7 +132,7 @@ import ProgramTestSupport
             ])
         try expect(update(served, hash: second.package_hash.text).is_available, equals: false)
         // A release that is taken back is served to nobody any more.
-        try castree("withdraw", "2", "origin", "--no-sync")
+        try place.done("withdraw", "2", "origin", "--no-sync")
         try expect(fetch(served, try target(second.download_url.text)).status, equals: 404)
         try expect(served.end().errors.isEmpty)
     }
@@ -225,8 +218,8 @@ import ProgramTestSupport
             for _ in 0..<1 << 19 { text += String(random.next(), radix: 36) }
             try place.write([name: text], to: "release-3")
         }
-        try castree("add", "release-3", "--version", "3", "--no-sync")
-        try castree("publish", "3", "origin", "--no-sync", "--no-packs")
+        try place.done("add", "release-3", "--version", "3", "--no-sync")
+        try place.done("publish", "3", "origin", "--no-sync", "--no-packs")
         let served = try serve()
         let update = try update(served)
         let path = try target(update.download_url.text)
@@ -235,8 +228,8 @@ import ProgramTestSupport
         let peer = TestPeer(try TestSocket.connected(to: served.port), isClient: true)
         peer.send("GET \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         expect(peer.fill())
-        try castree("withdraw", "3", "origin", "--no-sync")
-        try castree("prune", "origin", "--grace", "0s", "--no-sync")
+        try place.done("withdraw", "3", "origin", "--no-sync")
+        try place.done("prune", "origin", "--grace", "0s", "--no-sync")
         let all = peer.readAll()
         let end = try require(all.firstRange(of: Array("\r\n\r\n".utf8)))
         expect(whole.bytes.starts(with: all[end.upperBound...]))

@@ -77,8 +77,7 @@ import ProgramTestSupport
     @Test func `each way to say who asks is taken by pull and channels`() throws {
         for (name, way) in ways {
             for command in [["--store", "device", "pull", "ORIGIN"], ["channels", "ORIGIN"]] {
-                let outcome = try run(way, command)
-                expect(outcome.status, equals: 0, "\(name), \(command): \(outcome)")
+                let outcome = try run(way, command).ended(in: "\(name), \(command)")
                 expect(!outcome.errors.contains("warning"), "\(name), \(command): \(outcome)")
             }
             try FileManager.default.removeItem(at: place.directory.appending(path: "device"))
@@ -159,7 +158,7 @@ import ProgramTestSupport
                 }
             }
         }
-        let found = try place.run(.shell, ["-c", "grep -rlF -e \(Self.secret) -e \(base64) kept"])
+        let found = try place.shell("grep -rlF -e \(Self.secret) -e \(base64) kept")
         expect(found.text, equals: "")
         let asked = try other.requests()
         expect(asked.contains { $0.hasPrefix("/origin/objects/") })
@@ -196,16 +195,13 @@ import ProgramTestSupport
                 }
             }
         }
-        let found = try place.run(
-            .shell, ["-c", "grep -rlF -e \(Self.secret) -e \(base64) echoed"])
+        let found = try place.shell("grep -rlF -e \(Self.secret) -e \(base64) echoed")
         expect(found.text, equals: "")
     }
 
     @Test func `who is not let in is told how to say who asks`() throws {
         for command in [["--store", "outside", "pull", "ORIGIN"], ["channels", "ORIGIN"]] {
-            let outcome = try run(Way(), command)
-            expect(outcome.status, equals: 1, "\(outcome)")
-            expect(outcome.errors.contains("401"), "\(outcome)")
+            let outcome = try run(Way(), command).ended(1, saying: "401")
             expect(outcome.errors.contains("CASTREE_ORIGIN_TOKEN"), "\(outcome)")
             expect(!outcome.errors.contains("try again later"), "\(outcome)")
         }
@@ -235,15 +231,13 @@ import ProgramTestSupport
             (Way(arguments: ["--netrc-file", "none"]), 2, "--netrc-file takes a file"),
         ]
         for (way, status, message) in cases {
-            let outcome = try run(way, ["channels", "ORIGIN"])
-            expect(outcome.status, equals: status, "\(outcome)")
-            expect(outcome.errors.contains(message), "\(outcome)")
+            let outcome = try run(way, ["channels", "ORIGIN"]).ended(status, saying: message)
             expect(!outcome.errors.contains(Self.secret), "\(outcome)")
         }
         try place.ended(
             2, "channels", "origin", "--netrc-file", path("right"), saying: "is for web origins")
         try protect("right", 0o644)
-        let warned = try run(Way(environment: ["NETRC": path("right")]), ["channels", "ORIGIN"])
-        expect(warned.status == 0 && warned.errors.contains("chmod 600"), "\(warned)")
+        try run(Way(environment: ["NETRC": path("right")]), ["channels", "ORIGIN"]).ended(
+            saying: "chmod 600")
     }
 }

@@ -124,8 +124,8 @@ import ProgramTestSupport
         _ = try damage()
         let server = try origin == "http:" ? place.origin() : nil
         let repaired = try place.checker(
-            "repair", ".castree", "--from", server?.url ?? origin, "--json")
-        expect(repaired.status, equals: 1, "\(repaired)")
+            "repair", ".castree", "--from", server?.url ?? origin, "--json"
+        ).ended(1)
         try expect(repaired.document(.repaired).plan.map(\.action), equals: ["fetchObject"])
         try expectWhole()
     }
@@ -176,12 +176,10 @@ import ProgramTestSupport
         ]
         for origin in places {
             for words in [["fsck"], ["fsck", "--dry-run"], ["fsck", "--retries", "0"]] {
-                let refused = try place.run(.castree, words + ["--from", origin, "--json"])
-                expect(refused.status, equals: 8, "\(origin): \(refused)")
+                let refused = try place.ended(8, words: words + ["--from", origin, "--json"])
                 try expect(refused.error().code, equals: "noOrigin")
             }
-            let checker = try place.checker("repair", ".castree", "--from", origin)
-            expect(checker.status, equals: 8, "\(origin): \(checker)")
+            try place.checker("repair", ".castree", "--from", origin).ended(8)
         }
     }
 
@@ -254,7 +252,7 @@ import ProgramTestSupport
         try place.install(.checker, in: "alone")
         _ = try damage()
         let refused = try place.run("alone/castree-fsck", "repair", "--from", "site", ".castree")
-        expect(refused.status, equals: 8, "\(refused)")
+            .ended(8)
         expect(
             refused.errors.contains("the program castree, which reaches origins, is not installed"))
     }

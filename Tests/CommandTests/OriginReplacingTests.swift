@@ -12,8 +12,7 @@ import ProgramTestSupport
     }
 
     private func shell(_ script: String) throws {
-        let ended = try place.run(.shell, ["-c", script])
-        expect(ended.status, equals: 0, "\(script): \(ended.errors)")
+        try place.shell(script).ended()
     }
 
     @Test(

@@ -209,9 +209,7 @@ import ProgramTestSupport
             (["origin", "--trust", "nowhere.pub"], 1, "nowhere.pub"),
         ]
         for (arguments, status, message) in cases {
-            let outcome = try place.run(.castree, ["origin", "serve"] + arguments)
-            expect(outcome.status, equals: status, "\(arguments) \(outcome)")
-            expect(outcome.errors.contains(message), "\(arguments) \(outcome)")
+            try place.ended(status, words: ["origin", "serve"] + arguments, saying: message)
         }
     }
 

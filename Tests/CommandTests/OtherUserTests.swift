@@ -1,29 +1,7 @@
 import ProgramTestSupport
 
 /// A store of one user, and another one who is not root.
-///
-/// Needs root, to be two users, and setpriv(1).
-@Suite("A store of another user") struct OtherUserTests {
-    private static let setpriv = "/usr/bin/setpriv"
-
-    /// Why nobody else can be played here; nil if that works.
-    static let reason: String? = {
-        if geteuid() != 0 { return "needs root, to run programs as another user" }
-        if access(setpriv, X_OK) != 0 { return "needs setpriv(1), of util-linux" }
-        // What cannot even say its version stands where nobody else may look.
-        let finished = try? stranger(["--version"], in: URL(filePath: "/"))
-        return finished?.status == 0 ? nil : "the programs stand where other users may not look"
-    }()
-
-    /// Runs castree as nobody.
-    private static func stranger(_ arguments: [String], in directory: URL) throws -> Finished {
-        let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
-        return try Running(
-            URL(filePath: setpriv), user + ["--", ProgramUnderTest.castree.url.path] + arguments,
-            in: directory
-        ).finished()
-    }
-
+@Suite("A store of another user", .needsOtherUser) struct OtherUserTests {
     private func prepared() throws -> Workplace {
         let place = try Workplace(adding: "1", ["index.html": "one", "shared": "shared"])
         try place.add("2", ["index.html": "two", "shared": "shared"])
@@ -38,8 +16,7 @@ import ProgramTestSupport
         let store = place.directory.appending(path: ".castree")
         for path in try FileManager.default.subpathsOfDirectory(atPath: store.path) {
             let full = store.appending(path: path).path
-            var status = stat()
-            expect(lstat(full, &status), equals: 0)
+            let status = try place.fileStatus(full)
             // A directory or link has no content of its own that would not be seen by its names.
             let content = FileManager.default.contents(atPath: full)?.base64EncodedString() ?? ""
             result[path] = "\(status.st_mode) \(status.st_uid) \(content)"
@@ -56,7 +33,7 @@ import ProgramTestSupport
 
     // Its locks are the owner's alone, and without them nothing is looked at either: what another process
     // does in the meantime would be half seen.
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"), arguments: [UInt32(0), 5001])
+    @Test(arguments: [UInt32(0), 5001])
     func `is refused to everybody else, by a sentence that names both`(_ owner: UInt32) throws {
         let place = try prepared()
         try place.give(to: owner)
@@ -64,7 +41,7 @@ import ProgramTestSupport
         try place.done("versions")
         let before = try state(place)
         for words in Self.refused {
-            let finished = try Self.stranger(words, in: place.directory)
+            let finished = try place.castree(as: Workplace.nobody, words)
             expect(finished.status, equals: (words[0] == "fsck" ? 8 : 1), "\(words): \(finished)")
             expect(
                 finished.errors.hasPrefix("castree: the store .castree belongs to "),
@@ -74,33 +51,28 @@ import ProgramTestSupport
         }
         try expect(state(place), equals: before)
         // Its files are for everybody.
-        let page = try Running(
-            URL(filePath: Self.setpriv),
-            [
-                "--reuid", "65534", "--regid", "65534", "--clear-groups", "--", "/bin/cat",
-                ".castree/current/index.html", ".castree/lifecycle.json",
-            ], in: place.directory
-        ).finished()
+        let page = try place.run(
+            Workplace.words(as: Workplace.nobody) + [
+                "/bin/cat", ".castree/current/index.html", ".castree/lifecycle.json",
+            ])
         expect(page.status == 0 && page.text.hasPrefix("one{"), "\(page)")
         try place.done("fsck", "--deep")
     }
 
     // A container without CAP_SETUID and CAP_DAC_OVERRIDE.
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `is refused to root who may not act for others, by a sentence that names both`() throws {
+    @Test func `is refused to root who may not act for others, by a sentence that names both`()
+        throws
+    {
         let place = try prepared()
         try place.give(to: 5001)
         try expect(place.castree("versions").status, equals: 0)
         let before = try state(place)
         for words in Self.refused {
-            let finished = try Running(
-                URL(filePath: Self.setpriv),
+            let finished = try place.run(
                 [
-                    "--bounding-set", "-all", "--inh-caps", "-all", "--",
+                    "/usr/bin/setpriv", "--bounding-set", "-all", "--inh-caps", "-all", "--",
                     ProgramUnderTest.castree.url.path,
-                ] + words,
-                in: place.directory
-            ).finished()
+                ] + words)
             expect(finished.status, equals: (words[0] == "fsck" ? 8 : 1), "\(words): \(finished)")
             expect(finished.output.isEmpty, "\(words): \(finished)")
             for part in ["belongs to uid 5001", "(uid 0) without the right to act for others"] {
@@ -111,8 +83,9 @@ import ProgramTestSupport
     }
 
     // A manifest that another user may have written, and the owner's group reads: a restore, a stray sudo.
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `gets copies of its own of what another user has in it and its group may read`() throws {
+    @Test func `gets copies of its own of what another user has in it and its group may read`()
+        throws
+    {
         let place = try prepared()
         try place.give(to: 65534)
         let store = place.directory.path + "/.castree/"
@@ -124,21 +97,16 @@ import ProgramTestSupport
         }
         // What is closed makes a repair look at the owner of everything.
         expect(chown(store + "index.sqlite", 0, 0), equals: 0)
-        let repaired = try Self.stranger(["fsck", "--repair"], in: place.directory)
-        expect(repaired.status, equals: 1, "\(repaired)")
+        try place.castree(as: Workplace.nobody, ["fsck", "--repair"]).ended(1)
         for (name, bytes) in zip(foreign, before) {
-            var status = stat()
-            expect(lstat(store + name, &status), equals: 0, "\(name)")
-            expect(status.st_uid, equals: 65534, "\(name)")
+            try expect(place.fileStatus(store + name).st_uid, equals: 65534, "\(name)")
             expect(FileManager.default.contents(atPath: store + name), equals: bytes, "\(name)")
         }
-        let checked = try Self.stranger(["fsck", "--deep"], in: place.directory)
-        expect(checked.status, equals: 0, "\(checked)")
+        try place.castree(as: Workplace.nobody, ["fsck", "--deep"]).ended()
     }
 
     // rename(2), EACCES: a directory that one may not write does not change its parent.
     @Test(
-        .disabled(if: reason != nil, "\(reason ?? "")"),
         arguments: [
             "leases/.writer", "leases/.index", "lifecycle.json", "stamp", "index.sqlite",
             "manifests/1.json", "current", "server.json", "events.jsonl", "reserve", "OBJECT",
@@ -160,49 +128,44 @@ import ProgramTestSupport
         for place in isEmpty ? [path] : [path, path + "/mine"] {
             expect(chown(place, 5001, 5001), equals: 0)
         }
-        let repaired = try Self.stranger(["fsck", "--repair"], in: place.directory)
+        let repaired = try place.castree(as: Workplace.nobody, ["fsck", "--repair"])
         if name != "OBJECT" { expect([0, 1].contains(repaired.status), "\(repaired)") }
         for words in [["versions"], ["activate", "2"], ["add", "release-1", "--version", "3"]] {
-            let finished = try Self.stranger(words, in: place.directory)
-            expect(finished.status, equals: 0, "\(words): \(finished)")
+            try place.castree(as: Workplace.nobody, words).ended()
         }
         // Nothing is repaired for ever.
-        let checked = try Self.stranger(["fsck", "--repair"], in: place.directory)
+        let checked = try place.castree(as: Workplace.nobody, ["fsck", "--repair"])
         expect(checked.status != 1, "\(checked)")
         if name != "OBJECT" { expect(checked.status, equals: 0, "\(checked)") }
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["077", "000", "027"])
+    @Test(arguments: ["077", "000", "027"])
     func `made under any umask, can be read`(_ mask: String) throws {
         let place = Workplace()
         try place.write(["index.html": "one"], to: "release")
         chmod(place.directory.path, 0o755)
-        let made = try Running(
+        try Running(
             URL(filePath: "/bin/sh"),
             [
                 "-c", "umask \(mask) && exec \"$0\" add release --version 1 --activate",
                 ProgramUnderTest.castree.url.path,
             ], in: place.directory
-        ).finished()
-        expect(made.status, equals: 0, "\(made)")
+        ).finished().ended()
         // Who may look into the store follows the umask; what is in it does not.
-        var status = stat()
-        expect(lstat(place.directory.path + "/.castree", &status), equals: 0)
-        expect(status.st_mode & 0o777, equals: 0o755 & ~(UInt32(mask, radix: 8) ?? 0))
-        for (name, mode) in [
+        func mode(_ path: String) throws -> UInt32 { try place.fileStatus(path).st_mode & 0o777 }
+        try expect(mode(".castree"), equals: 0o755 & ~(UInt32(mask, radix: 8) ?? 0))
+        for (name, right) in [
             ("lifecycle.json", 0o644), ("FORMAT", 0o644), ("events.jsonl", 0o644),
             ("versions", 0o755),
             ("versions/1", 0o555), ("versions/1/index.html", 0o444), ("objects", 0o755),
             ("manifests/1.json", 0o444), ("index.sqlite", 0o600), ("leases/.index", 0o600),
         ] as [(String, UInt32)] {
-            expect(lstat(place.directory.path + "/.castree/" + name, &status), equals: 0, "\(name)")
-            expect(status.st_mode & 0o777, equals: mode, "\(name)")
+            try expect(mode(".castree/" + name), equals: right, "\(name)")
         }
         for path in try FileManager.default.subpathsOfDirectory(
             atPath: place.directory.appending(path: ".castree").path)
         {
-            let full = place.directory.appending(path: ".castree/" + path).path
-            expect(lstat(full, &status), equals: 0)
+            let status = try place.fileStatus(".castree/" + path)
             if status.st_mode & S_IFMT == S_IFLNK { continue }
             expect(status.st_mode & 0o022, equals: 0, "\(path)")
         }

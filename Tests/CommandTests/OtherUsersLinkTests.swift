@@ -4,9 +4,9 @@ import ProgramTestSupport
 
 // docs/maintenance.md, "Root, and other users". A link that stands there from the beginning is what root meets that makes a
 // directory which its neighbour swaps meanwhile.
-@Suite("A link that another user has put in root's way") struct OtherUsersLinkTests {
+@Suite("A link that another user has put in root's way", .enabled(if: geteuid() == 0, "needs root"))
+struct OtherUsersLinkTests {
     private static let user: UInt32 = 5001
-    private static let reason = geteuid() == 0 ? nil : "needs root"
 
     /// A store and an origin of root's; `theirs`, a directory of the user, with links of the user to root's places.
     private func prepared() throws -> Workplace {
@@ -67,21 +67,18 @@ import ProgramTestSupport
 
     @Test(
         "leads it to nothing that is not that user's, whatever root makes there",
-        .disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["closed", "open"])
+        arguments: ["closed", "open"])
     func making(_ target: String) throws {
         let place = try prepared()
         let before = try state(place)
         for words in Self.making {
             let there = words.map { $0.replacingOccurrences(of: "AT", with: "theirs/\(target)") }
-            let finished = try place.run(.castree, there)
-            expect(finished.status, equals: 1, "\(words): \(finished)")
-            expect(finished.errors.contains("uid \(Self.user)"), "\(words): \(finished)")
+            try place.run(.castree, there).ended(1, saying: "uid \(Self.user)", in: "\(words)")
             try expect(state(place), equals: before, "\(words)")
         }
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `leads it to no store and no origin of root's either`() throws {
+    @Test func `leads it to no store and no origin of root's either`() throws {
         let place = try prepared()
         let before = try state(place)
         for words in [
@@ -97,8 +94,9 @@ import ProgramTestSupport
         }
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `leads what a key has signed to no key of root's, by whichever file of the key`() throws {
+    @Test func `leads what a key has signed to no key of root's, by whichever file of the key`()
+        throws
+    {
         let place = try prepared()
         try place.done("key", "new", "closed/k")
         try link(place, "theirs/k", to: "../k", by: Self.user)
@@ -111,17 +109,17 @@ import ProgramTestSupport
                 ["publish", "1", "new"], ["publish", "1", "origin", "--adopt"],
                 ["resign", "origin", "--adopt"],
             ] {
-                let finished = try place.run(.castree, words + ["--sign-key", "theirs/\(file)"])
-                expect(finished.status, equals: 1, "\(words) \(file): \(finished)")
-                expect(finished.errors.contains("uid \(Self.user)"), "\(words): \(finished)")
+                try place.ended(
+                    1, words: words + ["--sign-key", "theirs/\(file)"], saying: "uid \(Self.user)")
                 try expect(notes(place), equals: [], "\(words) \(file)")
             }
         }
-        let finished = try place.run(
-            .castree,
-            ["publish", "1", "new", "--sign-command-key", "theirs/k.pub", "--sign-command", "cat"])
-        expect(finished.status, equals: 1, "\(finished)")
-        expect(finished.errors.contains("uid \(Self.user)"), "\(finished)")
+        try place.ended(
+            1,
+            words: [
+                "publish", "1", "new", "--sign-command-key", "theirs/k.pub", "--sign-command",
+                "cat",
+            ], saying: "uid \(Self.user)")
         try expect(notes(place), equals: [])
         // A link of root's, wherever it stands, and one of the user's to a key of the user's.
         try link(place, "theirs/roots", to: "../k", by: 0)
@@ -133,14 +131,14 @@ import ProgramTestSupport
         let notes = try notes(place)
         expect(notes.count, equals: 4, "\(notes)")
         for path in notes {
-            var status = stat()
-            expect(lstat(place.directory.appending(path: path).path, &status), equals: 0)
-            expect(status.st_uid, equals: path.hasPrefix("theirs/") ? Self.user : 0)
+            let user = path.hasPrefix("theirs/") ? Self.user : 0
+            try expect(place.fileStatus(path).st_uid, equals: user)
         }
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `leads where it says if it is root's own, or if what it leads to is its owner's`() throws {
+    @Test func `leads where it says if it is root's own, or if what it leads to is its owner's`()
+        throws
+    {
         let place = try prepared()
         try link(place, "theirs/roots", to: "../open", by: 0)
         try link(place, "theirs/own", to: "place", by: Self.user)
@@ -154,15 +152,12 @@ import ProgramTestSupport
         try place.done("--store", process + ".castree", "versions")
         try place.done("--store", process + "theirs/roots", "versions")
         for (store, owner) in [("open", 0), ("theirs/place", Self.user)] {
-            var status = stat()
-            let path = place.directory.appending(path: store + "/manifests/1.json").path
-            expect(lstat(path, &status), equals: 0)
-            expect(status.st_uid, equals: owner)
+            try expect(place.fileStatus(store + "/manifests/1.json").st_uid, equals: owner)
         }
     }
     // path_resolution(7): the directories on the way need the right to search. Root without its rights on files, and root on
     // a network's disk (exports(5), root_squash), have no other.
-    @Test(.disabled(if: OtherUserTests.reason != nil, "needs root and setpriv(1)"))
+    @Test(.needsOtherUser)
     func `of root's own leads through directories that root may not read`() throws {
         let place = try prepared()
         let homes = place.directory.appending(path: "homes").path
@@ -172,17 +167,13 @@ import ProgramTestSupport
         try link(place, "link", to: "homes", by: 0)
         chown(homes, Self.user, Self.user)
         chmod(homes, 0o711)
-        let made = try place.run(
-            .shell,
-            [
-                "-c",
-                """
-                rights=-dac_override,-dac_read_search
-                setpriv --inh-caps=$rights --bounding-set=$rights sh -c \
-                    '! ls link/ 2> /dev/null && \(ProgramUnderTest.castree.url.path) --store link/user/s init'
-                """,
-            ])
-        expect(made.status, equals: 0, "\(made)")
+        try place.shell(
+            """
+            rights=-dac_override,-dac_read_search
+            setpriv --inh-caps=$rights --bounding-set=$rights sh -c \
+                '! ls link/ 2> /dev/null && \(ProgramUnderTest.castree.url.path) --store link/user/s init'
+            """
+        ).ended()
         expect(FileManager.default.fileExists(atPath: homes + "/user/s/FORMAT"))
     }
 }

@@ -16,8 +16,7 @@ import ProgramTestSupport
 
     @Test func `an origin that is away is 23`() throws {
         for url in ["http://127.0.0.1:9/app", "http://nowhere.invalid/app"] {
-            let answer = try place.device("pull", url, "--retries", "0", "--json")
-            expect(answer.status, equals: 23, "\(answer)")
+            let answer = try place.device("pull", url, "--retries", "0", "--json").ended(23)
             try expect(answer.error().code, equals: "network")
         }
     }
@@ -26,8 +25,7 @@ import ProgramTestSupport
         try place.write(["plain": "x"], to: ".")
         for origin in ["plain", "nowhere", "./site/origin.json"] {
             for words in [["pull", origin], ["channels", origin]] {
-                let answer = try place.run(.castree, ["--store", "device"] + words)
-                expect(answer.status, equals: 3, "\(words): \(answer)")
+                let answer = try place.ended(3, words: ["--store", "device"] + words)
                 expect(!answer.errors.contains("move it away"), "\(answer)")
             }
         }
@@ -108,8 +106,8 @@ import ProgramTestSupport
         for name in ["2", "3"] {
             for more in [[], ["--dry-run"], ["--activate"], ["--activate", "--dry-run"]] {
                 let answer = try place.run(
-                    .castree, ["--store", "device", "pull", "site", "--json"] + more)
-                expect(answer.status, equals: 20, "\(name), \(more): \(answer)")
+                    .castree, ["--store", "device", "pull", "site", "--json"] + more
+                ).ended(20, in: "\(name), \(more)")
                 try expect(answer.error().code, equals: "bannedVersion")
             }
             if name == "2" { try place.add("3", Release.second) }
@@ -157,8 +155,7 @@ import ProgramTestSupport
                 [.posixPermissions: 0o644], ofItemAtPath: file.path)
             try Data(repeating: 120, count: size).write(to: file)
         }
-        let answer = try place.device("pull", "site", "--retries", "0")
-        expect(answer.status, equals: 22, "\(answer)")
+        try place.device("pull", "site", "--retries", "0").ended(22)
     }
 
     @Test func `a mandatory release that waits is 25, and boot obeys it`() throws {
@@ -167,8 +164,7 @@ import ProgramTestSupport
         let first = try place.device("boot", "--json").document(.boot)
         expect(first.version == "1" && !first.mandatory)
         try place.publish("2", "--mandatory")
-        let answer = try place.device("pull", "site", "--json")
-        expect(answer.status, equals: 25, "\(answer)")
+        let answer = try place.device("pull", "site", "--json").ended(25)
         expect(answer.text.contains("\"mandatory\":true"))
         let again = try place.device("pull", "site")
         expect(again.status == 25 && again.text.contains("mandatory"), "\(again)")
@@ -248,8 +244,7 @@ import ProgramTestSupport
     @Test func `a program reads lines: what is found, how far it is, and last the result`() throws {
         try place.add("4", ["index.html": "four", "large": PullTests.large])
         try place.publish("4")
-        let answer = try place.device("pull", "site", "--json-lines", "--limit-rate", "2M")
-        expect(answer.status, equals: 0, "\(answer)")
+        let answer = try place.device("pull", "site", "--json-lines", "--limit-rate", "2M").ended()
         let lines = answer.text.split(separator: "\n")
         let documents = try lines.map {
             try require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])

@@ -29,8 +29,7 @@ import ProgramTestSupport
     {
         try publish("1")
         try publish("2")
-        let answer = try pull("site", "--release", "1", "--keep", "--json")
-        expect(answer.status, equals: 0, "\(answer)")
+        let answer = try pull("site", "--release", "1", "--keep", "--json").ended()
         try expect(answer.document(.pulled).version, equals: "1")
         try expect(lifecycle().pending.isNull)
         let absent = try pull("site", "--release", "3")
@@ -44,8 +43,7 @@ import ProgramTestSupport
     @Test func `pull fetches a version from a web server, and then only the difference`() throws {
         try publish("1")
         let origin = try served()
-        let answer = try pull(origin.url, "--json")
-        expect(answer.status, equals: 0, "\(answer)")
+        let answer = try pull(origin.url, "--json").ended()
         try expect(
             answer.members().isSuperset(of: [
                 "version", "files", "objects", "bytes", "reusedObjects", "reusedBytes",
@@ -74,8 +72,7 @@ import ProgramTestSupport
     @Test func `pull takes a directory, and says in words what it did and what comes next`() throws
     {
         try publish("1")
-        let answer = try pull("site")
-        expect(answer.status, equals: 0)
+        let answer = try pull("site").ended()
         expect(answer.text.hasPrefix("Pulled version 1: 6 files; fetched 6 objects, "))
         expect(answer.text.contains("pending"))
         let again = try pull("site")
@@ -137,8 +134,7 @@ import ProgramTestSupport
         try publish("1")
         try expect(pull("site", "--activate").status, equals: 0)
         try place.done("withdraw", "1", "site", "--embedded")
-        let answer = try pull("site", "--json")
-        expect(answer.status, equals: 0)
+        let answer = try pull("site", "--json").ended()
         let nothing = try answer.document(.nothingPulled)
         expect(nothing.version.isNull && nothing.reasons.count == 1)
         try expect(lifecycle().current == "1" && lifecycle().pending.isNull)
@@ -152,8 +148,7 @@ import ProgramTestSupport
             pull("site", "--device", "d", "--app", "version=1.0", "--json")
                 .document(.pulled).version, equals: "1")
         try publish("2", "--channel", "beta", "--rollout", "0", "--salt", "s")
-        let answer = try pull("site", "--channel", "beta", "--device", "d", "--json")
-        expect(answer.status, equals: 0)
+        let answer = try pull("site", "--channel", "beta", "--device", "d", "--json").ended()
         let nothing = try answer.document(.nothingPulled)
         expect(nothing.version.isNull && nothing.reasons.count == 1)
         try expect(
@@ -194,8 +189,7 @@ import ProgramTestSupport
         try publish("1")
         let origin = try served()
         for url in [origin.url, origin.url + "/wrong", "site", "nowhere"] {
-            let answer = try pull(url, "--channel", "beta", "--json")
-            expect(answer.status, equals: 3, "\(url) \(answer)")
+            let answer = try pull(url, "--channel", "beta", "--json").ended(3)
             try expect(!answer.error().message.isEmpty)
             expect(answer.output.isEmpty)
         }
@@ -207,8 +201,7 @@ import ProgramTestSupport
         try publish("1")
         let origin = try served()
         origin.stop()
-        let answer = try pull(origin.url, "--retries", "0", "--json")
-        expect(answer.status, equals: 23, "\(answer)")
+        let answer = try pull(origin.url, "--retries", "0", "--json").ended(23)
         try expect(answer.error().code, equals: "network")
         try expect(answer.error().message.contains("127.0.0.1"))
     }
@@ -223,8 +216,7 @@ import ProgramTestSupport
             path: "site/objects/\(address.prefix(2))/\(address.dropFirst(2))")
         let aside = place.directory.appending(path: "aside")
         try FileManager.default.moveItem(at: object, to: aside)
-        let answer = try pull(origin.url, "--retries", "0", "--json")
-        expect(answer.status, equals: 1, "\(answer)")
+        try pull(origin.url, "--retries", "0", "--json").ended(1)
         try expect(lifecycle().pending.isNull)
         try FileManager.default.moveItem(at: aside, to: object)
         let again = try pull(origin.url, "--json").document(.pulled)
@@ -303,8 +295,7 @@ import ProgramTestSupport
                 .castree, ["--store", "device", "pull", origin.url, "--json"], in: place.directory)
         }
         for program in running {
-            let answer = try program.finished()
-            expect(answer.status, equals: 0, "\(answer)")
+            let answer = try program.finished().ended()
             try expect(answer.document(.pulled).version, equals: "2")
         }
         try expect(lifecycle().pending, equals: "2")

@@ -7,14 +7,15 @@ import ProgramTestSupport
 
     @Test(arguments: [
         ".castree/objects/zz", ".castree/zz", ".castree/versions/zz", "link/zz",
-        ".castree/current/zz",
+        ".castree/current/zz", "origin/zz", "origin/objects/zz",
     ])
-    func `is not checked out into a store`(_ target: String) throws {
+    func `is not checked out into a store or an origin`(_ target: String) throws {
         let place = try prepared()
         try FileManager.default.createSymbolicLink(
             at: place.directory.appending(path: "link"),
             withDestinationURL: place.directory.appending(path: ".castree/objects"))
-        try place.ended(1, "checkout", "1", target, saying: "it is inside a store")
+        try place.done("publish", "1", "origin", "--no-packs")
+        try place.ended(1, "checkout", "1", target, saying: "it is inside a")
         expect(!place.exists(target))
         try place.done("checkout", "1", "out")
         try place.done("fsck")

@@ -1,7 +1,8 @@
 import ProgramTestSupport
 
 // docs/maintenance.md, "Root, and other users".
-@Suite("A command that root runs in a store of another user") struct RootTests {
+@Suite("A command that root runs in a store of another user", .needsOtherUser)
+struct RootTests {
     /// A store with one version, all of it the owner's.
     private let place = Workplace()
 
@@ -15,84 +16,53 @@ import ProgramTestSupport
         try place.give(to: Self.owner)
     }
 
-    private static let setpriv = "/usr/bin/setpriv"
     private static let owner: UInt32 = 5001
 
-    private static let reason: String? = {
-        if geteuid() != 0 { return "needs root" }
-        if access(setpriv, X_OK) != 0 { return "needs setpriv(1), of util-linux" }
-        let finished = try? Running(
-            URL(filePath: setpriv), identity + [ProgramUnderTest.castree.url.path, "--version"],
-            in: URL(filePath: "/tmp")
-        ).finished()
-        return finished?.status == 0 ? nil : "the programs stand where other users may not look"
-    }()
-
-    private static let identity = ["--reuid", "5001", "--regid", "5001", "--clear-groups", "--"]
-
-    /// Runs castree as the owner.
-    private func owner(_ place: Workplace, _ words: String...) throws -> Finished {
-        try owner(place, words)
+    private func owner(_ words: String...) throws -> Finished {
+        try place.castree(as: Self.owner, words)
     }
 
-    private func owner(_ place: Workplace, _ words: [String]) throws -> Finished {
-        try Running(
-            URL(filePath: Self.setpriv),
-            Self.identity + [ProgramUnderTest.castree.url.path] + words, in: place.directory
-        ).finished()
-    }
-
-    /// A store with one version, all of it the owner's.
-    private func strangers(_ place: Workplace) throws -> [String] {
+    /// What in the store is not the owner's.
+    private func strangers() throws -> [String] {
         let store = place.directory.appending(path: ".castree").path
         var found: [String] = []
         for path in try FileManager.default.subpathsOfDirectory(atPath: store) {
-            var status = stat()
-            expect(lstat(store + "/" + path, &status), equals: 0)
+            let status = try place.fileStatus(store + "/" + path)
             if status.st_uid != Self.owner || status.st_gid != Self.owner { found.append(path) }
         }
         return found
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `leaves nothing that is not the owner's, and the owner goes on`() throws {
+    @Test func `leaves nothing that is not the owner's, and the owner goes on`() throws {
         for words in [
             ["add", "release-2", "--version", "2"], ["activate", "2"], ["gc"], ["fsck"],
             ["fsck", "--repair"], ["retire", "1"], ["add", "release-1", "--version", "1"], ["gc"],
             ["boot"],
         ] {
-            let finished = try place.run(.castree, words)
-            expect(finished.status, equals: 0, "\(words): \(finished)")
-            try expect(strangers(place), equals: [], "\(words)")
+            try place.done(words: words)
+            try expect(strangers(), equals: [], "\(words)")
         }
         for words in [
             ["add", "release-3", "--version", "3"], ["activate", "3"], ["retire", "2"], ["gc"],
         ] {
-            let finished = try Running(
-                URL(filePath: Self.setpriv),
-                Self.identity + [ProgramUnderTest.castree.url.path] + words, in: place.directory
-            ).finished()
-            expect(finished.status, equals: 0, "\(words): \(finished)")
+            try place.castree(as: Self.owner, words).ended()
         }
-        try expect(owner(place, "fsck", "--deep").status, equals: 0)
+        try expect(owner("fsck", "--deep").status, equals: 0)
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `checks out files of root's own, unless links are asked for`() throws {
+    @Test func `checks out files of root's own, unless links are asked for`() throws {
         let directory = place.directory.path
         try place.done("checkout", "1", "\(directory)/own")
         try place.done("checkout", "1", "\(directory)/linked", "--mode", "link")
         for path in Release.first.keys where path != "empty" {
-            var (own, object) = (stat(), stat())
-            expect(lstat("\(directory)/own/\(path)", &own), equals: 0)
-            expect(lstat("\(directory)/linked/\(path)", &object), equals: 0)
+            let own = try place.fileStatus("own/\(path)")
+            let object = try place.fileStatus("linked/\(path)")
             expect(own.st_uid == 0 && own.st_nlink == 1, "\(path)")
             expect(object.st_uid == Self.owner && object.st_nlink > 1, "\(path)")
         }
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `makes the index, the locks and lost directories again for the owner`() throws {
+    @Test func `makes the index, the locks and lost directories again for the owner`() throws {
         let store = place.directory.appending(path: ".castree")
         let files = FileManager.default
         for name in try files.contentsOfDirectory(atPath: store.path)
@@ -103,12 +73,11 @@ import ProgramTestSupport
         }
         try place.done("versions")
         try place.done("activate", "1")
-        try expect(strangers(place), equals: [])
-        try expect(owner(place, "add", "release-2", "--version", "2").status, equals: 0)
+        try expect(strangers(), equals: [])
+        try expect(owner("add", "release-2", "--version", "2").status, equals: 0)
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `writes nothing behind a link in the owner's directory`() throws {
+    @Test func `writes nothing behind a link in the owner's directory`() throws {
         let directory = place.directory.path
         let secret = "\(directory)/inner/secret"
         try place.castree("publish", "1", "origin", "--no-packs")
@@ -124,24 +93,20 @@ import ProgramTestSupport
             ["origin", "answer", "origin", "GET", "/origin.json", "--output"],
         ] {
             for target in ["link", "new"] {
-                let finished = try place.run(.castree, words + [target])
-                expect(finished.status, equals: 1, "\(words) \(target): \(finished)")
+                try place.ended(1, words: words + [target])
                 try expect(
                     Data(contentsOf: URL(filePath: secret)), equals: Data("root's".utf8), "\(words)"
                 )
             }
             try expect(place.run(.castree, words + ["own"]).status, equals: 0, "\(words)")
-            var status = stat()
-            expect(lstat("\(directory)/own", &status), equals: 0)
-            expect(status.st_uid, equals: Self.owner, "\(words)")
+            try expect(place.fileStatus("own").st_uid, equals: Self.owner, "\(words)")
         }
         try expect(
             FileManager.default.contentsOfDirectory(atPath: "\(directory)/inner"),
             equals: ["secret"])
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `changes nothing behind a link that the owner has made`() throws {
+    @Test func `changes nothing behind a link that the owner has made`() throws {
         let files = FileManager.default
         let objects = place.directory.appending(path: ".castree/objects").path
         let shards = try files.contentsOfDirectory(atPath: objects).sorted()
@@ -161,8 +126,7 @@ import ProgramTestSupport
         for name in names { chmod("\(secret)/\(name)", 0o600) }
         try expect(place.castree("fsck", "--deep", "--repair").status, equals: 1)
         for name in names {
-            var status = stat()
-            expect(lstat("\(secret)/\(name)", &status), equals: 0)
+            let status = try place.fileStatus("\(secret)/\(name)")
             expect(status.st_mode & 0o7777 == 0o600 && status.st_uid == 0, "\(name)")
             try expect(
                 Data(contentsOf: URL(filePath: "\(secret)/\(name)")), equals: Data("root's".utf8))
@@ -170,18 +134,18 @@ import ProgramTestSupport
         try expect(files.contentsOfDirectory(atPath: secret).sorted(), equals: names)
         try place.done("fsck", "--deep")
         // The links, which this test has made, stand in quarantine.
-        try expect(strangers(place).allSatisfy { $0.hasPrefix("quarantine/") })
+        try expect(strangers().allSatisfy { $0.hasPrefix("quarantine/") })
     }
 
     @Test(
         "publishes to an origin of the owner as the owner, through no link of the owner's",
-        .disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["", "frames", "staging"])
+        arguments: ["", "frames", "staging"])
     func published(_ linked: String) throws {
         let origin = place.directory.appending(path: "origin").path
         let files = FileManager.default
         try files.createDirectory(atPath: origin, withIntermediateDirectories: true)
         chown(origin, Self.owner, Self.owner)
-        try expect(owner(place, "publish", "1", "origin", "--no-packs").status, equals: 0)
+        try expect(owner("publish", "1", "origin", "--no-packs").status, equals: 0)
         let secret = place.directory.appending(path: "secret").path
         try files.createDirectory(atPath: secret, withIntermediateDirectories: true)
         if !linked.isEmpty {
@@ -194,19 +158,17 @@ import ProgramTestSupport
         _ = try place.castree("prune", "origin")
         try expect(files.contentsOfDirectory(atPath: secret), equals: [])
         for path in try files.subpathsOfDirectory(atPath: origin) {
-            var status = stat()
-            expect(lstat("\(origin)/\(path)", &status), equals: 0)
+            let status = try place.fileStatus("\(origin)/\(path)")
             expect(status.st_uid == Self.owner || path.hasSuffix("/\(linked)"), "\(path)")
         }
         try place.done("add", "release-3", "--version", "3")
         if linked.isEmpty {
-            try expect(owner(place, "publish", "3", "origin").status, equals: 0)
+            try expect(owner("publish", "3", "origin").status, equals: 0)
         }
     }
 
     @Test(
         "gives back what of an origin is root's, after its owner's check has named it",
-        .disabled(if: reason != nil, "\(reason ?? "")"),
         arguments: ["log", "objects", "channels", "manifests", "packs", ".publish"])
     func givenBack(_ name: String) throws {
         let origin = place.directory.appending(path: "origin").path
@@ -215,7 +177,7 @@ import ProgramTestSupport
         chown(origin, Self.owner, Self.owner)
         for version in ["1", "2"] {
             if version == "2" { try place.done("add", "release-2", "--version", "2") }
-            try expect(owner(place, "publish", version, "origin").status, equals: 0)
+            try expect(owner("publish", version, "origin").status, equals: 0)
         }
         // Its owner's link to a file of root's is left, whatever it is called.
         let secret = place.directory.appending(path: "secret").path
@@ -229,16 +191,14 @@ import ProgramTestSupport
             $0 == name || $0.hasPrefix(name + "/")
         }.filter { $0 != "objects/linked" && !moved.hasSuffix("/" + $0) }
         for path in below.reversed() {
-            var status = stat()
-            expect(lstat("\(origin)/\(path)", &status), equals: 0)
+            let status = try place.fileStatus("\(origin)/\(path)")
             // What only its user may read could be another user's that the owner has moved here.
             let isFile = status.st_mode & S_IFMT == S_IFREG
             chmod("\(origin)/\(path)", status.st_mode & (isFile ? 0o704 : 0o700))
             chown("\(origin)/\(path)", 0, 0)
         }
         for words in [["fsck", "origin"], ["fsck", "origin", "--repair"]] {
-            let checked = try owner(place, words)
-            expect(checked.status, equals: 4, "\(words) \(checked)")
+            let checked = try place.castree(as: Self.owner, words).ended(4)
             let whose = "wrongOwner: \(name): it belongs to user root (uid 0), and the origin to "
             expect(checked.text.contains(whose), "\(words) \(checked)")
         }
@@ -246,21 +206,20 @@ import ProgramTestSupport
         expect(repaired.text.contains("; it was given back (repaired)"), "\(repaired)")
         expect(repaired.text.contains("wrongOwner: objects/linked: "), "\(repaired)")
         for path in below {
-            var status = stat()
-            expect(lstat("\(origin)/\(path)", &status), equals: 0)
+            let status = try place.fileStatus("\(origin)/\(path)")
             expect(status.st_uid == Self.owner && status.st_gid == Self.owner, "\(path)")
         }
-        var status = stat()
-        expect(lstat(secret, &status) == 0 && status.st_uid == 0 && status.st_mode & 0o777 == 0o600)
-        expect(lstat(moved, &status) == 0 && status.st_uid == 0 && status.st_mode & 0o777 == 0o600)
+        for path in [secret, moved] {
+            let status = try place.fileStatus(path)
+            expect(status.st_uid == 0 && status.st_mode & 0o777 == 0o600, "\(path)")
+        }
         unlink("\(origin)/objects/linked")
         unlink(moved)
-        try expect(owner(place, "fsck", "origin", "--deep").status, equals: 0)
-        try expect(owner(place, "publish", "1", "origin", "--channel", "b").status, equals: 0)
+        try expect(owner("fsck", "origin", "--deep").status, equals: 0)
+        try expect(owner("publish", "1", "origin", "--channel", "b").status, equals: 0)
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `reads what only root may read, wherever content comes from`() throws {
+    @Test func `reads what only root may read, wherever content comes from`() throws {
         let directory = place.directory.path
         try place.done("add", "release-2", "--version", "2")
         try place.done("publish", "2", "origin")
@@ -284,13 +243,13 @@ import ProgramTestSupport
             let finished = try place.run(.castree, words)
             expect(words[0] == "fsck" || finished.status == 0, "\(words): \(finished)")
             expect(!finished.errors.contains("denied"), "\(words): \(finished)")
-            try expect(strangers(place), equals: [], "\(words)")
+            try expect(strangers(), equals: [], "\(words)")
         }
     }
 
     @Test(
-        "signs by a key of the owner as its owner, who goes on, and makes keys that the owner can use",
-        .disabled(if: reason != nil, "\(reason ?? "")"))
+        "signs by a key of the owner as its owner, who goes on, and makes keys that the owner can use"
+    )
     func signed() throws {
         let directory = place.directory.path
         let files = FileManager.default
@@ -309,20 +268,12 @@ import ProgramTestSupport
             for isRoot in [true, false] {
                 // The memory is made by root first, then replaced by root.
                 let words = words + ["--sign-key", "keys/k"]
-                let finished =
-                    isRoot
-                    ? try place.run(.castree, words)
-                    : try Running(
-                        URL(filePath: Self.setpriv),
-                        Self.identity + [ProgramUnderTest.castree.url.path] + words,
-                        in: place.directory
-                    ).finished()
+                let finished = try place.castree(as: isRoot ? 0 : Self.owner, words)
                 let isRepeated = words[0] == "withdraw" && !isRoot
                 expect(isRepeated || finished.status == 0, "\(words) \(isRoot): \(finished)")
                 expect(!finished.errors.contains("denied"), "\(words) \(isRoot): \(finished)")
                 for name in try files.contentsOfDirectory(atPath: "\(directory)/keys") {
-                    var status = stat()
-                    expect(lstat("\(directory)/keys/\(name)", &status), equals: 0)
+                    let status = try place.fileStatus("\(directory)/keys/\(name)")
                     expect(status.st_uid, equals: Self.owner, "\(words) \(name)")
                     let isPublic = name.hasSuffix(".pub")
                     expect(status.st_mode & 0o777, equals: isPublic ? 0o644 : 0o600, "\(name)")
@@ -331,33 +282,27 @@ import ProgramTestSupport
         }
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `keeps what it makes elsewhere, and what was root's before`() throws {
+    @Test func `keeps what it makes elsewhere, and what was root's before`() throws {
         let kept = place.directory.appending(path: ".castree/mine").path
         _ = FileManager.default.createFile(atPath: kept, contents: Data("x".utf8))
         try place.done("checkout", "1", "out", "--mode", "copy")
         try place.done("add", "release-2", "--version", "2")
-        var status = stat()
         for path in ["out", "out/js", "out/js/app.js", "out/empty", ".castree/mine"] {
-            expect(lstat(place.directory.appending(path: path).path, &status), equals: 0)
-            expect(status.st_uid, equals: 0, "\(path)")
+            try expect(place.fileStatus(path).st_uid, equals: 0, "\(path)")
         }
-        try expect(strangers(place), equals: ["mine"])
+        try expect(strangers(), equals: ["mine"])
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `is refused where it may not act for the owner, before anything is written`() throws {
+    @Test func `is refused where it may not act for the owner, before anything is written`() throws
+    {
         for words in [
             ["add", "release-2", "--version", "2"], ["activate", "1"], ["retire", "1"], ["boot"],
         ] {
-            let finished = try Running(
-                URL(filePath: Self.setpriv),
+            let finished = try place.run(
                 [
-                    "--bounding-set=-setuid,-setgid", "--inh-caps=-setuid,-setgid", "--",
-                    ProgramUnderTest.castree.url.path,
-                ]
-                    + words, in: place.directory
-            ).finished()
+                    "/usr/bin/setpriv", "--bounding-set=-setuid,-setgid",
+                    "--inh-caps=-setuid,-setgid", "--", ProgramUnderTest.castree.url.path,
+                ] + words)
             // What is current already needs nothing made.
             if words[0] == "activate" { continue }
             expect(finished.status, equals: 1, "\(words): \(finished)")
@@ -366,7 +311,7 @@ import ProgramTestSupport
                     "(uid 0) without the right to act for others (CAP_SETUID)"),
                 "\(words): \(finished)")
             expect(finished.errors.contains(".castree belongs to uid 5001, and this is "))
-            try expect(strangers(place), equals: [], "\(words)")
+            try expect(strangers(), equals: [], "\(words)")
         }
     }
 }

@@ -49,8 +49,7 @@ import ProgramTestSupport
         }
         try expect(!place.castree("report").text.contains(Self.secret))
         // What a command may have kept or made.
-        let found = try place.run(
-            .shell, ["-c", "grep -rlF \(Self.secret) . ; find . -name '*\(Self.secret)*'"])
+        let found = try place.shell("grep -rlF \(Self.secret) . ; find . -name '*\(Self.secret)*'")
         expect(found.text, equals: "")
     }
 
@@ -65,9 +64,7 @@ import ProgramTestSupport
             (["--updates", "origin", "--pull-option", "--cacert \(Self.secret)"], "--cacert"),
             (["--updates", "origin", "--pull-option", Self.secret], "--pull-option"),
         ] {
-            let done = try place.run(.castree, ["serve"] + options)
-            expect(done.status, equals: 2, "\(options): \(done)")
-            expect(done.errors.contains(shown), "\(options): \(done.errors)")
+            let done = try place.ended(2, words: ["serve"] + options, saying: shown)
             expect(!done.errors.contains(Self.secret), "\(options): \(done.errors)")
         }
     }

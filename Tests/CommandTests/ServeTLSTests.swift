@@ -55,8 +55,6 @@ import ProgramTestSupport
     ) throws {
         let served = try Served(place, options)
         expect(served.ready.isEmpty)
-        let ended = try served.finished()
-        expect(ended.status, equals: status)
-        expect(ended.errors.contains(words), "\(ended.errors)")
+        try served.finished().ended(status, saying: words)
     }
 }

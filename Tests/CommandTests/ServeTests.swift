@@ -119,8 +119,7 @@ import ProgramTestSupport
         for (signal, status) in [(SIGTERM, 0), (SIGINT, 130)] as [(Int32, Int32)] {
             let served = try Served(place)
             try expect(served.get().status, equals: 200)
-            let ended = try served.end(signal)
-            expect(ended.status, equals: status)
+            let ended = try served.end(signal).ended(status)
             expect(ended.errors.isEmpty)
             #expect(throws: TestSocket.Refusal.self) { try served.get() }
         }
@@ -131,8 +130,7 @@ import ProgramTestSupport
         let first = try Served(place, ["--app-id", app])
         let second = try Served(place, ["--app-id", app, "--json"])
         expect(second.ready.isEmpty)
-        let ended = try second.finished()
-        expect(ended.status, equals: 1)
+        let ended = try second.finished().ended(1)
         try expect(ended.error().code, equals: "portInUse")
         let message = try ended.error().message
         for word in ["\(first.port)", "--next-port", "--port", "--app-id"] {

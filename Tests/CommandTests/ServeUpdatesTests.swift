@@ -6,10 +6,6 @@ import ProgramTestSupport
 
     init() throws { place = try .offeringFirst() }
 
-    private func origin() throws -> WebOrigin { try place.origin() }
-
-    private func lifecycle() throws -> JSON { try place.deviceLifecycle() }
-
     private func kiosk(_ origin: WebOrigin, _ arguments: String...) throws -> Kiosk {
         try Kiosk(showingFirst: place, origin.url, arguments)
     }
@@ -18,7 +14,7 @@ import ProgramTestSupport
     func `an empty store is filled, an update is shown, and the versions before it are cleaned up`()
         throws
     {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try kiosk(origin, "--keep-good", "1")
         expect(kiosk.lines.contains { $0.contains("version 1 is current now") })
         expect(kiosk.lines.contains { $0.contains("version 1 has started") })
@@ -35,20 +31,20 @@ import ProgramTestSupport
         try expect(kiosk.served.end().status, equals: 0)
         let next = try Kiosk(place, origin.url, ["--keep-good", "1"])
         try next.hear("retired 1", "freed")
-        let after = try lifecycle()
+        let after = try place.deviceLifecycle()
         expect(after.current == "2" && after.knownGood == ["2"])
         try expect(next.served.end().status, equals: 0)
     }
 
     @Test func `each moment to switch is kept`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try kiosk(origin, "--switch", "next-start")
         try place.publish("2")
         let page = try kiosk.askingPage()
         try expect(page.hear("ready").detail["waitsFor"] as? String == "the next start of the app")
         // As often as somebody goes to another page.
         for _ in 0..<3 { try expect(kiosk.visit(), equals: "<h1>one</h1>") }
-        try expect(lifecycle().pending, equals: "2")
+        try expect(place.deviceLifecycle().pending, equals: "2")
         try expect(kiosk.served.end().status, equals: 0)
         let next = try Kiosk(
             place, origin.url, ["--switch", "next-start", "--confirm-within", "10m"])
@@ -57,7 +53,7 @@ import ProgramTestSupport
     }
 
     @Test func `pages are told to load themselves again where it is shown at once`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try kiosk(origin, "--switch", "now")
         try place.publish("2")
         let page = try kiosk.askingPage()
@@ -69,7 +65,7 @@ import ProgramTestSupport
     }
 
     @Test func `in the background it is shown once no page was visible for long enough`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try kiosk(origin, "--switch", "background:1s")
         try place.publish("2")
         let page = try kiosk.askingPage()
@@ -82,7 +78,7 @@ import ProgramTestSupport
     }
 
     @Test func `a mandatory release does not wait, not even for a confirmation`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try Kiosk(
             place, origin.url, ["--confirm-within", "10m", "--switch", "next-start"])
         try kiosk.hear("version 1 is here")
@@ -98,12 +94,12 @@ import ProgramTestSupport
         try kiosk.hear("version 2 is here", "mandatory")
         try expect(kiosk.visit(), equals: "<h1>two</h1>")
         try expect(kiosk.confirm(), equals: 204)
-        let after = try lifecycle()
+        let after = try place.deviceLifecycle()
         expect(after.knownGood == ["2"] && after.bad.isEmpty)
     }
 
     @Test func `a version that nothing confirms is left, and banned the second time`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
         try kiosk.hear("version 1 is here")
         while try kiosk.confirm() != 204 { try kiosk.visit() }
@@ -128,7 +124,7 @@ import ProgramTestSupport
         try expect(next.visit(), equals: "<h1>two</h1>")
         try next.hear("version 2 was rolled back")
         try expect(next.visit(), equals: "<h1>one</h1>")
-        try expect(lifecycle().bad.map(\.version), equals: ["2"])
+        try expect(place.deviceLifecycle().bad.map(\.version), equals: ["2"])
         // What is banned is offered on, and left alone.
         let last = try next.page()
         try expect(last.post("update").status, equals: 202)
@@ -152,7 +148,7 @@ import ProgramTestSupport
         `a store that was moved away gets no other in its place, and is there again when it is back`()
         throws
     {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try kiosk(origin)
         let (here, aside) = (
             place.directory.appending(path: "device"), place.directory.appending(path: "aside")
@@ -165,11 +161,11 @@ import ProgramTestSupport
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try FileManager.default.moveItem(at: aside, to: here)
         try expect(kiosk.askingPage().hear("up-to-date").name, equals: "up-to-date")
-        try expect(lifecycle().knownGood, equals: ["1"])
+        try expect(place.deviceLifecycle().knownGood, equals: ["1"])
     }
 
     @Test func `an origin that is away stops nothing, is told once, and is asked again`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try kiosk(origin, "--pull-option", "--retries=0")
         origin.stop()
         let page = try kiosk.page()
@@ -187,7 +183,7 @@ import ProgramTestSupport
     }
 
     @Test func `a page asks what there is, and nothing is fetched`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try kiosk(origin)
         let page = try kiosk.page()
         try expect(page.post("check").status, equals: 202)
@@ -197,7 +193,7 @@ import ProgramTestSupport
         let offered = try page.hear("available", "ready")
         expect(offered.name, equals: "available")
         expect(offered.detail["version"] as? String == "2")
-        try expect(lifecycle().pending.isNull)
+        try expect(place.deviceLifecycle().pending.isNull)
         try expect(kiosk.served.post("/_castree/check").status, equals: 403)
         let elsewhere = try Served(place)
         let session = try elsewhere.beginSession()
@@ -206,7 +202,7 @@ import ProgramTestSupport
     }
 
     @Test func `what was never shown goes when the next release has come`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try kiosk(origin, "--switch", "next-start")
         let page = try kiosk.page()
         for version in ["3", "4"] { try place.add(version, ["index.html": version]) }
@@ -223,7 +219,7 @@ import ProgramTestSupport
     }
 
     @Test func `pages are told once that a version waits, unless they ask`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try kiosk(origin, "--switch", "next-start", "--every", "1s")
         try place.publish("2")
         let page = try kiosk.page()
@@ -235,7 +231,7 @@ import ProgramTestSupport
     }
 
     @Test func `what an emptied channel takes back does not wait any longer`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try kiosk(origin, "--switch", "next-start")
         try place.publish("2")
         let page = try kiosk.askingPage()
@@ -243,7 +239,7 @@ import ProgramTestSupport
         for version in ["2", "1"] { try place.withdraw(version) }
         try expect(page.post("update").status, equals: 202)
         expect("\(try page.hear("up-to-date").detail["reasons"] ?? "")".contains("taken back"))
-        let after = try lifecycle()
+        let after = try place.deviceLifecycle()
         expect(after.current == "1" && after.pending.isNull)
     }
 
@@ -253,10 +249,10 @@ import ProgramTestSupport
     ) throws {
         try place.add("3", ["index.html": "three", "large": PullTests.large])
         try place.publish("3")
-        let origin = try origin()
+        let origin = try place.origin()
         let kiosk = try Kiosk(place, origin.url, ["--pull-option", "--limit-rate=100K"])
         func children() throws -> [String] {
-            let all = try place.run(.shell, ["-c", "ps -eo ppid=,pid=,args="]).text
+            let all = try place.shell("ps -eo ppid=,pid=,args=").text
             return all.split(separator: "\n").map(String.init).filter {
                 $0.contains(" pull ") && $0.contains(origin.url)
             }
@@ -280,7 +276,7 @@ import ProgramTestSupport
     }
 
     @Test func `a server that cannot be leaves no store behind`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let port = try require(origin.url.split(separator: ":").last)
         for (arguments, words) in [
             (["--host", "a/b"], "--host"), (["--certificate", "a.pem"], "--key"),
@@ -301,7 +297,7 @@ import ProgramTestSupport
     }
 
     @Test func `two servers over one store are of one mind`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let first = try kiosk(origin)
         let second = try Kiosk(place, origin.url, ["--confirm-within", "10m"])
         try expect(second.visit(), equals: "<h1>one</h1>")
@@ -314,14 +310,14 @@ import ProgramTestSupport
         try expect(second.confirm(), equals: 204)
         try first.hear("version 2 is confirmed")
         try second.hear("version 2 is confirmed")
-        try expect(lifecycle().knownGood.first, equals: "2")
+        try expect(place.deviceLifecycle().knownGood.first, equals: "2")
         try expect(first.served.end().status, equals: 0)
         try expect(second.served.end().status, equals: 0)
     }
 
     // docs/serving.md, "Automatic updates": each would take away what the other brings.
     @Test func `a second server that asks elsewhere is refused while the first one runs`() throws {
-        let origin = try origin()
+        let origin = try place.origin()
         let first = try kiosk(origin)
         for (place, channel) in [(origin.url, "beta"), ("elsewhere", "stable")] {
             let refused = try self.place.run(

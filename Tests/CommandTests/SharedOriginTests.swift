@@ -18,8 +18,7 @@ import ProgramTestSupport
 
     @Test(
         "lets each of them do with every verb what the other one has begun",
-        .disabled(if: OtherUserTests.reason != nil, "\(OtherUserTests.reason ?? "")"),
-        arguments: [false, true])
+        .needsOtherUser, arguments: [false, true])
     func verbs(_ isSigned: Bool) throws {
         let place = Workplace()
         let base = place.directory

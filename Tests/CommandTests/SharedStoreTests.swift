@@ -6,26 +6,17 @@ import ProgramTestSupport
 // store was given to (`chmod -R g+rwX`, `chgrp -R 0 … && chmod -R g=u`).
 @Suite(
     "A store that another user may write to",
-    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+    .needsOtherUser)
 struct SharedStoreTests {
     private let place = Workplace(inMemory: true)
 
-    /// Runs a script with the functions `own` and `other`, which run castree as two members of a group.
-    private func shell(_ script: String) throws -> Finished {
-        let castree = ProgramUnderTest.castree.url.path
-        let head = ["own": 65534, "other": 65533].map { name, user in
-            "\(name)() { setpriv --reuid=\(user) --regid=65534 --clear-groups -- \(castree) --store s \"$@\"; }\n"
-        }.joined()
-        return try place.run(.shell, ["-c", head + script])
-    }
-
     private func prepared(booted: Bool) throws {
         try place.write(["index.html": "page"], to: "r")
-        try place.give(to: 65534)
+        try place.give(to: Workplace.nobody)
         let boot = booted ? "own boot &&" : ""
-        let made = try shell(
-            "chmod 775 . && own add r --version 1 --activate && \(boot) chmod -R g+rwX s")
-        expect(made.status, equals: 0, "\(made)")
+        try place.script(
+            "chmod 775 . && own add r --version 1 --activate && \(boot) chmod -R g+rwX s"
+        ).ended()
     }
 
     @Test(arguments: [true, false])
@@ -40,13 +31,13 @@ struct SharedStoreTests {
             "activate 1", "protect 1", "serve --next-port", "rollback", "retire 1",
             "publish 1 o", "fsck --repair",
         ] {
-            let before = try shell(list).text
-            let refused = try shell("other \(words) 2>&1")
+            let before = try place.script(list).text
+            let refused = try place.script("other \(words) 2>&1")
             expect(refused.text.contains("belongs to user"), "\(words): \(refused)")
-            try expect(shell(list).text == before, "\(words)")
+            try expect(place.script(list).text == before, "\(words)")
         }
         for words in ["boot", "versions", "status", "gc", "fsck --repair"] {
-            let done = try shell("own \(words)")
+            let done = try place.script("own \(words)")
             expect(done.status == 0 || words == "fsck --repair", "\(words): \(done)")
         }
     }

@@ -55,8 +55,7 @@ import ProgramTestSupport
             saying: "does not follow")
         try place.write(["stable.json": history], to: "site/for/codepush")
         try expect(label(), equals: "v2")
-        let ended = try served.end()
-        expect(ended.status, equals: 0)
+        let ended = try served.end().ended()
         for words in ["was verified before", "package hash"] {
             expect(ended.errors.contains(words), "\(ended.errors)")
         }
@@ -77,8 +76,7 @@ import ProgramTestSupport
         try place.write(["stable.json": old], to: "site/channels")
         let unaware = try ask()
         expect(unaware.status == 0 && unaware.text.contains("\"label\":\"v1\""), "\(unaware)")
-        let refused = try ask("--trust-version", "2")
-        expect(refused.status == 22 && refused.errors.contains("goes back to"), "\(refused)")
+        try ask("--trust-version", "2").ended(22, saying: "goes back to")
         try place.write(["stable.json": new], to: "site/channels")
         let known = try ask("--trust-version", "2")
         expect(known.status == 0 && known.text.contains("\"label\":\"v2\""), "\(known)")

@@ -5,8 +5,7 @@ import ProgramTestSupport
     private let place = Workplace()
 
     private func castree(_ words: String) throws {
-        let answer = try place.run(.castree, words.split(separator: " ").map(String.init))
-        expect(answer.status, equals: 0, "\(words): \(answer)")
+        try place.done(words: words.split(separator: " ").map(String.init))
     }
 
     private func device(_ words: String) throws -> Finished {
@@ -41,8 +40,7 @@ import ProgramTestSupport
         let signed = try Data(contentsOf: pointer)
         try Data(place.contents("other/channels/stable.json").utf8).write(to: pointer)
         for option in ["", " --force"] {
-            let refused = try device("pull \(web.url) --activate" + option)
-            expect(refused.status == 22 && refused.errors.contains("not signed"), "\(refused)")
+            try device("pull \(web.url) --activate" + option).ended(22, saying: "not signed")
         }
         try expect(current(), equals: "1")
         try signed.write(to: pointer)
@@ -52,8 +50,7 @@ import ProgramTestSupport
             "trust rotate site --add next.key.pub --remove release.key.pub --sign-key release.key "
                 + "--sign-key next.key --no-sync")
         try castree("publish 2 site --no-sync --sign-key next.key")
-        let pulled = try device("pull \(web.url) --activate")
-        expect(pulled.status, equals: 0, "\(pulled)")
+        try device("pull \(web.url) --activate").ended()
         try expect(current(), equals: "2")
         let now = try trusted()
         expect(now.trustVersion == 2 && now.keys.count == 1 && now.keys != first.keys)
@@ -80,8 +77,7 @@ import ProgramTestSupport
         try castree(
             "trust rotate site --add next.key.pub --remove release.key.pub --sign-key spare.key "
                 + "--sign-key next.key --trust release.key.pub --no-sync")
-        let pulled = try device("pull \(web.url)")
-        expect(pulled.status, equals: 0, "\(pulled)")
+        try device("pull \(web.url)").ended()
         try expect(trusted().trustVersion, equals: 3)
         // The spare key is put away again.
         try place.add("2", Release.second)
@@ -89,34 +85,5 @@ import ProgramTestSupport
         try expect(device("pull \(web.url) --activate").status, equals: 0)
         try expect(current(), equals: "2")
         try castree("publish 1 site --no-sync --sign-key next.key")
-    }
-
-    @Test("keep what is trusted for one place when another says that it is the same origin")
-    func twoPlaces() throws {
-        try place.add("1", Release.first)
-        try castree("key new release.key")
-        try castree("publish 1 site --no-sync --sign-key release.key")
-        try castree("publish 1 unsigned --no-sync")
-        let (site, copy) = (
-            place.directory.appending(path: "site").path, place.directory.path + "/copy"
-        )
-        for isFirst in [true, false] {
-            try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
-            for origin in isFirst ? [site, copy] : [copy, site] {
-                try expect(device("trust add release.key.pub --origin \(origin)").status, equals: 0)
-            }
-            try FileManager.default.removeItem(atPath: copy)
-            try FileManager.default.copyItem(atPath: site, toPath: copy)
-            for origin in [site, copy] { try expect(device("pull \(origin)").status, equals: 0) }
-            for origin in [site, copy] {
-                let pointer = origin + "/channels/stable.json"
-                let signed = try Data(contentsOf: URL(filePath: pointer))
-                try Data(place.contents("unsigned/channels/stable.json").utf8).write(
-                    to: URL(filePath: pointer))
-                try expect(device("pull \(origin)").status, equals: 22)
-                try signed.write(to: URL(filePath: pointer))
-            }
-            try expect(device("trust remove \(site)").status, equals: 0)
-        }
     }
 }

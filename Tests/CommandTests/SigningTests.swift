@@ -39,12 +39,8 @@ import ProgramTestSupport
         try (Data("castree-pointer 1\n".utf8) + canonical).write(
             to: place.directory.appending(path: "signed"))
         try signature.write(to: place.directory.appending(path: "signature"))
-        let said = try place.run(
-            .shell,
-            [
-                "-c",
-                "openssl pkeyutl -verify -rawin -pubin -inkey \(key) -in signed -sigfile signature",
-            ])
+        let said = try place.shell(
+            "openssl pkeyutl -verify -rawin -pubin -inkey \(key) -in signed -sigfile signature")
         return said.status == 0 && said.text.contains("Verified Successfully")
     }
 
@@ -117,8 +113,7 @@ import ProgramTestSupport
             ["--sign-key", "one.key", "--sign-key", "one.key"],
             ["--sign-key", "one.key", "--origin-id", "x"],
         ] {
-            let wrong = try place.run(.castree, ["publish", "2", "site"] + arguments)
-            expect(wrong.status, equals: 2, "\(arguments) \(wrong)")
+            try place.ended(2, words: ["publish", "2", "site"] + arguments)
         }
     }
 
@@ -137,7 +132,7 @@ import ProgramTestSupport
         try expect(verified.document(.resigned).channels.map(\.signedBy), equals: [[one]])
         // A parent may ignore the ends of children, and whoever it starts inherits that.
         let castree = ProgramUnderTest.castree.url.path
-        let inherited = try place.run(
+        try place.run(
             .shell,
             [
                 "-c",
@@ -145,8 +140,8 @@ import ProgramTestSupport
                 exec env --ignore-signal=CHLD '\(castree)' resign site --sign-command-key one.key.pub \
                     --sign-command "$1"
                 """, "sh", Self.signing,
-            ])
-        expect(inherited.status, equals: 0, "\(inherited)")
+            ]
+        ).ended()
         let before = try place.contents("site/channels/stable.json")
         let failures = [
             ("exit 3", "ended with status 3"), ("kill -9 $$", "was ended by a signal"),

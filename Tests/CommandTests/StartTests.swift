@@ -36,9 +36,7 @@ import ProgramTestSupport
                 output.hasPrefix("|")
                 ? "mkfifo p; exec 3<>p 4>p 3<&-; \"$0\" boot \(option) >&4; s=$?; rm p; exit $s"
                 : "exec \"$0\" boot \(option) \(output)"
-            let finished = try place.run(.shell, ["-c", script, program])
-            expect(finished.status, equals: 1, "\(finished)")
-            expect(finished.errors.contains("standard output"), "\(finished)")
+            try place.run(.shell, ["-c", script, program]).ended(1, saying: "standard output")
             let trials = try trials()
             expect(!trials.contains("\"strikes\":1"), "\(trials)")
         }

@@ -10,8 +10,7 @@ import ProgramTestSupport
     }
 
     private func delete() throws {
-        let ended = try place.run(.shell, ["-c", "chmod -R u+w .castree && rm -rf .castree"])
-        expect(ended.status, equals: 0, "\(ended.errors)")
+        try place.shell("chmod -R u+w .castree && rm -rf .castree").ended()
     }
 
     @Test func `a server goes on with the store that is made where the first was deleted`() throws {

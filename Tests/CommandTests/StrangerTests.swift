@@ -1,3 +1,4 @@
+import ProgramTestSupport
 import StorageTestSupport
 
 /// Every path of DESIGN.md's *The store on disk*, with each thing that may stand there and is not castree's, under
@@ -52,8 +53,7 @@ import StorageTestSupport
 
     @Test(
         "or what is closed to the store's owner, lets every verb end, is named, and is opened by a repair",
-        .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else")
-    )
+        .needsOtherUser)
     func closed() throws {
         let ground = try StrangerGround(user: 65534)
         for (number, path) in TestShare(oneIn: 4).of(Array(StrangerGround.paths.enumerated())) {
@@ -66,8 +66,7 @@ import StorageTestSupport
 
     @Test(
         "or what belongs to another user, lets every verb end, is named, and is given back by root's repair",
-        .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else")
-    )
+        .needsOtherUser)
     func foreign() throws {
         let ground = try StrangerGround(user: 65534)
         let paths = StrangerGround.paths.filter { !StrangerGround.isShared($0) }

@@ -3,7 +3,7 @@ import ProgramTestSupport
 // docs/serving.md: SIGTERM ends a server, and what it lacks is said at its start.
 @Suite(
     "A limit of tasks (LimitNPROC=, TasksMax=)",
-    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+    .needsOtherUser)
 struct ThreadLimitTests {
     private let place = Workplace(inMemory: true)
 
@@ -13,19 +13,15 @@ struct ThreadLimitTests {
         try place.done("--store", "s", "add", "r", "--version", "1", "--activate")
         try place.done("--store", "s", "publish", "1", "o", "--no-packs")
         let user = 5100 + limit
-        return try place.run(
-            .shell,
-            [
-                "-c",
-                """
-                chmod 755 . && chown -R \(user) s o && mkfifo out
-                setpriv --reuid=\(user) --regid=\(user) --clear-groups \
-                    \(ProgramUnderTest.castree.url.path) --store s versions --quiet 2>err
-                setpriv --reuid=\(user) --regid=\(user) --clear-groups prlimit --nproc=\(limit) \\
-                    \(ProgramUnderTest.castree.url.path) \(words) >out & p=$!
-                exec 3<out; if read line <&3; then kill -TERM $p; fi; wait $p
-                """,
-            ])
+        return try place.shell(
+            """
+            chmod 755 . && chown -R \(user) s o && mkfifo out
+            setpriv --reuid=\(user) --regid=\(user) --clear-groups \
+                \(ProgramUnderTest.castree.url.path) --store s versions --quiet 2>err
+            setpriv --reuid=\(user) --regid=\(user) --clear-groups prlimit --nproc=\(limit) \\
+                \(ProgramUnderTest.castree.url.path) \(words) >out & p=$!
+            exec 3<out; if read line <&3; then kill -TERM $p; fi; wait $p
+            """)
     }
 
     private static let servers = [
@@ -34,10 +30,7 @@ struct ThreadLimitTests {
 
     @Test(arguments: servers, [1, 2, 3, 4])
     func `that no server can do with is said at its start`(_ words: String, _ limit: Int) throws {
-        let finished = try served(words, limit)
-        expect(
-            finished.status == 1 && finished.errors.contains("unable to start a thread"),
-            "\(finished)")
+        try served(words, limit).ended(1, saying: "unable to start a thread")
     }
 
     @Test(arguments: servers)

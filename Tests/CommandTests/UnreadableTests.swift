@@ -25,9 +25,8 @@ struct UnreadableTests {
 
     /// What makes programs find the file at a path unreadable, wherever it goes.
     private func environment(failing path: String) throws -> [String: String] {
-        var here = stat()
-        try require(lstat(place.directory.appending(path: path).path, &here) == 0)
-        return ["LD_PRELOAD": CallCounter.library.path, "CASTREE_UNREADABLE": "\(here.st_ino)"]
+        let number = try place.fileStatus(path).st_ino
+        return ["LD_PRELOAD": CallCounter.library.path, "CASTREE_UNREADABLE": "\(number)"]
     }
 
     private func castree(_ words: String..., failing environment: [String: String]) throws
@@ -50,8 +49,7 @@ struct UnreadableTests {
         let repair = try castree("fsck", "--from", "o", failing: bad)
         expect(repair.status == (isDerived ? 0 : 1), "\(repair.testDescription)")
         for words in ["fsck", "status", "boot"] {
-            let after = try castree(words, failing: bad)
-            expect(after.status == 0, "\(words): \(after.testDescription)")
+            try castree(words, failing: bad).ended()
         }
     }
 
@@ -83,15 +81,13 @@ struct UnreadableTests {
             }
             try expect(Data(contentsOf: manifest) == before, "\(words)")
         }
-        let check = try place.castree("fsck")
-        expect(check.status == 0, "\(check.testDescription)")
+        try place.done("fsck")
         try expect(place.castree("cat", "2:index.html").text, equals: "page 2")
     }
 
     @Test func `a manifest that cannot be read gives way to that of the same content`() throws {
         let bad = try environment(failing: ".castree/manifests/2.json")
-        let added = try castree("add", "r2", "--version", "2", failing: bad)
-        expect(added.status == 0, "\(added.testDescription)")
+        try castree("add", "r2", "--version", "2", failing: bad).ended()
         let quarantine = place.directory.appending(path: ".castree/quarantine").path
         let kept = try FileManager.default.contentsOfDirectory(atPath: quarantine)
         expect(kept.contains { $0.hasPrefix("manifest-2") }, "\(kept)")
@@ -101,8 +97,7 @@ struct UnreadableTests {
     @Test func `an object that a check could not read is written anew by the next add`() throws {
         let bad = try environment(failing: object)
         try expect(castree("fsck", failing: bad).status, equals: 4)
-        let added = try castree("add", "r2", "--version", "again", failing: bad)
-        expect(added.status == 0 && added.errors.contains("written anew"), "\(added.errors)")
+        try castree("add", "r2", "--version", "again", failing: bad).ended(saying: "written anew")
         try expect(castree("fsck", failing: bad).status, equals: 0)
         try expect(castree("status", failing: bad).status, equals: 0)
     }
@@ -133,8 +128,7 @@ struct UnreadableTests {
         let bad = try environment(failing: data)
         // Nobody has met it so far, or a check has.
         if role == "reused" { try expect(castree("fsck", failing: bad).status, equals: 4) }
-        let pulled = try castree("pull", "o", "--activate", failing: bad)
-        expect(pulled.status == 0, "\(pulled.testDescription)")
+        try castree("pull", "o", "--activate", failing: bad).ended()
         let shown = try castree("cat", "4:data", failing: bad)
         expect(shown.status == 0 && shown.text == text + (role == "reused" ? "" : "more"))
     }

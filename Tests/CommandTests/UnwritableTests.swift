@@ -24,14 +24,6 @@ import ProgramTestSupport
         ).finished()
     }
 
-    private static func stranger(_ place: Workplace, _ words: [String]) throws -> Finished {
-        let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
-        return try Running(
-            URL(filePath: "/usr/bin/setpriv"),
-            user + [ProgramUnderTest.castree.url.path] + words, in: place.directory
-        ).finished()
-    }
-
     private func prepared() throws -> Workplace {
         let place = Workplace()
         chmod(place.directory.path, 0o755)
@@ -64,7 +56,7 @@ import ProgramTestSupport
     }
 
     @Test(
-        .disabled(if: OtherUserTests.reason != nil, "\(OtherUserTests.reason ?? "")"),
+        .needsOtherUser,
         arguments: [
             ["prune", "origin", "--dry-run"], ["channels", "./origin"],
             ["prune", "origin", "--keep", "1", "--dry-run", "--json"],
@@ -72,11 +64,11 @@ import ProgramTestSupport
     func `at an origin needs no right to write there`(_ words: [String]) throws {
         let place = try prepared()
         let usual = try place.run(.castree, words)
-        let finished = try Self.stranger(place, words)
+        let finished = try place.castree(as: Workplace.nobody, words)
         expect(finished.status == 0 && finished.text == usual.text, "\(finished) \(usual)")
         // A mirror has no lock.
         try FileManager.default.removeItem(at: place.directory.appending(path: "origin/.publish"))
-        try expect(Self.stranger(place, words).status, equals: 0)
+        try expect(place.castree(as: Workplace.nobody, words).status, equals: 0)
         expect(!place.exists("origin/.publish"))
     }
 

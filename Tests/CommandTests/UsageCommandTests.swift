@@ -128,8 +128,8 @@ import ProgramTestSupport
         let ended = try shell(
             target == "fifo"
                 ? "mkfifo fifo; cat fifo & $CASTREE du --html fifo; wait"
-                : "$CASTREE du --html /dev/stdout")
-        expect(ended.status, equals: 0, "\(ended)")
+                : "$CASTREE du --html /dev/stdout"
+        ).ended()
         expect(ended.text.hasPrefix("<!doctype html>") && ended.text.contains("</html>"))
     }
 
@@ -141,9 +141,7 @@ import ProgramTestSupport
             "mkfifo gone; { read x <gone; $CASTREE du --html /dev/stdout; echo $? >&2; } | { exec <&-; echo >gone; }"
         )
         expect(read.errors, equals: "0\n", "\(read)")
-        let closed = try shell("$CASTREE du --html /dev/stdout >&-")
-        expect(closed.status, equals: 1, "\(closed)")
-        expect(closed.errors.contains("/dev/stdout"), "\(closed)")
+        try shell("$CASTREE du --html /dev/stdout >&-").ended(1, saying: "/dev/stdout")
     }
 
     @Test func `du --html writes one page, and replaces one that is there`() throws {

@@ -8,13 +8,12 @@ import Expectations
         try ChildProgram("/bin/sh", ["-c", script], hasInput: hasInput)
     }
 
-    /// Follows it with patience, and calls the closure with its number when it is found stopped.
+    /// Follows it with patience.
     private func follow(
-        _ child: ChildProgram, silence: Duration = .seconds(60),
-        grace: Duration = .seconds(60), stopped: (Int32) -> Void = { _ in }
+        _ child: ChildProgram, silence: Duration = .seconds(60), grace: Duration = .seconds(60)
     ) -> (lines: [String], end: ChildProgram.End) {
         var lines: [String] = []
-        let end = child.follow(silence: silence, grace: grace, stopped: stopped) {
+        let end = child.follow(silence: silence, grace: grace, stopped: { _ in }) {
             lines.append(String(decoding: $0, as: UTF8.self))
         }
         return (lines, end)
@@ -30,28 +29,9 @@ import Expectations
         expect(killed.lines == ["here"] && killed.end == .init(status: nil))
     }
 
-    @Test func `nobody waits for what it has started, which still holds its output`() throws {
-        let (lines, end) = follow(try child("sleep 300 & echo $!; exit 4"))
-        expect(end.status, equals: 4)
-        let left = try require(lines.first.flatMap { Int32($0) })
-        expect(kill(left, SIGKILL), equals: 0)
-    }
-
     @Test func `one that has closed its output is waited for`() throws {
         let (lines, end) = follow(try child("echo one; exec >&- 2>&-; sleep 0.3; exit 5"))
         expect(lines == ["one"] && end == .init(status: 5))
-    }
-
-    @Test func `that it is stopped is told once, and once more when it is stopped again`() throws {
-        var told: [Int32] = []
-        let (lines, end) = follow(
-            try child("kill -STOP $$; echo on; kill -STOP $$; echo and on")
-        ) { process in
-            told.append(process)
-            kill(process, SIGCONT)
-        }
-        expect(lines == ["on", "and on"] && end == .init(status: 0))
-        expect(told.count == 2 && Set(told).count == 1)
     }
 
     @Test(arguments: ["exec sleep 300", "trap '' TERM; exec sleep 300", "kill -STOP $$"])

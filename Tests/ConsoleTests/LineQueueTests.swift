@@ -44,33 +44,6 @@ struct LineQueueTests {
         expect(pipe.read { $0.hasSuffix("line 2000\n") }, equals: lines.joined())
     }
 
-    @Test
-    func `are dropped where nobody reads, and counted where they are missing once somebody does`() {
-        let pipe = SmallPipe()
-        let queue = queue(pipe, byteCountMax: 20_000)
-        let line = Array((String(repeating: "x", count: 99) + "\n").utf8)
-        for _ in 0..<1000 { queue.add(line) }
-        // Nobody has read; neither adding nor ending waits for that.
-        queue.end()
-        // The thread may have written in between: then they are missing in more than one place.
-        func count(_ text: String) -> (lines: Int, lost: Int) {
-            let parts = text.split(separator: "\n")
-            let lost = parts.compactMap { $0.hasPrefix("lost ") ? Int($0.dropFirst(5)) : nil }
-            return (parts.count { $0.utf8.count == 99 }, lost.reduce(0, +))
-        }
-        let text = pipe.read { text in
-            let (lines, lost) = count(text)
-            return text.hasSuffix("\n") && lines + lost >= 1000
-        }
-        let (lines, lost) = count(text)
-        expect(lost > 500)
-        expect(lines + lost, equals: 1000)
-        expect(
-            text.split(separator: "\n").allSatisfy { $0.utf8.count == 99 || $0.hasPrefix("lost ") })
-        queue.add(Array("after\n".utf8))
-        expect(pipe.read { $0.hasSuffix("after\n") }, equals: "after\n")
-    }
-
     @Test func `that are long go in pieces, none of which a pipe with room refuses`() {
         let pipe = SmallPipe()
         let queue = queue(pipe)
@@ -86,18 +59,6 @@ struct LineQueueTests {
         queue.add(Array("a\n".utf8))
         _ = pipe.read { $0.hasSuffix("a\n") }
         expect(fcntl(pipe.ends[1], F_GETFL) & O_NONBLOCK, equals: 0)
-    }
-
-    @Test func `are all in a file when the program ends`() throws {
-        let path = NSTemporaryDirectory() + "castree-lines-\(UUID().uuidString)"
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        let file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-        defer { close(file) }
-        let queue = LineQueue(descriptor: file, onLoss: { _ in nil })
-        for number in 1...5000 { queue.add(Array("\(number)\n".utf8)) }
-        queue.end()
-        let text = try String(contentsOfFile: path, encoding: .utf8)
-        expect(text, equals: (1...5000).map { "\($0)\n" }.joined())
     }
 
     @Test func `for a reader that has gone are dropped without a word`() {

@@ -143,21 +143,6 @@ import Expectations
         }
     }
 
-    #if os(Linux)
-        @Test func `a full disk on standard output is a failure, reported once`() async throws {
-            let result = try await #require(
-                processExitsWith: .exitCode(1), observing: [\.standardErrorContent]
-            ) {
-                dup2(open("/dev/full", O_WRONLY), 1)
-                let program = Fixture.program
-                program.main(arguments: ["versions"])
-            }
-            let errors = text(result.standardErrorContent)
-            expect(
-                errors.split(separator: "\n").filter { $0.hasPrefix("castree: ") }.count, equals: 1)
-        }
-    #endif
-
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 }
 

@@ -27,13 +27,32 @@ package enum ProgramUnderTest: String {
 
 /// What a program that has ended printed, and its exit status.
 package struct Finished: Sendable, CustomTestStringConvertible {
+    /// The program and its arguments.
+    package let words: [String]
     package let status: Int32
     package let output: Data
     package let errors: String
 
     package var text: String { String(decoding: output, as: UTF8.self) }
 
-    package var testDescription: String { "status \(status), output \(text), errors \(errors)" }
+    package var testDescription: String {
+        "\(words): status \(status), output \(text), errors \(errors)"
+    }
+
+    /// It must have ended with a status, and say what is given among its errors.
+    /// - Parameter circumstances: what the words do not tell.
+    @discardableResult
+    package func ended(
+        _ status: Int32 = 0, saying said: String = "",
+        in circumstances: @autoclosure () -> String = "", fileID: String = #fileID,
+        filePath: String = #filePath, line: Int = #line, column: Int = #column
+    ) -> Finished {
+        expect(
+            self.status == status && (said.isEmpty || errors.contains(said)),
+            "\(circumstances()) \(testDescription), expected \(status) \(said)", fileID: fileID,
+            filePath: filePath, line: line, column: column)
+        return self
+    }
 
     /// The document on standard output, which must be one, and have a shape.
     package func document(_ shape: JSON) throws -> JSON { try JSON(text, of: shape) }
@@ -127,6 +146,7 @@ package final class Running {
         for file in [outputFile, errorFile] { try? FileManager.default.removeItem(at: file) }
         let isSignal = process.terminationReason == .uncaughtSignal
         return Finished(
+            words: [process.executableURL?.lastPathComponent ?? ""] + (process.arguments ?? []),
             status: isSignal ? -process.terminationStatus : process.terminationStatus,
             output: output, errors: String(decoding: errors, as: UTF8.self))
     }

@@ -44,17 +44,17 @@ package final class Workplace {
         environment: [String: String] = [:], fileID: String = #fileID,
         filePath: String = #filePath, line: Int = #line, column: Int = #column
     ) throws -> Finished {
-        let finished = try run(.castree, arguments + words, environment: environment)
-        expect(
-            finished.status == status && (said.isEmpty || finished.errors.contains(said)),
-            "\(arguments + words): \(finished), expected \(status) \(said)", fileID: fileID,
-            filePath: filePath, line: line, column: column)
-        return finished
+        try run(.castree, arguments + words, environment: environment).ended(
+            status, saying: said, fileID: fileID, filePath: filePath, line: line, column: column)
     }
 
     /// Runs castree-fsck here.
     @discardableResult
     package func checker(_ arguments: String...) throws -> Finished { try run(.checker, arguments) }
+
+    /// Runs a script of the shell here.
+    @discardableResult
+    package func shell(_ script: String) throws -> Finished { try run(.shell, ["-c", script]) }
 
     package func run(
         _ program: ProgramUnderTest, _ arguments: [String], environment: [String: String] = [:]

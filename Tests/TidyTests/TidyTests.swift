@@ -80,8 +80,10 @@ import Expectations
         ),
         ("CZstd", ["Sources/Zstandard/", "Sources/ArchiveReading/Decompressing/"]),
         ("CBrotli", ["Sources/ArchiveReading/Decompressing/"]),
-        ("CZip", ["Sources/ArchiveReading/Zip/"]),
-        ("CArchive", ["Sources/ArchiveReading/Tar/"]),
+        (
+            "CArchive",
+            ["Sources/ArchiveReading/Tar/", "Sources/ArchiveReading/Zip/RareContent.swift"]
+        ),
         (
             "CCrypto",
             [

@@ -1,3 +1,4 @@
+internal import CLibraries
 package import Platform
 internal import VersionTree
 
@@ -64,6 +65,15 @@ package final class ArchiveSource {
 
     /// The path by which a library can open the same file.
     package var path: String { "/dev/fd/\(raw)" }
+
+    /// - Throws: `.unsupported` if libarchive is not installed.
+    static func requireLibarchive() throws(StoreError) {
+        guard let problem = castree_load_archive() else { return }
+        throw StoreError(
+            .unsupported,
+            "libarchive, which reads such archives, is not installed (\(String(cString: problem))); on Debian: apt install "
+                + "libarchive13")
+    }
 
     /// The next bytes, which stay.
     package func peek(_ count: Int) throws(StoreError) -> [UInt8] {

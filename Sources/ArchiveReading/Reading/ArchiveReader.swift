@@ -1,4 +1,3 @@
-internal import CLibraries
 package import Platform
 internal import VersionTree
 
@@ -49,7 +48,6 @@ package final class ArchiveReader {
         let expansion = Expansion(source.name, byteCountMax: options.byteCountMax)
         switch try ArchiveFormat(head, named: source.name) {
         case .zip:
-            try Self.expect("libzip", castree_load_zip(), "libzip4 or libzip5")
             guard let size = source.byteCount else {
                 throw source.name.refusal(
                     "it is a zip archive, whose directory stands at its end, so it cannot be read "
@@ -57,21 +55,10 @@ package final class ArchiveReader {
             }
             kind = .zip(try ZipReading(source, size: size, rules, expansion))
         case .tar(let compression):
-            try Self.expect("libarchive", castree_load_archive(), "libarchive13")
+            try ArchiveSource.requireLibarchive()
             let stream = try DecompressedStream(source, compression)
             kind = .tar(try TarReading(stream, source.name, rules, expansion))
         }
-    }
-
-    /// - Throws: `.unsupported` if a library is not installed.
-    private static func expect(
-        _ library: String, _ problem: UnsafePointer<CChar>?, _ package: String
-    ) throws(StoreError) {
-        guard let problem else { return }
-        throw StoreError(
-            .unsupported,
-            "\(library), which reads such archives, is not installed (\(String(cString: problem))); on Debian: apt install "
-                + package)
     }
 
     /// Unpacks the files; what was left out, and what was taken although it is probably not meant.

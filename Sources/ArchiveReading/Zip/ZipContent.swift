@@ -2,11 +2,12 @@ internal import Platform
 
 /// The content of a file in a zip archive that is stored or deflated, to its last compressed byte.
 ///
-/// Not by libzip: that stops where the content ends, and what else lies among the compressed bytes others may take for
+/// Not by a library: that stops where the content ends, and what else lies among the compressed bytes others may take for
 /// files.
 final class ZipContent {
     static let stored: Int64 = 0
     static let deflated: Int64 = 8
+    static let methods: Set<Int64> = [stored, deflated]
 
     private let source: ArchiveSource
     private let given = UnsafeMutableRawBufferPointer.allocate(

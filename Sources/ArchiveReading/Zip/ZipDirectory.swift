@@ -17,15 +17,15 @@ struct ZipDirectory {
     private static let commentByteCountMax = 0xFFFF
     private static let locatorByteCount = 20
 
-    /// The files, in the order of the directory, and the length of the archive's comment.
+    /// The files, in the order of the directory.
     /// - Throws: `.badArchive`, `.badPath`.
-    func read() throws(StoreError) -> (files: [ZipFile], commentByteCount: Int) {
+    func read() throws(StoreError) -> [ZipFile] {
         let (end, record) = try end()
         let directory = try extent(record, end)
         var layout = ZipLayout(source, before: directory.offset)
         try readHeaders(directory, into: &layout)
         try layout.check()
-        return (layout.files, record.count - Self.endByteCount)
+        return layout.files
     }
 
     /// Where the end record begins, and its bytes with the archive's comment.

@@ -50,7 +50,7 @@ struct ZipHeader {
     var entry: String { String(decoding: name, as: UTF8.self) }
     /// Whether it says that its name is UTF-8.
     var saysUTF8: Bool { flags & Self.isUTF8 != 0 || otherName == name }
-    /// Whether it says that its comment is UTF-8, which that is not: libzip takes the whole archive for damaged.
+    /// Whether it says that its comment is UTF-8, which that is not: some programs take the whole archive for damaged.
     var hasWrongComment: Bool {
         flags & Self.isUTF8 != 0 && String(validating: comment, as: UTF8.self) == nil
     }

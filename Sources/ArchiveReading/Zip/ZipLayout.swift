@@ -20,9 +20,8 @@ struct ZipFile {
 /// CodePush's clients do. Only what is the same for both is taken: the files lie one after the other from the first
 /// byte on, and what is between the last one and the directory holds no file.
 ///
-/// libzip compares headers as well if it is asked to, but up to 1.7 refuses what bsdtar, Windows' tar and others write:
-/// sizes before a file although a data descriptor follows it. APPNOTE.TXT 6.3.10, 4.4.4, wants zeros there. The true
-/// number is no contradiction. And it looks at no byte that the directory does not lead to.
+/// bsdtar, Windows' tar and others write sizes before a file although a data descriptor follows it. APPNOTE.TXT 6.3.10,
+/// 4.4.4, wants zeros there. The true number is no contradiction.
 struct ZipLayout {
     private let source: ArchiveSource
     /// Where the directory begins.
@@ -156,7 +155,7 @@ struct ZipLayout {
                     "its content looks like its end and the beginning of another file",
                     entry: file.header.entry)
             }
-        // What the rest does with bytes behind its end, only libzip knows.
+        // What is done with bytes behind the end of the rest, only libarchive knows.
         default:
             try scan(file.content, for: Zip.signature(3, 4)) { (_, _) throws(StoreError) in
                 throw source.name.refusal(

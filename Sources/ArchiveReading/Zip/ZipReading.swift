@@ -1,21 +1,20 @@
-internal import CZip
 internal import Platform
 internal import VersionTree
 
-/// Reads a zip archive: what `ZipDirectory` and `ZipLayout` take for one that no program reads otherwise, and libzip for
-/// the same.
+/// Reads a zip archive: what `ZipDirectory` and `ZipLayout` take for one that no program reads otherwise.
 ///
 /// All that the directory says is judged before the first byte is unpacked.
 final class ZipReading {
     private let source: ArchiveSource
-    private var handle: OpaquePointer?
+    /// In the order of the archive.
     private var files: [Member] = []
+    /// Reads what is compressed in another way than usual; `nil` where nothing is.
+    private var rare: RareContent?
     private(set) var rules: EntryRules
     /// The bytes of all files.
     private(set) var byteCount: Int64 = 0
 
     private struct Member {
-        var index: UInt64
         var path: TreePath
         var file: ZipFile
         var isExecutable: Bool
@@ -30,36 +29,19 @@ final class ZipReading {
     ) throws(StoreError) {
         self.source = source
         self.rules = rules
-        let directory = try ZipDirectory(source, size: size).read()
-        try list(directory.files, size, expansion)
-        var failure: Int32 = 0
-        handle = zip_open(source.path, ZIP_RDONLY, &failure)
-        guard handle != nil else { throw Self.unopened(source, failure) }
-        var commentByteCount: Int32 = 0
-        _ = zip_get_archive_comment(handle, &commentByteCount, ZIP_FL_ENC_RAW)
-        guard zip_get_num_entries(handle, 0) == Int64(directory.files.count),
-            Int(commentByteCount) == directory.commentByteCount
-        else {
-            throw source.name.refusal("it is damaged: the number of its entries is wrong")
+        let all = try ZipDirectory(source, size: size).read()
+        try list(all, size, expansion)
+        files.sort { $0.file.start < $1.file.start }
+        if files.contains(where: { RareContent.methods.contains($0.file.header.method) }) {
+            rare = try RareContent(source, among: all)
         }
-    }
-
-    deinit { if let handle { zip_discard(handle) } }
-
-    private static func unopened(_ source: ArchiveSource, _ failure: Int32) -> StoreError {
-        var error = zip_error_t()
-        zip_error_init_with_code(&error, failure)
-        defer { zip_error_fini(&error) }
-        let said = zip_error_strerror(&error).map { String(cString: $0) }
-        return source.name.refusal(
-            "it is damaged, or cut off (\(said ?? "error \(failure)"))")
     }
 
     private func list(
         _ all: [ZipFile], _ size: Int64, _ expansion: Expansion
     ) throws(StoreError) {
         var expansion = expansion
-        for (index, file) in all.enumerated() {
+        for file in all {
             try expansion.addEntry(Manifest.countMax)
             let name = try name(of: file.header)
             let isDirectory = name.utf8.last == 47
@@ -75,9 +57,7 @@ final class ZipReading {
             }
             guard let path else { continue }
             try expansion.add(fileOf: file.header.byteCount, named: name)
-            files.append(
-                Member(
-                    index: UInt64(index), path: path, file: file, isExecutable: mode & 0o100 != 0))
+            files.append(Member(path: path, file: file, isExecutable: mode & 0o100 != 0))
         }
         byteCount = expansion.byteCount
         try Expansion.check(byteCount, from: size, of: source.name)
@@ -112,7 +92,7 @@ final class ZipReading {
         guard header.flags & 1 == 0 else {
             throw source.name.refusal("it is encrypted", entry: name)
         }
-        guard zip_compression_method_supported(Int32(header.method), 0) != 0 else {
+        guard ZipContent.methods.union(RareContent.methods).contains(header.method) else {
             throw source.name.refusal(
                 "it is compressed by \(Self.methodName(header.method)), which castree does not read here; make the archive "
                     + "with Deflate (7z a -tzip -mm=Deflate), or unpack it and add the directory",
@@ -167,41 +147,12 @@ final class ZipReading {
                 done += Int64(block.count)
                 progress(done)
             }
-            if [ZipContent.stored, ZipContent.deflated].contains(header.method) {
-                try content.read(member.file, through: room, take)
+            if let rare, RareContent.methods.contains(header.method) {
+                try rare.read(member.file, through: room, take)
             } else {
-                try decompress(member, through: room, take)
+                try content.read(member.file, through: room, take)
             }
             try intake.finish()
         }
-    }
-
-    /// Reads a file that is compressed in another way than usual.
-    private func decompress(
-        _ member: Member, through room: UnsafeMutableRawBufferPointer,
-        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
-    ) throws(StoreError) {
-        guard let content = zip_fopen_index(handle, member.index, 0) else {
-            throw damaged(member, zip_strerror(handle).map { String(cString: $0) })
-        }
-        defer { zip_fclose(content) }
-        var rest = member.file.header.byteCount
-        // Up to the end, where libzip compares the checksum.
-        while true {
-            let taken = zip_fread(content, room.baseAddress, UInt64(room.count))
-            guard taken >= 0 else {
-                throw damaged(member, zip_file_strerror(content).map { String(cString: $0) })
-            }
-            if taken == 0 { break }
-            rest -= taken
-            guard rest >= 0 else { throw damaged(member, "it has more than it says") }
-            try take(UnsafeRawBufferPointer(rebasing: room[..<Int(taken)]))
-        }
-        guard rest == 0 else { throw damaged(member, "it has less than it says") }
-    }
-
-    private func damaged(_ member: Member, _ said: String?) -> StoreError {
-        source.name.refusal(
-            "it is damaged (\(said ?? "it cannot be read"))", entry: member.path.description)
     }
 }

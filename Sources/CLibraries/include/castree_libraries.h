@@ -7,4 +7,3 @@
 
 const char *castree_load_curl(void);
 const char *castree_load_archive(void);
-const char *castree_load_zip(void);

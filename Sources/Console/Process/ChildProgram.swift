@@ -12,7 +12,9 @@ import Synchronization
 /// output are one stream. One thread follows it, once; any thread may end it.
 package final class ChildProgram: Sendable {
     private let process: pid_t
-    private let output: Int32
+    /// Whether what it has started is sent the signals that it is sent: it has a process group of its own.
+    private let isLeader: Bool
+    let output: Int32
     private let input: Int32?
     /// The number of a process is another's once it has been waited for.
     private let hasEnded = Mutex(false)
@@ -23,14 +25,21 @@ package final class ChildProgram: Sendable {
     ///   - path: its file.
     ///   - words: its arguments.
     ///   - hasInput: whether its standard input lasts as long as this process; otherwise it has ended.
-    package init(
+    package convenience init(
         _ path: String, _ words: [String], hasInput: Bool = true
     ) throws(SystemError) {
         let child = try Self.spawn(path, [path] + words, takingErrors: true)
         if !hasInput { Self.shut([child.input]) }
-        process = child.process
-        output = child.output
-        input = hasInput ? child.input : nil
+        self.init(
+            child.process, output: child.output, input: hasInput ? child.input : nil,
+            isLeader: false)
+    }
+
+    init(_ process: pid_t, output: Int32, input: Int32?, isLeader: Bool) {
+        self.process = process
+        self.isLeader = isLeader
+        self.output = output
+        self.input = input
     }
 
     /// Starts a program with pipes as its standard input and output.
@@ -162,12 +171,12 @@ package final class ChildProgram: Sendable {
         return poll(&request, 1, milliseconds) > 0
     }
 
-    private enum Glance {
+    enum Glance {
         case runs, stopped, ended
     }
 
     /// How it is at this moment; takes nothing away.
-    private func glance() -> Glance {
+    func glance() -> Glance {
         var info = siginfo_t()
         guard waitid(P_PID, id_t(process), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0
         else {
@@ -208,7 +217,7 @@ package final class ChildProgram: Sendable {
     /// Waits for the end.
     ///
     /// - Returns: the exit status; `nil` if a signal ended it, or somebody has asked before.
-    private func wait() -> Int32? {
+    func wait() -> Int32? {
         var info = siginfo_t()
         // Not taken away yet, so that its number stays its own while somebody sends it a signal.
         while waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
@@ -233,7 +242,7 @@ package final class ChildProgram: Sendable {
     private func kill(_ signal: Int32) {
         hasEnded.withLock { hasEnded in
             guard !hasEnded else { return }
-            cKill(process, signal)
+            cKill(isLeader ? -process : process, signal)
         }
     }
 

@@ -9,7 +9,7 @@
 /// Its standard error is this program's. Where there is a terminal it stays in that one's process group, so it may ask
 /// there for a PIN; elsewhere it has a group of its own, and what it has started ends with it if it is ended. When the
 /// command itself has ended, its answer is what it has written by then: nobody waits for what it has left behind.
-package struct FilterProgram {
+package enum FilterProgram {
     /// How a run has ended.
     package enum Ending: Sendable, Hashable {
         case exited(Int32)
@@ -23,12 +23,6 @@ package struct FilterProgram {
         case talkative
     }
 
-    private let process: pid_t
-    /// Whether it has a process group of its own.
-    private let isLeader: Bool
-    private let input: Int32
-    private let output: Int32
-
     /// Runs a command of the shell to its end.
     ///
     /// - Parameters:
@@ -40,120 +34,53 @@ package struct FilterProgram {
     package static func run(
         _ command: String, on bytes: [UInt8], answering byteCountMax: Int, within limit: Duration
     ) throws(SystemError) -> (ending: Ending, output: [UInt8]) {
-        let program = try FilterProgram(command)
-        defer { ChildProgram.shut([program.output]) }
-        let deadline = ContinuousClock.now + limit
-        let (output, ending) = program.exchange(bytes, byteCountMax, deadline)
-        return (ending ?? program.wait(until: deadline), output)
-    }
-
-    private init(_ command: String) throws(SystemError) {
-        isLeader = !Self.hasTerminal
+        let isLeader = !System.hasTerminal
         // What this program ignores, others do not expect to be ignored (Interruption).
-        (process, input, output) = try ChildProgram.spawn(
+        let started = try ChildProgram.spawn(
             "/bin/sh", ["sh", "-c", command], takingErrors: false,
             Int32(POSIX_SPAWN_SETSIGDEF) | (isLeader ? Int32(POSIX_SPAWN_SETPGROUP) : 0))
-        _ = fcntl(input, F_SETFL, fcntl(input, F_GETFL) | O_NONBLOCK)
-    }
-
-    /// Writes its input and reads its output, until it has closed that, has ended or is ended.
-    /// - Returns: how it ended; `nil` if nobody has waited for it yet.
-    private func exchange(
-        _ bytes: [UInt8], _ byteCountMax: Int, _ deadline: ContinuousClock.Instant
-    ) -> (output: [UInt8], ending: Ending?) {
-        var rest = bytes[...]
-        var answer: [UInt8] = []
-        var isInputOpen = true
-        var ended: Ending?
+        let child = ChildProgram(
+            started.process, output: started.output, input: nil, isLeader: isLeader)
+        var input: Int32? = started.input
+        _ = fcntl(started.input, F_SETFL, fcntl(started.input, F_GETFL) | O_NONBLOCK)
         func closeInput() {
-            if isInputOpen { ChildProgram.shut([input]) }
-            isInputOpen = false
+            if let open = input { ChildProgram.shut([open]) }
+            input = nil
         }
         defer { closeInput() }
-        func stop(_ ending: Ending) -> (output: [UInt8], ending: Ending?) {
-            if ended == nil { end() }
-            return (answer, ending)
-        }
+        let deadline = ContinuousClock.now + limit
+        var rest = bytes[...]
+        var answer: [UInt8] = []
+        var isAnswering = true
         while true {
-            if rest.isEmpty { closeInput() }
+            if rest.isEmpty || !isAnswering { closeInput() }
+            guard deadline > .now else { return (.late, answer) }
+            // What it wrote before is in the pipe; what it has started may hold that open for longer.
+            let hasEnded = child.glance() == .ended
             var requests = [
-                pollfd(fd: output, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: isInputOpen ? input : -1, events: Int16(POLLOUT), revents: 0),
+                pollfd(fd: isAnswering ? child.output : -1, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: input ?? -1, events: Int16(POLLOUT), revents: 0),
                 pollfd(
                     fd: Interruption.wakeDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
             ]
-            let left = deadline - .now
-            guard left > .zero else { return stop(.late) }
-            // What it has started may hold its output open for longer than it runs.
-            let wait = ended == nil ? min(Self.milliseconds(left), Self.wait) : 0
-            let count = poll(&requests, nfds_t(requests.count), wait)
-            if count == 0 {
-                if ended != nil { return (answer, ended) }
-                ended = ending()
+            // Once it has closed its output it ends in a moment.
+            _ = poll(&requests, nfds_t(requests.count), hasEnded ? 0 : isAnswering ? 50 : 2)
+            if requests[2].revents != 0 { return (.interrupted, answer) }
+            if requests[0].revents != 0 {
+                var chunk = [UInt8](repeating: 0, count: 4096)
+                let count = read(child.output, &chunk, chunk.count)
+                if count > 0 { answer += chunk[..<count] }
+                if count == 0 || (count < 0 && errno != EINTR) { isAnswering = false }
+                if answer.count > byteCountMax { return (.talkative, answer) }
+            } else if hasEnded {
+                return (child.wait().map { .exited($0) } ?? .killed, answer)
             }
-            if requests[2].revents != 0 { return stop(.interrupted) }
-            if requests[1].revents != 0 {
-                let count = rest.withUnsafeBytes { cWrite(input, $0.baseAddress, $0.count) }
+            if requests[1].revents != 0, let input {
+                let count = rest.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
                 if count > 0 { rest = rest.dropFirst(count) }
                 // It has closed its input: it has read what it wants.
                 if count < 0, errno != EAGAIN, errno != EINTR { closeInput() }
             }
-            if requests[0].revents != 0 {
-                var chunk = [UInt8](repeating: 0, count: 4096)
-                let count = read(output, &chunk, chunk.count)
-                if count > 0 { answer += chunk[..<count] }
-                if count == 0 || (count < 0 && errno != EINTR) { return (answer, ended) }
-                if answer.count > byteCountMax { return stop(.talkative) }
-            }
         }
     }
-
-    /// So often one looks whether it has ended, in milliseconds.
-    private static let wait: Int32 = 50
-
-    /// How it has ended; `nil` while it runs.
-    ///
-    /// To be asked until it says so, and not again.
-    private func ending() -> Ending? {
-        var status: Int32 = 0
-        let found = waitpid(process, &status, WNOHANG)
-        if found < 0 { return errno == EINTR ? nil : .killed }
-        guard found == process else { return nil }
-        // As the macros of wait(2) read it, which Swift does not import.
-        return status & 0x7f == 0 ? .exited((status >> 8) & 0xff) : .killed
-    }
-
-    private func wait(until deadline: ContinuousClock.Instant) -> Ending {
-        while true {
-            if let ending = ending() { return ending }
-            guard deadline > .now, !Interruption.isRequested else {
-                end()
-                return Interruption.isRequested ? .interrupted : .late
-            }
-            // It has closed its output, and ends in a moment.
-            _ = poll(nil, 0, 2)
-        }
-    }
-
-    /// Ends it.
-    private func end() {
-        kill(isLeader ? -process : process, SIGKILL)
-        var status: Int32 = 0
-        while waitpid(process, &status, 0) < 0, errno == EINTR {}
-    }
-
-    private static var hasTerminal: Bool {
-        let terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)
-        if terminal >= 0 { ChildProgram.shut([terminal]) }
-        return terminal >= 0
-    }
-
-    private static func milliseconds(_ duration: Duration) -> Int32 {
-        let (seconds, attoseconds) = duration.components
-        return Int32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
-    }
-}
-
-private func cWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
-    write(descriptor, bytes, count)
 }

@@ -17,18 +17,9 @@ package enum HangUp {
 
     /// Counts the signal from now on, unless a terminal controls this process, or it is ignored.
     package static func listen() {
-        // It can be opened by whoever has a terminal (tty(4)).
-        let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
-        guard terminal < 0 else {
-            close(terminal)
-            return
-        }
         // Initialized before the handler can run.
-        guard count >= 0, Interruption.handle(SIGHUP, { _ in HangUp.note() }) else { return }
-        var handled = sigset_t()
-        sigemptyset(&handled)
-        sigaddset(&handled, SIGHUP)
-        pthread_sigmask(SIG_UNBLOCK, &handled, nil)
+        guard !System.hasTerminal, count >= 0 else { return }
+        Interruption.handle(SIGHUP) { _ in HangUp.note() }
     }
 
     /// Runs inside the signal handler.

@@ -36,7 +36,7 @@ package enum Interruption {
     ///
     /// For those that use tasks: where no thread can be had, the runtime waits for one for ever.
     package static func insist(after seconds: UInt32) {
-        _ = handle(SIGALRM) { _ in _exit(ExitStatus.failed.rawValue) }
+        handle(SIGALRM) { _ in _exit(ExitStatus.failed.rawValue) }
         endLimit.store(seconds, ordering: .relaxed)
         if isRequested { alarm(seconds) }
     }
@@ -66,26 +66,25 @@ package enum Interruption {
             wakeSource.store(ends.source, ordering: .relaxed)
             wakeTarget.store(ends.target, ordering: .relaxed)
         }
-        var handled = sigset_t()
-        sigemptyset(&handled)
-        for number in [SIGINT, SIGTERM] where handle(number, { Interruption.noteSignal($0) }) {
-            sigaddset(&handled, number)
-        }
-        // A parent may block signals for itself, and its mask is inherited (signal(7)).
-        pthread_sigmask(SIG_UNBLOCK, &handled, nil)
+        for number in [SIGINT, SIGTERM] { handle(number) { Interruption.noteSignal($0) } }
     }
 
-    /// - Returns: whether the signal is handled.
-    static func handle(_ number: Int32, _ handler: @escaping SignalHandler) -> Bool {
+    /// Handles a signal from now on, unless it is ignored.
+    static func handle(_ number: Int32, _ handler: @escaping SignalHandler) {
         var action = sigaction()
         // A shell starts background work with SIGINT ignored; nohup-like programs do the same.
-        if sigaction(number, nil, &action) == 0, isIgnoring(action) { return false }
+        if sigaction(number, nil, &action) == 0, isIgnoring(action) { return }
         action = sigaction()
         // SA_RESTART: libraries need not expect EINTR; poll(2) and nanosleep(2) return it all the
         // same (signal(7)).
         action.sa_flags = Int32(SA_RESTART)
         setHandler(of: &action, handler)
-        return sigaction(number, &action, nil) == 0
+        guard sigaction(number, &action, nil) == 0 else { return }
+        // A parent may block signals for itself, and its mask is inherited (signal(7)).
+        var handled = sigset_t()
+        sigemptyset(&handled)
+        sigaddset(&handled, number)
+        pthread_sigmask(SIG_UNBLOCK, &handled, nil)
     }
 
     /// Runs inside the signal handler: atomics, alarm(2), write(2) and _exit(2) only (signal-safety(7)).

@@ -81,6 +81,13 @@ package enum System {
         isatty(descriptor) == 1
     }
 
+    /// Whether a terminal controls this process: then it can be opened (tty(4)).
+    static var hasTerminal: Bool {
+        let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
+        if terminal >= 0 { _ = cClose(terminal) }
+        return terminal >= 0
+    }
+
     /// Returns the width of a terminal, or nil if it does not say.
     static func columnCount(of descriptor: Int32) -> Int? {
         // A winsize, ioctl_tty(2). Which module declares it depends on which one is searched first.

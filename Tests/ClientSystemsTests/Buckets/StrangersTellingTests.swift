@@ -23,6 +23,37 @@ import HotPush
         world.store.set(key(number), Array(forged))
     }
 
+    /// Appends what an entry says of the history of CodePush's clients.
+    private func appendRows(_ rows: Object, to world: ToldBucketWorld) throws {
+        try append(to: world) { entry, number in
+            var clients = try require(entry["clients"] as? [String: Object])
+            let before = (clients["codepush"]?["histories"] as? [String: Int])?["stable"] ?? 0
+            clients["codepush"]?["histories"] = ["stable": number]
+            entry["clients"] = clients
+            entry["rows"] = ["codepush": ["stable": rows.merging(["before": before]) { $1 }]]
+        }
+    }
+
+    /// Appends an entry by which that history has one more offer.
+    private func appendHistory(
+        to world: ToldBucketWorld, _ change: (inout ClientHistory, inout ClientOffer) -> Void
+    ) throws {
+        var history = try world.history(.codePush)
+        var offer = try require(history.offers.last)
+        history.labelCount += 1
+        (offer.createdAt, offer.label) = (offer.createdAt + 1, "v\(history.labelCount)")
+        change(&history, &offer)
+        history.offers.append(offer)
+        let bytes = history.serialized()
+        let document = try JSONSerialization.jsonObject(with: Data(bytes)) as? Object
+        let offers = try require(document?["offers"] as? [Any])
+        try appendRows(
+            [
+                "count": offers.count, "labelCount": Int(history.labelCount),
+                "offers": Array(offers.suffix(1)), "sha256": try ObjectID(of: bytes).description,
+            ], to: world)
+    }
+
     private func publisher(_ world: ToldBucketWorld, _ keys: TemporaryStore, isSigned: Bool) throws
         -> OriginPublisher
     {
@@ -89,30 +120,99 @@ import HotPush
         let publisher = try publisher(world, keys, isSigned: isSigned)
         try world.publish("1", by: publisher)
         try world.enable(.codePush, by: publisher)
-        var history = try world.history(.codePush)
-        var offer = try require(history.offers.last)
-        (offer.createdAt, offer.label, history.labelCount) = (offer.createdAt + 1, "v2", 2)
-        offer.signatures = ["archive": "x.y.z"]
-        history.offers.append(offer)
-        let bytes = history.serialized()
-        let document = try JSONSerialization.jsonObject(with: Data(bytes)) as? Object
-        let offers = try require(document?["offers"] as? [Any])
-        try append(to: world) { entry, number in
-            var clients = try require(entry["clients"] as? [String: Object])
-            let before = (clients["codepush"]?["histories"] as? [String: Int])?["stable"] ?? 0
-            clients["codepush"]?["histories"] = ["stable": number]
-            entry["clients"] = clients
-            let rows: Object = [
-                "before": before, "count": offers.count, "labelCount": 2,
-                "offers": Array(offers.suffix(1)), "sha256": try ObjectID(of: bytes).description,
-            ]
-            entry["rows"] = ["codepush": ["stable": rows]]
-        }
+        try appendHistory(to: world) { $1.signatures = ["archive": "x.y.z"] }
         let refused = refusal { try world.publish("2", by: publisher) }
         expect(refused?.code == .signingFailed && refused?.message.contains("--adopt") == true)
         try world.publish("2", by: telling(publisher) { $0.adoptsKeys = true })
         for version in ["3", "1"] { try world.publish(version, by: publisher) }
         let newest = try require(world.history(.codePush).offers.last)
         expect(newest.version?.name.description == "1" && !newest.isSigned)
+    }
+
+    @Test(arguments: [false, true])
+    func
+        `numbers and times of a stranger's, above which there are none, keep no release from clients`(
+            _ isSigned: Bool
+        ) throws
+    {
+        let keys = try TemporaryStore()
+        let (max, last) = (ChannelPointer.sequenceMax, Int64(253_402_300_799_999))
+        let changes: [(inout ClientHistory, inout ClientOffer) -> Void] = [
+            { ($0.labelCount, $1.label) = (max, "v\(max)") },
+            { ($0.labelCount, $1.label) = (max - 1, "v\(max - 1)") },
+            { history, _ in history.labelCount = max },
+            { $1.createdAt = max }, { $1.createdAt = max - 1 }, { $1.createdAt = last },
+            { $1.firstOfferedAt = max },
+            {
+                ($0.labelCount, $1.label) = (max, "v\(max)")
+                ($1.createdAt, $1.firstOfferedAt) = (max, max)
+            },
+        ]
+        for (position, change) in changes.enumerated() {
+            let world = try ToldBucketWorld()
+            let publisher = try publisher(world, keys, isSigned: isSigned)
+            try world.publish("1", by: publisher)
+            try world.enable(.codePush, by: publisher)
+            try world.publish("2", by: publisher)
+            try appendHistory(to: world, change)
+            for version in ["3", "4", "1"] {
+                try expect(world.publish(version, by: publisher).pointerProblem == nil)
+                let offers = try world.history(.codePush).offers
+                expect(offers.last?.version?.name.description, equals: version, "\(position)")
+                expect(offers.allSatisfy { $0.createdAt < last + 1000 }, "\(position)")
+            }
+            world.checkEnd()
+            expect(world.broken, equals: [], "\(position)")
+        }
+    }
+
+    @Test
+    func
+        `rows that nobody can make a history of keep no release and no withdrawal from devices, and labels go on`()
+        throws
+    {
+        // Nobody can make the history again from what rows say, or nobody reads it.
+        let unread =
+            #"{"castreeHistory":1,"channel":"stable","labelCount":9007199254740991,"offers":"#
+            + #"[{"createdAt":1}],"system":"codepush"}"# + "\n"
+        let digest = try ObjectID(of: Array(unread.utf8)).description
+        for (isWithdrawnFirst, isMade) in [
+            (false, false), (true, false), (false, true), (true, true),
+        ] {
+            let world = try ToldBucketWorld(offering: "1")
+            try world.enable(.codePush, by: world.publisher())
+            try world.publish("2", by: world.publisher())
+            try appendRows(
+                [
+                    "count": isMade ? 1 : 2, "labelCount": (1 << 53) - 1,
+                    "offers": isMade ? [["createdAt": 1]] : [[String: Int]](),
+                    "sha256": isMade ? digest : String(repeating: "0", count: 64),
+                ], to: world)
+            func offered() throws -> [String] {
+                let file = try require(world.store.files["channels/stable.json"])
+                return try ChannelPointer(parsing: file.bytes, of: .stable).releases.compactMap {
+                    $0.version?.name.description
+                }
+            }
+            if isWithdrawnFirst {
+                try expect(world.publisher().withdraw(VersionName("2")).pointerProblem == nil)
+                try expect(offered(), equals: ["1"])
+            }
+            try expect(world.publish("3", by: world.publisher()).pointerProblem == nil)
+            try expect(offered().first, equals: "3")
+            let offers = try world.history(.codePush).offers
+            expect(offers.map(\.label), equals: ["v1", "v2", "v3"])
+            let reason = isMade ? "is refused" : "cannot be made again"
+            expect(world.notices.all.contains { $0.contains(reason) })
+            try world.publish("4", by: world.publisher())
+            let history = try world.history(.codePush)
+            expect(history.offers.last?.label, equals: "v4")
+            var copy = try ClientHistory(
+                parsing: try require(world.store.files["for/codepush/stable.json"]).bytes,
+                of: .stable, .codePush)
+            copy.log = nil
+            expect(copy, equals: history)
+            expect(world.broken, equals: [])
+        }
     }
 }

@@ -14,39 +14,6 @@ import Synchronization
         FileManager.default.fileExists(atPath: place.directory.appending("cache/\(path)"))
     }
 
-    @Test func `what no release lists is asked for only so often, and what one lists always`()
-        throws
-    {
-        try place.publish("1", ["a": "one", "b": "two"], epoch: 1)
-        try place.publish("2", ["a": "three", "b": "two"], epoch: 3)
-        let gets = Mutex<[String]>([])
-        let (mirror, answers) = try place.mirror(
-            place.bucket { request in
-                gets.withLock { $0.append(request.key) }
-                return .answered
-            })
-        let files = try BucketPlace.archive(answers).files
-        gets.withLock { $0 = [] }
-        var refused = 0
-        for number in 0..<200 {
-            let address = try address(of: Array("nobody's \(number)".utf8))
-            let asked = PlacedFile(OriginKey(.object, address), in: Int64(number % 5))
-            do throws(StoreError) { try mirror.bring(.file(asked)) } catch {
-                expect(error.code, equals: .tooLarge)
-                refused += 1
-            }
-        }
-        expect(gets.withLock { $0.count }, equals: NegativeCache.strayCountMax)
-        expect(refused, equals: 200 - NegativeCache.strayCountMax)
-        // Devices get what is offered, wherever they think that it stands.
-        for file in files { try mirror.bring(.file(PlacedFile(file.name, in: 0))) }
-        expect(files.allSatisfy { has($0.name.path(in: 0)) })
-        let manifest = try needed(place.pointer.releases.last?.version).manifest
-        try mirror.drop(OriginKey(.manifest, manifest))
-        try mirror.bring(.file(PlacedFile(OriginKey(.manifest, manifest), in: 0)))
-        expect(has(OriginLayout.path(.manifest, manifest)))
-    }
-
     @Test func `strangers keep no device from what a channel offers that no other system gets`()
         throws
     {

@@ -309,34 +309,4 @@ extension TellingPlace {
         }
         return bytes
     }
-
-    @Test
-    func `is held up by no damage below for/: each command writes it again from the log`() throws {
-        for path in [
-            OriginLayout.clientHistory(of: .stable, "expo"),
-            OriginLayout.clientConfiguration(of: "expo"),
-        ] {
-            let place = try TellingPlace()
-            try place.publish("1")
-            try place.enable(.codePush, .expo)
-            let verbs: [() throws -> Void] = [
-                { try place.publish("2") },
-                { _ = try place.publisher().withdraw(VersionName("2")) },
-                { _ = try place.publisher().collect() }, { try place.enable(.expo) },
-                { try place.enable(.codePush) },
-            ]
-            for (number, verb) in verbs.enumerated() {
-                let sound = try Damage.contents(place.origin + "/" + path)
-                try Damage.overwriteOrCreate(
-                    place.origin + "/" + path, with: Array("{\"half\":".utf8))
-                if number == 3 { Damage.remove(place.origin + "/" + path) }
-                try expect(place.clients().staleFiles().map(\.path), equals: [path])
-                try verb()
-                let mended = try Damage.contents(place.origin + "/" + path)
-                expect(number < 2 || mended == sound, "\(number): \(path)")
-                try expect(place.channel(.expo).live.count, equals: place.offered().count)
-                try expect(place.clients().staleFiles().isEmpty, "\(number)")
-            }
-        }
-    }
 }

@@ -96,8 +96,7 @@ extension StrangerGround {
         try Damage.setMode(parent, 0o755)
         defer { if let mode { try? Damage.setMode(parent, mode) } }
         if isDirectory {
-            let remover = try place.run(.shell, ["-c", "chmod -R u+w \"$0\"; rm -rf \"$0\"", full])
-            expect(remover.status, equals: 0)
+            try place.run(.shell, ["-c", "chmod -R u+w \"$0\"; rm -rf \"$0\"", full]).ended()
         }
         let outside = "\(place.directory.path)/outside"
         switch kind {

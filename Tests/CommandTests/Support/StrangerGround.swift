@@ -44,8 +44,7 @@ final class StrangerGround {
             ["key", "new", "k"], ["pull", "o"],
             ["trust", "add", "k.pub", "--origin", "https://example.org/x"], ["fsck"],
         ] {
-            let finished = try castree(words)
-            expect(finished.status, equals: 0, "\(words): \(finished)")
+            try castree(words).ended()
         }
         let start = try castree(["boot", "--json"]).document(.boot)
         let confirmation = ["confirm", start.version.text, "--token", start.token.text]
@@ -191,17 +190,13 @@ final class StrangerGround {
 
     /// timeout(1) ends with 124 if SIGTERM ended the program in the end, with 137 if only SIGKILL could.
     private var patiently: [String] {
-        let user = user.map { String($0) }.map {
-            ["/usr/bin/setpriv", "--reuid", $0, "--regid", $0, "--clear-groups", "--"]
-        }
-        return Self.timeLimit + (user ?? [])
+        Self.timeLimit + (user.map(Workplace.words) ?? [])
     }
 
     private static let timeLimit = ["/usr/bin/timeout", "--foreground", "-k", "3", "20"]
 
     private func shell(_ script: String) throws {
-        let finished = try place.run(.shell, ["-c", script])
-        expect(finished.status, equals: 0, "\(script): \(finished)")
+        try place.shell(script).ended()
     }
 
     /// The store as it was, and all that verbs make and may not change.

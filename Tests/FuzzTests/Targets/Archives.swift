@@ -49,7 +49,7 @@ extension FuzzTarget {
     ) { input in
         // By its name alone a file is taken for brotli.
         for suffix in ["", ".tar.br"] {
-            // libzip opens files by their names.
+            // Files are opened by their names.
             let path = directory + "/castree-fuzz-\(UUID().uuidString)\(suffix)"
             try Data(input).write(to: URL(filePath: path))
             defer { unlink(path) }

@@ -1,3 +1,0 @@
-// libzip's C API, nothing else.
-#pragma once
-#include <zip.h>
