@@ -1,9 +1,7 @@
 import ProgramTestSupport
 
 // docs/maintenance.md, "Root, and other users": the root of a volume is root's, and a group may write there.
-@Suite(
-    "A store or an origin in a directory of root's that a group may write",
-    .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else"))
+@Suite("A store or an origin in a directory of root's that a group may write", .needsOtherUser)
 struct VolumeRootTests {
     private let place = Workplace(inMemory: true)
 
