@@ -209,6 +209,23 @@ extension BridgeScriptTests {
         }
     }
 
+    @Test func `remembers the sessions of its tab until that goes to another page`() throws {
+        for (type, window, shown) in [
+            ("reload", "globalThis", " b c A"), ("navigate", "globalThis", " A"),
+            ("reload", "{}", " b c A"), ("navigate", "{}", " b c A"),
+        ] {
+            let page = """
+                null;
+                globalThis.parent = \(window);
+                tab.castreeShown = ' b c';
+                Object.defineProperty(globalThis, 'performance', { value: { getEntriesByType: kind =>
+                  kind === 'navigation' ? [{ name: 'http://localhost:1/', type: '\(type)' }] : [] } });
+                """
+            let steps = "open(first); console.log(tab.castreeShown.replace(first, 'A') + '|');"
+            try expect(run(steps, frame: page), equals: "\(shown)|", "\(type) \(window)")
+        }
+    }
+
     /// A page of version 2 that a worker keeps, with a script of version 3 and one of its own.
     private static let succeeding = """
         null;
