@@ -97,8 +97,8 @@ extension BridgeScript {
               let isNewest = false;
               if (own) try { await own.update(); isNewest = true; } catch (error) {}
               const page = shownPage();
-              if (own && !own.installing && !own.waiting && !isOver && !isForgotten) {
-                // Another one may have taken over while this page came from the one before: once more, in this tab.
+              if (!(own && (own.installing || own.waiting)) && !isOver && !isForgotten) {
+                // Another one may have taken over while this page came from the one before, or it has gone: once more, in this tab.
                 if (tab.castreeKept !== said) {
                   tab.castreeKept = said;
                   again();

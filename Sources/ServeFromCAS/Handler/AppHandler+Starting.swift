@@ -149,19 +149,21 @@ extension AppHandler {
         return objects.mentions(BridgeScript.path.dropFirst(), object, size: size)
     }
 
-    /// Whether a version's worker brings its pages: there is one to start with, and the script is another than what is
-    /// current has, or the browser goes on with the worker that it has.
+    /// Whether a version's worker brings its pages: there is one to start with, and its script is not that of what is current.
+    ///
+    /// Else the browser goes on with the worker that it has. One that is gone is removed, ``removingWorker(_:)``.
     private func bringsPages(_ head: RequestHead, _ site: Site) -> Bool {
         guard startPage.unfitness(of: site) == nil else { return false }
         guard let current = shelf.current?.site, current !== site else { return true }
         let whole = head.withoutRevalidation
-        let (old, new) = (
-            Responder.respond(to: whole, site: current), Responder.respond(to: whole, site: site)
-        )
-        guard case .piece(.object(let script, _, _)) = new.body,
-            case .piece(.object(let known, _, _)) = old.body
-        else { return true }
-        return script != known
+        func script(_ site: Site) -> ObjectID? {
+            let response = Responder.respond(to: whole, site: site)
+            guard response.head.status == 200,
+                case .piece(.object(let script, _, _)) = response.body
+            else { return nil }
+            return script
+        }
+        return script(site) != script(current)
     }
 
     /// Whether a request fails with a version on trial, but would get a page from the one before it.

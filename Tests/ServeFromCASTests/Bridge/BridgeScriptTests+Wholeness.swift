@@ -181,11 +181,11 @@ extension BridgeScriptTests {
         ("getRegistration: async () => ({ update() {} })", "castreeKept: '&version=1'", 1),
         ("getRegistration: async () => ({ update() {}, installing: {} })", "", 0),
         ("getRegistration: async () => ({ update() {}, waiting: {} })", "", 0),
-        ("getRegistration: async () => null", "", 0),
+        ("getRegistration: async () => null", "", 1),
     ]
 
     @Test(
-        "loads a page once more in a tab where a worker keeps it and no newer one is on its way: that has taken over"
+        "loads a page once more in a tab where a worker keeps it and no newer one is on its way: that has taken over, or it is gone"
     )
     func takenOver() throws {
         for (worker, tab, loads) in Self.takeovers {
