@@ -130,16 +130,19 @@ extension AppHandler {
                 "it was not confirmed, and cookies that other servers have set contradicted its page's",
                 startup, rests: true)
         }
+        if startBehindWorker.withLock({ $0 == token }), startup.ask({ $0.isWatching(version) }),
+            !bridge.sessions.isEmpty, !isShown(version)
+        {
+            // What was refused was the worker's, which installs: it comes back.
+            return takeBackUnshown(version, "its service worker shows an older page", startup)
+        }
         if isRefused.load(ordering: .relaxed) {
             return takeBackUnshown(
                 version,
                 "it was not confirmed, and the server had refused files, or a connection to the bridge, that may be its page's",
                 startup, rests: true)
         }
-        guard startBehindWorker.withLock({ $0 == token }), startup.ask({ $0.isWatching(version) }),
-            !bridge.sessions.isEmpty, !isShown(version)
-        else { return true }
-        return takeBackUnshown(version, "its service worker shows an older page", startup)
+        return true
     }
 
     /// A version starts: a page of it that is open may have said that it works, before its navigation came.

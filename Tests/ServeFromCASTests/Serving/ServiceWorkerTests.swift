@@ -152,10 +152,13 @@ struct ServiceWorkerTests {
             _ = try script(browser, "/same.js")
             try expect(browser.ask("GET", "/", sent).text.contains("2"))
         }
+        // What it installs may have been refused, too.
+        app.server.handler.isRefused.store(true, ordering: .relaxed)
         app.look(after: .seconds(2001))
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current, equals: "1")
         expect(lifecycle.pending, equals: "2")
+        expect(app.server.handler.nextVersion, equals: "2")
         expect(lifecycle.trials, equals: [])
         expect(lifecycle.bad, equals: [])
     }
