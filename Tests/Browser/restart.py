@@ -32,9 +32,12 @@ def checks(suite):
     suite.check(
         "restart-late",
         "A page that a worker keeps, loaded before the server runs, is told of what is shown then.", late)
-    suite.check(
-        "restart-same-page",
-        "A page whose bytes are the same in all versions, which a precache keeps, is each version's in turn.", same)
+    for name, what, script in (
+            ("", "", ""), ("-frame", ", with a frame", FRAME), ("-restless", ", and that asks for files all the time and goes without a word", RESTLESS)):
+        suite.check(
+            "restart-same-page" + name,
+            f"A page whose bytes are the same in all versions, which a precache keeps{what}, is each version's in turn.",
+            lambda suite, script=script: same(suite, script))
 
 
 # Fetches only what has other bytes than what it has, as precaches do.
@@ -54,9 +57,20 @@ addEventListener('fetch', event => {
 });"""
 
 
-def same(suite):
+BRIDGED = '<!doctype html><script src="/_castree/bridge.js"></script>'
+FRAME = '<iframe src="/frame.html"></iframe>'
+# The last words of a page are lost, as on a machine that has much to do.
+RESTLESS = """<script>
+setInterval(() => fetch('/data.txt').catch(() => {}), 200);
+navigator.sendBeacon = (send => (address, body) => address.includes('&page=') || send(address, body))(
+  navigator.sendBeacon.bind(navigator));
+WebSocket.prototype.send = (send => function (frame) { if (frame !== 'C') send.call(this, frame); })(WebSocket.prototype.send);
+</script>"""
+
+
+def same(suite, script):
     store = suite.store()
-    page = """<!doctype html><script src="/_castree/bridge.js"></script><script src="/app.js"></script>
+    page = "<!doctype html>" + script + """<script src="/_castree/bridge.js"></script><script src="/app.js"></script>
 <script src="/late.js"></script><script>
 castree.bridge.addEventListener('version-ready', () => location.reload());
 addEventListener('load', () => (window.fails ? Promise.resolve() : castree.confirm()).then(good => { window.good = good; }));
@@ -65,9 +79,9 @@ window.all = async () => app + late + await (await fetch('/data.txt')).text();</
     for version in "12345":
         # The last one has the same script, and a picture beside it: neither says a version.
         script = min(version, "4")
-        kept = [["/", "1"], ["/app.js", script], ["/picture.svg", version]]
+        kept = [["/", "1"], ["/frame.html", "1"], ["/app.js", script], ["/picture.svg", version]]
         store.add(version, {
-            "index.html": page, "worker.js": PRECACHE % json.dumps(kept), "late.js": f"window.late = '{script}'",
+            "index.html": page, "frame.html": BRIDGED, "worker.js": PRECACHE % json.dumps(kept), "late.js": f"window.late = '{script}'",
             "app.js": f"window.app = '{script}'; window.fails = {script} === 3",
             "data.txt": version, "picture.svg": f"<!--{version}-->"}, activate=version == "1")
     profile = f"profile-{suite.count}-same"

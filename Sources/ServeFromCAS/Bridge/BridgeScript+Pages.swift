@@ -97,8 +97,8 @@ extension BridgeScript {
               let isNewest = false;
               if (own) try { await own.update(); isNewest = true; } catch (error) {}
               const page = shownPage();
-              if (own && !own.installing && !own.waiting && !isOver && !isForgotten) {
-                // Another one may have taken over while this page came from the one before: once more, in this tab.
+              if (!(own && (own.installing || own.waiting)) && !isOver && !isForgotten) {
+                // Another one may have taken over while this page came from the one before, or it has gone: once more, in this tab.
                 if (tab.castreeKept !== said) {
                   tab.castreeKept = said;
                   again();
@@ -156,7 +156,8 @@ extension BridgeScript {
           if (document.readyState !== 'complete') await new Promise(done => addEventListener('load', done, { once: true }));
           const how = '&as=' + version;
           if (await isWhole() && !await isOf(version, new Set(), how)) return false;
-          if ((await post('mixed', '', how)).status !== 205) return false;
+          const gone = window.top === shownPage() ? sessionStorage.castreeShown : '';
+          if ((await post('mixed', gone, how)).status !== 205) return false;
           sessionStorage.castreeSuccessor = pair;
           return true;
         };
@@ -191,6 +192,12 @@ extension BridgeScript {
         """#
 
     static let leaving = #"""
+        // The sessions that the tab has had, before its page was loaded again and in frames: they go with the page, or are gone, also where
+        // a worker that was being replaced has lost the last request. A new window has a copy of its opener's storage.
+        if (window.parent === window && type !== 'reload') try { sessionStorage.castreeShown = ''; } catch (error) {}
+        const noteShown = () => {
+          try { sessionStorage.castreeShown = (`${sessionStorage.castreeShown || ''} ` + session).slice(-528); } catch (error) {}
+        };
         // The frames of a page go with it. Over plain http to a name the server cannot tell them from pages.
         const pathsIn = page => Array.from(page).map(frame => {
           try { return [].concat(pathOf(frame), ...pathsIn(frame)); } catch (error) { return []; }

@@ -107,6 +107,7 @@ package enum BridgeScript {
             }
             link.isOpen = true;
             greetedAt = greetedAt || Date.now();
+            if (!resumed) noteShown();
             // What breaks at once did not work.
             const here = link;
             setTimeout(() => { if (link === here) failures = 0; }, 2000);

@@ -18,11 +18,13 @@ extension AppHandler {
     /// Before a page is answered: takes in the lifecycle's news, and starts a version that waits.
     ///
     /// May wait for other processes.
-    /// - Parameter end: by then the request has been answered, so nothing starts any more.
+    /// - Parameters:
+    ///   - hasWorker: whether its browser has a service worker.
+    ///   - end: by then the request has been answered, so nothing starts any more.
     /// - Returns: the request to answer; `nil` if another process has locked the store for so long
     ///   that nothing was started.
     func pageBegins(
-        _ head: RequestHead, _ now: Duration, by end: SuspendingClock.Instant
+        _ head: RequestHead, hasWorker: Bool, by end: SuspendingClock.Instant
     ) -> RequestHead? {
         follow()
         guard let startup else { return head }
@@ -34,7 +36,8 @@ extension AppHandler {
                 let lifecycle = shelf.lifecycle
                 let begun = try startup.judge { (judge, ledger) throws(StoreError) in
                     try judge.pageBegins(
-                        lifecycle, ledger, now: now, isCounted: !head.isFromAnotherOrigin)
+                        lifecycle, ledger, now: SystemClock.now,
+                        isCounted: !head.isFromAnotherOrigin)
                 }
                 guard let begun else {
                     // Of a process that goes on, its judgement is heard soon enough.
@@ -48,8 +51,8 @@ extension AppHandler {
                 isRefused.store(false, ordering: .relaxed)
                 isStartedByToken.store(head.hasSecret, ordering: .relaxed)
                 if let left = begun.left { tellRollback(left.from, left.reason) }
-                if head.isWorkerScript || head.isNavigationOfWorker {
-                    startedByWorker.withLock { $0 = begun.token }
+                if hasWorker || head.isNavigationOfWorker {
+                    startBehindWorker.withLock { $0 = begun.token }
                 }
                 if head.isFromAnotherOrigin {
                     startedByOthers.withLock { _ = $0.insert(begun.version) }
@@ -146,19 +149,21 @@ extension AppHandler {
         return objects.mentions(BridgeScript.path.dropFirst(), object, size: size)
     }
 
-    /// Whether a version's worker brings its pages: there is one to start with, and the script is another than what is
-    /// current has, or the browser goes on with the worker that it has.
+    /// Whether a version's worker brings its pages: there is one to start with, and its script is not that of what is current.
+    ///
+    /// Else the browser goes on with the worker that it has. One that is gone is removed, ``removingWorker(_:)``.
     private func bringsPages(_ head: RequestHead, _ site: Site) -> Bool {
         guard startPage.unfitness(of: site) == nil else { return false }
         guard let current = shelf.current?.site, current !== site else { return true }
         let whole = head.withoutRevalidation
-        let (old, new) = (
-            Responder.respond(to: whole, site: current), Responder.respond(to: whole, site: site)
-        )
-        guard case .piece(.object(let script, _, _)) = new.body,
-            case .piece(.object(let known, _, _)) = old.body
-        else { return true }
-        return script != known
+        func script(_ site: Site) -> ObjectID? {
+            let response = Responder.respond(to: whole, site: site)
+            guard response.head.status == 200,
+                case .piece(.object(let script, _, _)) = response.body
+            else { return nil }
+            return script
+        }
+        return script(site) != script(current)
     }
 
     /// Whether a request fails with a version on trial, but would get a page from the one before it.

@@ -42,12 +42,12 @@ extension AppHandler {
             request.load == .page || head.isPageOfWorker
             || request.isWorkerScript && pins.withLock { $0.keepsPages(request) }
         if begins, !fetched.hasBegun, isPageNews(head) {
-            let method = head.method
+            let (method, hasWorker) = (head.method, pins.withLock { $0.hasWorker(request) })
             return later(head, exchange, until: fetched.end) { end in
                 var fetched = fetched
                 fetched.end = end
                 fetched.hasBegun = true
-                fetched.head = self.pageBegins(head, SystemClock.now, by: end)
+                fetched.head = self.pageBegins(head, hasWorker: hasWorker, by: end)
                 fetched.isBusy = fetched.head == nil
                 return fetched
             } then: {

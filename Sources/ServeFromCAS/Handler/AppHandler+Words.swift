@@ -114,8 +114,8 @@ extension AppHandler {
         }
     }
 
-    /// Takes back a start that a worker has made and whose time is over, if older pages alone are open: the worker waits
-    /// behind them, or has kept for the next page what came.
+    /// Takes back a start whose time is over and whose browser has a worker, if older pages alone are open: the worker waits
+    /// behind them, has kept for the next page what came, or had its page there before the browser's own navigation came.
     ///
     /// Nor does one count during which the server refused what may be its page's: by cookies that are not its browser's, or
     /// because two pages could not be told apart. Then the version waits as after a strike, or it would be started at once again.
@@ -130,16 +130,19 @@ extension AppHandler {
                 "it was not confirmed, and cookies that other servers have set contradicted its page's",
                 startup, rests: true)
         }
+        if startBehindWorker.withLock({ $0 == token }), startup.ask({ $0.isWatching(version) }),
+            !bridge.sessions.isEmpty, !isShown(version)
+        {
+            // What was refused was the worker's, which installs: it comes back.
+            return takeBackUnshown(version, "its service worker shows an older page", startup)
+        }
         if isRefused.load(ordering: .relaxed) {
             return takeBackUnshown(
                 version,
                 "it was not confirmed, and the server had refused files, or a connection to the bridge, that may be its page's",
                 startup, rests: true)
         }
-        guard startedByWorker.withLock({ $0 == token }), startup.ask({ $0.isWatching(version) }),
-            !bridge.sessions.isEmpty, !isShown(version)
-        else { return true }
-        return takeBackUnshown(version, "its service worker shows an older page", startup)
+        return true
     }
 
     /// A version starts: a page of it that is open may have said that it works, before its navigation came.

@@ -3,7 +3,8 @@ import Synchronization
 import VersionTree
 import WebServer
 
-/// What a page says of its scripts and styles that came with another version's name: `VERSION PATH`, a line each.
+/// What a page says of its scripts and styles that came with another version's name: `VERSION PATH`, a line each; or, where there
+/// are none, the sessions that its tab has had, each after a space.
 ///
 /// A service worker, or the browser's own cache, may show a file that it kept of another version in a page. If the page's
 /// version has the same bytes there, nothing is wrong.
@@ -13,6 +14,8 @@ struct MixedPage: Sendable {
     private static let countMax = 64
 
     private let files: [(version: VersionName, path: ArraySlice<UInt8>)]
+    /// The sessions of its tab; `nil` if it names files.
+    let tab: [String]?
 
     /// Lines that cannot be read say nothing of use.
     init(_ body: [UInt8]) {
@@ -23,6 +26,8 @@ struct MixedPage: Sendable {
             // What cannot be a version is none.
             return (try? VersionName(version)).map { (version: $0, path: path) }
         }
+        let words = body.split(separator: 32).map { String(decoding: $0, as: UTF8.self) }
+        tab = files.isEmpty ? words.filter { BridgeSessionID($0) != nil } : nil
     }
 
     /// The version of the first file whose bytes are other than those that a version has at its path.
@@ -76,7 +81,8 @@ extension AppHandler {
                     guard page.isOf(next, besides: own, open: self.siteOrNone) else {
                         return Self.empty(409)
                     }
-                    return body.isEmpty ? self.adopt(session, own, next) : Self.empty(204)
+                    return page.tab.map { self.adopt(session, own, next, besides: $0) }
+                        ?? Self.empty(204)
                 }
                 guard let other = page.stranger(in: own, open: self.siteOrNone) else {
                     return Self.empty(204)
@@ -102,8 +108,10 @@ extension AppHandler {
 
     /// Takes a page that a worker keeps for one of the current version, whose document has the same bytes: 205 if its next load
     /// is one, as far as its files are.
+    ///
+    /// - Parameter tab: the sessions that the page's tab has had: all go with it.
     private func adopt(
-        _ session: BridgeSessionID, _ own: VersionName, _ next: VersionName
+        _ session: BridgeSessionID, _ own: VersionName, _ next: VersionName, besides tab: [String]
     ) -> Response {
         guard next == shelf.current?.site.version, let old = siteOrNone(own),
             let new = siteOrNone(next)
@@ -111,7 +119,7 @@ extension AppHandler {
         func isSame(_ path: [UInt8]) -> Bool { old.address(of: path) == new.address(of: path) }
         let (name, now) = (session.description, SystemClock.now)
         // A page that is there connects again within 23 seconds.
-        let absent = bridge.absent(for: .seconds(30), now: now)
+        let absent = bridge.absent(for: .seconds(30), now: now).union(tab)
         let cookie = pins.withLock { pins in
             // A worker may show the start page in place of any other.
             isSame([47]) && isSame(pins.addresses[name] ?? [47])

@@ -23,9 +23,10 @@ enum StartRule {
     static func start(_ head: RequestHead, _ site: Site) -> RequestHead? {
         guard mayStart(head) else { return nil }
         if head.isWorkerScript {
-            // The browser may have it already: a worker that waited is asked for again when it shows pages.
+            // The browser may have it already: a worker that waited is asked for again when it shows pages. Where there is
+            // none, the browser gets one that removes itself, and sends a navigation then.
             let whole = Responder.respond(to: head.withoutRevalidation, site: site)
-            return whole.head.status == 200 ? head : nil
+            return [200, 404].contains(whole.head.status) ? head : nil
         }
         guard Responder(site: site).leadsToPage(head) else { return nil }
         if isPage(Responder.respond(to: head, site: site)) { return head }

@@ -139,7 +139,7 @@ extension PinTable {
     ///
     /// - Parameters:
     ///   - isOther: whether a worker's script differs between the versions.
-    ///   - absent: the sessions whose pages have gone without a word, unless the browser keeps them in memory.
+    ///   - absent: the sessions whose pages go with this one, or have gone without a word, unless the browser keeps them in memory.
     /// - Returns: the cookie that says so; `nil` if the browser has not got the later version's worker, or while another page
     ///   is open there with these marks, of which the same is not known.
     mutating func adopt(
@@ -150,8 +150,11 @@ extension PinTable {
             browser.workers.contains(where: { $0.version == new && isOther($0.path) })
         else { return nil }
         successors[session] = new
+        // One that was loaded from where this page was has its session, too, or is none: the browser has asked for a page that
+        // the worker has shown, or an answer was under way when its page went.
         let silent = browser.loads.contains {
             $0.version == old && $0.parent == nil && isLive($0, now) && $0.pages > $0.sessions
+                && $0.path != addresses[session]
         }
         let others = sessions.filter { other, page in
             page.browser == name && page.version == old && successors[other] != new

@@ -153,15 +153,18 @@ package final class HTTPServer: Sendable {
             }
             guard isStarted else {
                 for _ in index..<loops.count { loopEnded() }
-                throw lacksThreads()
+                stop(within: 0)
+                throw Self.lackOfThreads
             }
         }
-        guard Parallel.canStart(Self.taskThreadCount) else { throw lacksThreads() }
+        guard Parallel.canStart(Self.taskThreadCount) else {
+            stop(within: 0)
+            throw Self.lackOfThreads
+        }
     }
 
-    private func lacksThreads() -> StoreError {
-        stop(within: 0)
-        return StoreError(
+    private static var lackOfThreads: StoreError {
+        StoreError(
             .io,
             "unable to start a thread; there are too many (ulimit -u, or the service's TasksMax)")
     }

@@ -181,11 +181,11 @@ extension BridgeScriptTests {
         ("getRegistration: async () => ({ update() {} })", "castreeKept: '&version=1'", 1),
         ("getRegistration: async () => ({ update() {}, installing: {} })", "", 0),
         ("getRegistration: async () => ({ update() {}, waiting: {} })", "", 0),
-        ("getRegistration: async () => null", "", 0),
+        ("getRegistration: async () => null", "", 1),
     ]
 
     @Test(
-        "loads a page once more in a tab where a worker keeps it and no newer one is on its way: that has taken over"
+        "loads a page once more in a tab where a worker keeps it and no newer one is on its way: that has taken over, or it is gone"
     )
     func takenOver() throws {
         for (worker, tab, loads) in Self.takeovers {
@@ -206,6 +206,23 @@ extension BridgeScriptTests {
             try expect(
                 run(steps, frame: page, storage: storage), equals: "\(loads) stale-page",
                 "\(worker) \(tab)")
+        }
+    }
+
+    @Test func `remembers the sessions of its tab until that goes to another page`() throws {
+        for (type, window, shown) in [
+            ("reload", "globalThis", " b c A"), ("navigate", "globalThis", " A"),
+            ("reload", "{}", " b c A"), ("navigate", "{}", " b c A"),
+        ] {
+            let page = """
+                null;
+                globalThis.parent = \(window);
+                tab.castreeShown = ' b c';
+                Object.defineProperty(globalThis, 'performance', { value: { getEntriesByType: kind =>
+                  kind === 'navigation' ? [{ name: 'http://localhost:1/', type: '\(type)' }] : [] } });
+                """
+            let steps = "open(first); console.log(tab.castreeShown.replace(first, 'A') + '|');"
+            try expect(run(steps, frame: page), equals: "\(shown)|", "\(type) \(window)")
         }
     }
 

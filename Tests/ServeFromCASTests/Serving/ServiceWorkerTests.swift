@@ -119,8 +119,8 @@ struct ServiceWorkerTests {
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
 
-    /// How a worker makes a start while an older page is shown.
-    enum Way: CaseIterable { case script, navigation, address }
+    /// How a worker, or the browser beside it, makes a start while an older page is shown.
+    enum Way: CaseIterable { case script, navigation, address, browser }
 
     @Test(
         "that shows an older page for longer than a start may take counts nothing",
@@ -129,9 +129,13 @@ struct ServiceWorkerTests {
         let store = try store()
         let app = try app(store)
         let browser = try app.visitor()
+        if way == .browser { try expect(script(browser), equals: "worker(1)") }
         try store.versions.activateAtNextBoot("2")
         _ = try tellStale(browser)
         switch way {
+        case .browser:
+            // It asks for the page while the worker starts, which has shown its own by then.
+            try expect(browser.navigate().text.contains("2"))
         case .script: try expect(script(browser), equals: "worker(2)")
         case .navigation:
             // Stale while revalidate: it is for the next page.
@@ -148,10 +152,13 @@ struct ServiceWorkerTests {
             _ = try script(browser, "/same.js")
             try expect(browser.ask("GET", "/", sent).text.contains("2"))
         }
+        // What it installs may have been refused, too.
+        app.server.handler.isRefused.store(true, ordering: .relaxed)
         app.look(after: .seconds(2001))
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current, equals: "1")
         expect(lifecycle.pending, equals: "2")
+        expect(app.server.handler.nextVersion, equals: "2")
         expect(lifecycle.trials, equals: [])
         expect(lifecycle.bad, equals: [])
     }
@@ -363,25 +370,6 @@ struct ServiceWorkerTests {
             expect(lifecycle.pending, equals: isCurrent ? nil : "2")
             expect(lifecycle.trials, equals: [])
         }
-    }
-
-    @Test func `whose script no version has is none: it stays 404, and no cookie lasts for it`()
-        throws
-    {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.browser()
-        func ask(_ path: String) throws -> TestResponse {
-            try browser.ask("GET", path, Self.worker + [("Referer", browser.origin + "/")])
-        }
-        for start in ["/", "/?again"] {
-            try browser.navigate(start)
-            let answer = try ask("/none.js")
-            expect(answer.status == 404 && answer.value("Set-Cookie") == nil)
-        }
-        // One that it was given is another matter.
-        try expect(ask("/worker.js").value("Set-Cookie")?.contains("Max-Age") ?? false)
-        try expect(ask("/none.js").text.contains("unregister"))
     }
 
     @Test func `is 404 where the server refuses it, and nothing of the app's is cleared`() throws {

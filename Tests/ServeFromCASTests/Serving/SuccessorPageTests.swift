@@ -33,9 +33,10 @@ struct SuccessorPageTests {
         var marks: [(String, String)] = []
         var session = ""
 
-        init(_ store: TemporaryStore, shows version: String = "2", script: String = "/worker.js")
-            throws
-        {
+        init(
+            _ store: TemporaryStore, shows version: String = "2", script: String = "/worker.js",
+            asks path: String? = nil
+        ) throws {
             app = try TestApp(store)
             browser = try app.browser()
             let page = try browser.ask("GET", "/", navigation + SuccessorPageTests.hints)
@@ -43,6 +44,7 @@ struct SuccessorPageTests {
             marks = zip(
                 SuccessorPageTests.hints, ["ch-ua=*", "ch-ua-mobile=*", "ch-ua-platform=*"]
             ).filter { policy.contains($0.1) }.map(\.0)
+            if let path { _ = try browser.ask("GET", path, navigation + SuccessorPageTests.hints) }
             try store.versions.activate(version)
             app.server.handler.follow()
             _ = try browser.ask(
@@ -79,12 +81,12 @@ struct SuccessorPageTests {
         /// The page says what it has, and asks whether it is a later version's as well.
         func ask(
             _ files: String = "1 /\n2 /app.js\n1 /same.js\n", as next: String = "2",
-            session: String? = nil
+            session: String? = nil, tab: String = ""
         ) throws -> [Int] {
             let query =
                 "/_castree/mixed?session=\(session ?? self.session)&version=1&worker=1&as=\(next)"
             let status = try post(query, files)
-            return status == 204 ? try [status, post(query)] : [status]
+            return status == 204 ? try [status, post(query, tab)] : [status]
         }
     }
 
@@ -159,5 +161,22 @@ struct SuccessorPageTests {
         // Those of another browser keep their version.
         let stranger = try Kiosk(self.store())
         try expect(stranger.data(), equals: "1")
+    }
+
+    @Test func `waits for none that was in its tab before, or is in a frame there`() throws {
+        let kiosk = try Kiosk(store())
+        let (frame, other) = try (kiosk.open("1", from: "/about.html"), kiosk.open("1"))
+        try expect(kiosk.ask(tab: " \(frame)"), equals: [204, 409])
+        try expect(kiosk.ask(tab: " \(frame) \(other) \(kiosk.session)"), equals: [204, 205])
+        try expect(kiosk.data(), equals: "2")
+    }
+
+    @Test func `waits for no page that its browser has asked for and its worker has shown`() throws
+    {
+        for (path, isShown) in [("/", true), ("/about.html", false)] {
+            let kiosk = try Kiosk(store(), asks: path)
+            try expect(kiosk.ask(), equals: [204, isShown ? 205 : 409], "\(path)")
+            try expect(kiosk.data(), equals: isShown ? "2" : "1")
+        }
     }
 }
