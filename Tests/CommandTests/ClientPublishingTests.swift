@@ -80,6 +80,31 @@ import ProgramTestSupport
         }
     }
 
+    @Test
+    func
+        `Other terms for some systems alone are refused where others were offered the same version`()
+        throws
+    {
+        expect(try publish("1.0.0", "origin", []).status, equals: 0)
+        for system in ["capgo", "codepush"] { try enable(system, of: "origin") }
+        expect(try publish("2.0.0", "origin", []).status, equals: 0)
+        let before = try pointer("origin")
+        for dry in [["--dry-run"], []] {
+            let refused = try publish("2.0.0", "origin", ["--mandatory", "--for", "capgo"] + dry)
+            expect(refused.status != 0 && refused.errors.contains("codepush"), "\(refused)")
+        }
+        try expect(pointer("origin"), equals: before)
+        for terms in [["--for", "capgo"], ["--mandatory", "--for", "capgo,codepush"], []] {
+            expect(try publish("2.0.0", "origin", terms).status, equals: 0, "\(terms)")
+        }
+        // What they were never offered is taken back from nobody.
+        try place.add("3.0.0", ["index.html": "three", "index.ios.bundle": "ios 3"])
+        for terms in [[], ["--mandatory"]] {
+            let told = try publish("3.0.0", "origin", terms + ["--for", "capgo"])
+            expect(told.status, equals: 0, "\(told)")
+        }
+    }
+
     @Test func `Pages of any origin may ask all routes of systems in web views, and read errors`()
         throws
     {

@@ -265,6 +265,54 @@ import Synchronization
         try expect(system.status(root.raw, "secret")?.mode, equals: 0o600)
     }
 
+    /// Refuses the first opening of a name, and then somebody exchanges what stands there.
+    private struct Exchanging: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+        let isFirst = FirstTime()
+        let exchange: @Sendable () -> Void
+
+        final class FirstTime: Sendable {
+            private let isOver = Mutex(false)
+            func take() -> Bool {
+                isOver.withLock { isOver in
+                    defer { isOver = true }
+                    return !isOver
+                }
+            }
+        }
+
+        func open(
+            _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+        ) throws(StoreError) -> Descriptor {
+            if isFirst.take() {
+                exchange()
+                throw StoreError(.permission, "closed")
+            }
+            return try base.open(directory, path, access, mode: mode)
+        }
+    }
+
+    @Test func `nor are they given to what is exchanged for a file that is closed to its owner`()
+        throws
+    {
+        let (path, system) = (directory.path, POSIXFileSystem())
+        let root = try system.open(POSIXFileSystem.workingDirectory, path, .directory, mode: 0)
+        for name in ["closed", "secret"] {
+            try Data(name.utf8).write(to: URL(filePath: "\(path)/\(name)"))
+            expect(chmod("\(path)/\(name)", name == "closed" ? 0 : 0o600), equals: 0)
+        }
+        let closed = Exchanging {}
+        try expect(closed.share(root.raw, "closed", 0o664))
+        try expect(system.status(root.raw, "closed")?.mode, equals: 0o664)
+        expect(chmod("\(path)/closed", 0), equals: 0)
+        let exchanging = Exchanging {
+            expect(link("\(path)/secret", "\(path)/second"), equals: 0)
+            expect(rename("\(path)/second", "\(path)/closed"), equals: 0)
+        }
+        try expect(!exchanging.share(root.raw, "closed", 0o664))
+        try expect(system.status(root.raw, "secret")?.mode, equals: 0o600)
+    }
+
     @Test
     func `a chain of directories that is deeper than the stack is removed, and listed as nothing`()
         throws

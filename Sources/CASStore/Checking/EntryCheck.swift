@@ -87,7 +87,9 @@ struct EntryCheck {
         // A file, that is: in a directory of another user's the owner can neither make nor remove anything.
         let isReadByAll = isContent && status.kind == .regular && status.mode & 0o004 != 0
         // What is in quarantine has been set aside, whosever it is.
-        guard status.owner != root.owner, status.kind == .regular || status.kind == .directory,
+        // Nor can anybody say whose a store in a group's place is.
+        guard status.owner != root.owner, !root.isGroupsPlace,
+            status.kind == .regular || status.kind == .directory,
             !entry.isBelow(StoreLayout.quarantine), !isReadByAll
         else { return nil }
         let found = Finding(

@@ -16,6 +16,23 @@ extension FileSystem {
         return manifests?.kind == .directory && leases?.kind == .directory
     }
 
+    /// Refuses root's repair where somebody of a group has made the store or the origin in a directory of root's: nobody says
+    /// whose all of it is, and what root makes or gives back there might be closed to who uses it.
+    /// - Parameter marker: the file that says what stands there.
+    package func refuseRootsRepair(
+        of root: Int32, madeWith marker: String, _ path: String
+    ) throws(StoreError) {
+        guard effectiveUser() == 0, try status(root).isGroupsPlace,
+            let maker = try status(root, marker)?.owner, maker != 0
+        else { return }
+        throw StoreError(
+            .permission,
+            "\(printable(path)) is a directory of root's in which a group may write, as in the root of a volume, and "
+                + "\(userDescription(maker)) has made what stands there: run the repair as that user (setpriv --reuid="
+                + "\(maker)), or give that user the directory, too (chown \(maker) \(printable(path)))"
+        )
+    }
+
     /// Tells of directories that are disks of their own: a finished file cannot be moved there.
     package func tellOfDisks(
         among names: [String], in root: Int32, _ tell: (String) -> Void

@@ -201,11 +201,18 @@ extension Store {
         }
     }
 
-    // A directory is durable once its parent's entry is. Its owner need not have the right to pass there.
+    // A directory is durable once its parent's entry is. Its owner need not have the right to pass there, nor whoever makes
+    // the store that to list it: then all of the disk is synced.
     private func syncParent(of path: String) throws(StoreError) {
-        let parent = try fileSystem.outside.open(
-            directories.root.raw, "..", .directoryFollowingLinks, mode: 0)
         try sync(directories.root.raw)
+        let parent: Descriptor
+        do throws(StoreError) {
+            parent = try fileSystem.outside.open(
+                directories.root.raw, "..", .directoryFollowingLinks, mode: 0)
+        } catch {
+            guard error.code == .permission else { throw error }
+            return try syncAll()
+        }
         try sync(parent.raw)
     }
 

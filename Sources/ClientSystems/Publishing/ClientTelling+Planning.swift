@@ -16,7 +16,7 @@ extension ClientTelling {
     ) throws(StoreError) -> [ClientOutcome] {
         guard let facts = plan.facts, let release = plan.pointer.releases.first else { return [] }
         let clients = try publisher.clients(with: versions)
-        try refuseNarrowing(plan.pointer, upon: plan.before, clients)
+        try refuseTakingBack(plan.pointer, upon: plan.before, clients)
         let manifest = try versions.registeredManifest(of: plan.version.name.description)
         let content = clients.content(of: manifest, facts.facts)
         var outcomes: [ClientOutcome] = []
@@ -51,15 +51,49 @@ extension ClientTelling {
 }
 
 extension ClientTelling {
-    /// Refuses a smaller share of the clients for what a channel offers already: who has it would not hear of that,
-    /// and who has not would get what is older.
+    /// Refuses to offer to fewer clients what a channel offers already: who has it would not hear of that, and who has not
+    /// would get what is older.
     ///
-    /// CodePush's server refuses it as well.
     /// - Throws: `.notExpressible`.
-    func refuseNarrowing(
+    func refuseTakingBack(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, _ clients: ClientLog
     ) throws(StoreError) {
         guard let before, before != pointer else { return }
+        try refuseNarrowing(pointer, upon: before, clients)
+        guard let systems else { return }
+        let listed = Set(pointer.releases.map(\.sequence))
+        let replaced = before.releases.filter { old in
+            !listed.contains(old.sequence)
+                && pointer.releases.first?.version?.content == old.version?.content
+        }
+        guard !replaced.isEmpty else { return }
+        // Whatever is wrong with another system's files, its clients are told of elsewhere.
+        for configuration in try clients.configurations(passingOver: { _, _ in })
+        where !systems.contains(configuration.system) && configuration.tells(of: pointer.channel) {
+            let system = configuration.system
+            let history: ClientHistory
+            do throws(StoreError) {
+                history = try clients.history(of: pointer.channel, system)
+            } catch {
+                guard error.isOfClients else { throw error }
+                continue
+            }
+            guard let old = replaced.first(where: { history.offer(of: $0.sequence) != nil }) else {
+                continue
+            }
+            let version =
+                old.version.map { "version \($0.name)" } ?? "what was shipped with the app"
+            throw StoreError(
+                .notExpressible,
+                "nothing is offered: the clients of \(system.rawValue) were offered \(version) already, and would be led "
+                    + "back to what is older: name them by --for, too, or leave it out")
+        }
+    }
+
+    /// Refuses a smaller share of the clients than before; CodePush's server refuses it as well.
+    private func refuseNarrowing(
+        _ pointer: ChannelPointer, upon before: ChannelPointer, _ clients: ClientLog
+    ) throws(StoreError) {
         func share(_ release: OfferedRelease) -> Int { release.rollout?.perMille ?? 1000 }
         for release in pointer.releases {
             guard let version = release.version,

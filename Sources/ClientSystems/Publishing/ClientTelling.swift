@@ -65,7 +65,7 @@ package struct ClientTelling: OfferTelling {
     package func tell(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, in clients: ClientLog
     ) throws(StoreError) {
-        if !isUrgent { try refuseNarrowing(pointer, upon: before, clients) }
+        if !isUrgent { try refuseTakingBack(pointer, upon: before, clients) }
         let passesOver = isUrgent || before.map { $0.offersAll(of: pointer) } ?? false
         func passOver(_ system: ClientSystem, _ error: StoreError) {
             clients.notice(

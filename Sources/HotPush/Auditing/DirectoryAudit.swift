@@ -118,6 +118,9 @@ package struct DirectoryAudit {
         let acting = mender == nil ? fileSystem : directory.fileSystem
         let here = POSIXFileSystem.workingDirectory
         let root = try fileSystem.open(here, path, .typedDirectory, mode: 0)
+        if mender != nil {
+            try fileSystem.refuseRootsRepair(of: root.raw, madeWith: OriginLayout.marker, path)
+        }
         let rights = OriginDirectory.rights(
             of: try fileSystem.status(root.raw, OriginLayout.marker))
         let isRoot = effectiveUser() == 0

@@ -122,11 +122,12 @@ package final class OriginAudit {
         let bytes = try allowing(
             ReleaseFiles.isHarmless,
             try storage.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax))
-        if let bytes, OriginMarker.isMarker(bytes, isLogged: true) { return }
-        let signed = state.pointers.values.first { $0.isSigned }
+        // Where there is a log, a newer castree says so there.
+        if let bytes, OriginMarker.isKnown(bytes) { return }
         let body = try StorageBody(
             OriginMarker.serialized(
-                of: signed?.origin, hasClients: !state.entry.clients.isEmpty))
+                of: storage.trustedOrigin(saidBy: state.pointers.values),
+                hasClients: !state.entry.clients.isEmpty))
         let absence = absence(of: OriginLayout.marker)
         try found(
             absence.kind, OriginLayout.marker,
@@ -170,13 +171,14 @@ package final class OriginAudit {
     /// and devices that have seen a newer version obey none before it.
     private func followTrust(of state: OriginState, after last: TrustFile?) throws(StoreError) {
         let pointers = state.pointers.values
+        guard let origin = try storage.trustedOrigin(saidBy: pointers) else { return }
         var (last, version) = (last, (last?.version ?? TrustFile.firstVersion) + 1)
         while version <= TrustChain.versionMax {
             let path = OriginLayout.trust(version)
             var next = try TrustFile.ifSound(try storage.trust(version))
-            let isHere = next?.follows(last, pointers) == true
+            let isHere = next?.follows(last, pointers, of: origin) == true
             if !isHere { next = try mender?.trust(version) }
-            guard let file = next, file.follows(last, pointers) else { return }
+            guard let file = next, file.follows(last, pointers, of: origin) else { return }
             let isAhead = try lasting { () throws(StoreError) in
                 // Who rotates writes it first.
                 let now = isHere ? try newest(since: state).pointers.values.map(\.trustVersion) : []

@@ -291,6 +291,8 @@ package struct OriginCopy: Sendable {
 
     /// Sends whose signatures count, all versions that devices may follow.
     private func sendTrust(_ named: Set<Int64>, of state: OriginState) throws(StoreError) {
+        let pointers = state.pointers.values
+        let origin = try source.trustedOrigin(saidBy: pointers)
         var versions = named
         try source.forEachFile(below: OriginLayout.trust + "/") { (file) throws(StoreError) in
             if let version = OriginLayout.trustVersion(of: file.key) { versions.insert(version) }
@@ -299,8 +301,8 @@ package struct OriginCopy: Sendable {
         for version in versions.sorted() {
             // One that no pointer names, and is none, no device follows.
             let file = try TrustFile.ifSound(try trust(version))
-            guard let file, named.contains(version) || file.follows(last, state.pointers.values)
-            else { continue }
+            let follows = origin.flatMap { file?.follows(last, pointers, of: $0) } ?? false
+            guard let file, named.contains(version) || follows else { continue }
             try publisher.write(file)
             last = file
         }

@@ -23,7 +23,7 @@ final class OriginLog {
     /// Of so many bytes of files the pointers of all channels together are held at the most.
     let pointerByteCountMax: Int
     /// Whether those who sign here have signed a pointer; `nil` where nobody can tell.
-    let vouches: ((ChannelPointer) throws(StoreError) -> Bool)?
+    let vouches: ((PointerSeal) throws(StoreError) -> Bool)?
     /// Whether the newest entry is held against the one before wherever nobody can tell who has signed it.
     let isWary: Bool
     let notice: (String) -> Void
@@ -36,7 +36,7 @@ final class OriginLog {
     ///   - heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
     init(
         _ storage: any ObjectStorage, _ tags: TagMeaning = TagMeaning(),
-        vouches: ((ChannelPointer) throws(StoreError) -> Bool)? = nil,
+        vouches: ((PointerSeal) throws(StoreError) -> Bool)? = nil,
         isWary: Bool = false, notice: @escaping (String) -> Void = { _ in },
         heldByteCountMax: Int = 4 << 20,
         pointerByteCountMax: Int = 32 << 20

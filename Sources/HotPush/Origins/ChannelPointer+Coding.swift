@@ -283,7 +283,11 @@ extension ChannelPointer {
     package var signedBytes: [UInt8] {
         var unsigned = self
         unsigned.signatures = []
-        return Self.signedPrefix + JSONWriter.serialize(unsigned.document, sortedKeys: true)
+        return Self.signedBytes(of: unsigned.document)
+    }
+
+    static func signedBytes(of unsigned: JSONValue) -> [UInt8] {
+        signedPrefix + JSONWriter.serialize(unsigned, sortedKeys: true)
     }
 
     /// Whether somebody vouches for it; it does not say whether anybody trusts them.

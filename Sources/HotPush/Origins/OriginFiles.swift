@@ -63,13 +63,16 @@ package enum OriginMarker {
         error.code != .permission && error.saysFileIsUnreadable
     }
 
-    /// Whether a file is a marker.
-    /// - Parameter isLogged: whether the origin has a log, so that a marker of a newer format is none: a newer castree says
-    ///   so in the log.
-    static func isMarker(_ bytes: [UInt8], isLogged: Bool) -> Bool {
+    /// The format that a marker says; `nil` for what is none.
+    private static func format(in bytes: [UInt8]) -> Int64? {
         // What is no JSON is none.
         let format = (try? JSONValue.parse(bytes))?["castreeOrigin"]?.asInt64 ?? 0
-        return format > 0 && (!isLogged || format <= OriginLayout.formatVersion)
+        return format > 0 ? format : nil
+    }
+
+    /// Whether a file is a marker of a format that this castree knows.
+    static func isKnown(_ bytes: [UInt8]) -> Bool {
+        format(in: bytes).map { $0 <= OriginLayout.formatVersion } ?? false
     }
 
     /// Refuses what is no marker, or that of a newer format.
@@ -77,10 +80,7 @@ package enum OriginMarker {
     /// - Parameter origin: the origin's path or place, for the message.
     /// - Throws: `.badOrigin`; `.unsupportedFormat`.
     package static func check(_ bytes: [UInt8], of origin: String) throws(StoreError) {
-        // Text that is not JSON has no format number either; the message is the same.
-        guard let document = try? JSONValue.parse(bytes),
-            let format = document["castreeOrigin"]?.asInt64, format > 0
-        else {
+        guard let format = format(in: bytes) else {
             throw StoreError(
                 .badOrigin,
                 "\(printable(origin))/\(OriginLayout.marker) is not that of an origin; choose another "
@@ -116,7 +116,7 @@ extension OriginMarker {
         guard !pointers.isEmpty else { return nil }
         // Publishers write it before all else: whoever sees their pointers sees it afterwards.
         let there = try allowing(saysItIsBad, try bytes(root, fileSystem))
-        if let there, isMarker(there, isLogged: false) { return nil }
+        if let there, format(in: there) != nil { return nil }
         return serialized(
             of: pointers.first { $0.isSigned }?.origin,
             hasClients: try fileSystem.status(root, OriginLayout.clients) != nil)

@@ -57,3 +57,31 @@ extension [PointerSignature] {
         }
     }
 }
+
+/// What is signed of a pointer and by whom, in whatever format the pointer is.
+struct PointerSeal: Sendable {
+    /// The id of the origin.
+    let origin: String?
+    let signedBytes: [UInt8]
+    let signatures: [PointerSignature]
+}
+
+extension ChannelPointer {
+    var seal: PointerSeal {
+        PointerSeal(origin: origin, signedBytes: signedBytes, signatures: signatures)
+    }
+}
+
+extension PointerSeal {
+    /// Reads it from a pointer that may be newer than this castree; `nil` if none is there.
+    init?(_ pointer: JSONValue) {
+        guard let members = pointer.asObject else { return nil }
+        var fields = FieldReader(members, place: "the pointer")
+        // What has no signatures, or others than castree writes, proves nothing.
+        guard let signatures = try? [PointerSignature](&fields) else { return nil }
+        self.init(
+            origin: pointer["origin"]?.asString,
+            signedBytes: ChannelPointer.signedBytes(of: .object(fields.rest)),
+            signatures: signatures)
+    }
+}

@@ -7,7 +7,7 @@ extension OriginPruner {
     /// nothing to do.
     func nextEntry(
         after state: OriginState, _ log: OriginLog, _ survey: OriginSurvey, _ keepCount: Int,
-        _ grace: Int64, mayAdvance: Bool
+        _ grace: Int64, mayAdvance: Bool, _ left: inout Set<ChannelName>
     ) throws(StoreError) -> LogEntry? {
         let number = state.number + 1
         var entry = try LogEntry(after: state, .prune, now: publisher.now())
@@ -15,7 +15,20 @@ extension OriginPruner {
         for (channel, pointer) in state.pointers where byteCount < trimmedByteCountMax {
             guard var trimmed = publisher.trimmed(pointer, to: keepCount) else { continue }
             trimmed.log = number
-            if pointer.isSigned { trimmed = try publisher.seal(trimmed, upon: state) }
+            do throws(StoreError) {
+                if pointer.isSigned { trimmed = try publisher.seal(trimmed, upon: state) }
+            } catch {
+                // Anybody may have written a channel: it keeps what it names, and nobody from pruning.
+                guard error.code == .untrusted, try publisher.hasSigned(in: state, log),
+                    try publisher.state(of: log, from: state.number).number == state.number
+                else { throw error }
+                if left.insert(channel).inserted {
+                    publisher.options.notice(
+                        "channel \(channel) is not trimmed, and what it offers stays: \(error.message)"
+                    )
+                }
+                continue
+            }
             byteCount += trimmed.serialized().count
             entry.pointers[channel] = trimmed
             entry.channels[channel] = number

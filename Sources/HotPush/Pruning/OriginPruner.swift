@@ -47,6 +47,7 @@ package struct OriginPruner: Sendable {
         let survey = try surveyed(log)
         var (tryCount, commitCount, trimmedCount) = (0, 0, 0)
         var copies = CopiesState.unknown
+        var left: Set<ChannelName> = []
         var mayMakeRoom = true
         while true {
             let next: LogEntry?
@@ -56,7 +57,8 @@ package struct OriginPruner: Sendable {
                 // From here on no device reads an older pointer than those of this state.
                 if copies == .unknown, !isDryRun { copies = try repairPointers(of: state, log) }
                 next = try nextEntry(
-                    after: state, log, survey, keepCount, grace, mayAdvance: copies != .wereBehind)
+                    after: state, log, survey, keepCount, grace, mayAdvance: copies != .wereBehind,
+                    &left)
             } catch {
                 // Another pruner may have been faster, and has deleted what this state still offers; or keys remember more.
                 guard error.code == .damagedOrigin || error.code == .untrusted else { throw error }

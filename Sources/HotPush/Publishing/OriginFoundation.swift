@@ -129,10 +129,10 @@ struct OriginFoundation {
     private func found(
         _ entry: LogEntry, _ marked: String?
     ) throws(StoreError) -> OriginState? {
-        let signed = entry.pointers.values.first { $0.isSigned }
         try storage.write(
             marker: OriginMarker.serialized(
-                of: signed?.origin ?? marked, hasClients: !entry.clients.isEmpty))
+                of: storage.trustedOrigin(saidBy: entry.pointers.values) ?? marked,
+                hasClients: !entry.clients.isEmpty))
         if try LogCommit(entry, 1, log, publisher.pause).carryOut() {
             log.note(entry, 1)
             let count = entry.pointers.count

@@ -82,7 +82,7 @@ extension OriginPublisher {
             guard let pointer = seen.pointer, let named = pointer.log, named > state.number,
                 try !log.has(named),
                 // Where those who sign can tell, a stranger's pointer keeps nobody from publishing.
-                try log.vouches?(pointer) ?? true,
+                try log.vouches?(pointer.seal) ?? true,
                 // A take-over that was cut short: what the pointer of an older log offered, entry 1 does.
                 try log.reading(1)?.entry?.pointers[channel]?.takesOver(pointer) != true
             else { return nil }

@@ -51,15 +51,16 @@ extension OriginPublisher {
             notice: options.notice)
     }
 
-    /// Writes the versions of the trust by which the keys have signed, and which an origin has lost that is looked at and
-    /// adopted: a backup from before a rotation was put back, and devices that know the newer keys obey no older ones.
+    /// Writes the versions of the trust by which the keys have signed, and which an origin has lost: devices that know the
+    /// newer keys obey no older ones, and those that are behind cannot follow.
     private func putTrustBack(for pointer: ChannelPointer) throws(StoreError) {
-        guard options.sealing.adopts, let origin = pointer.origin, let newest = pointer.trustVersion
-        else { return }
-        for file in try options.sealing.trusts(of: origin) where file.version <= newest {
-            let there = try TrustFile.ifSound(try storage.trust(file.version))
-            guard there == nil else { continue }
-            try write(file)
+        guard let origin = pointer.origin, let newest = pointer.trustVersion else { return }
+        let files = try options.sealing.trusts(of: origin).filter { $0.version <= newest }
+        // What is adopted may lack any; else one look must do.
+        for file in options.sealing.adopts ? files : files.suffix(1) {
+            // A stranger's, too: pointers that name it are signed by this one.
+            guard try TrustFile.ifSound(try storage.trust(file.version)) != file else { continue }
+            try write(file) { _ in true }
             options.notice(
                 "\(OriginLayout.trust(file.version)), by which a key that signs now has signed, was not in "
                     + "\(storage.identity), and is put back")
@@ -104,9 +105,11 @@ extension OriginPublisher {
         isRotating: Bool = false
     ) throws(StoreError) -> OriginState {
         let sealing = options.sealing
-        guard sealing.isSigning, !sealing.adopts, let newest = state.pointers[channel],
-            try !sealing.vouches(for: newest)
-        else { return state }
+        guard sealing.isSigning, !sealing.adopts, let newest = state.pointers[channel] else {
+            return state
+        }
+        let origin = try sealing.origin(at: storage, saidBy: state.pointers.values)
+        if try sealing.vouches(for: newest.seal, of: origin) { return state }
         var place = state.entry.channels[channel] ?? 0
         while place > state.entry.keptFrom {
             let before = try log.standing(at: place - 1).entry
@@ -115,20 +118,33 @@ extension OriginPublisher {
             else { return state }
             place = earlier
             // Live by rule G only if an entry from `kept` on still offers it: `before` is one.
-            guard isRotating ? sealing.knowsSigner(of: pointer) : try sealing.vouches(for: pointer)
+            guard
+                isRotating
+                    ? sealing.knows(pointer, of: origin)
+                    : try sealing.vouches(for: pointer.seal, of: origin)
             else { continue }
             if !isRotating, try isRotated(since: pointer) { return state }
             if isSaid {
                 options.notice(
                     "the pointer of channel \(channel) in entry \(state.entry.channels[channel] ?? 0) of the log in "
-                        + "\(storage.place) is not signed by the keys that are trusted here: somebody else has written it, and "
-                        + "that of entry \(earlier) is built upon")
+                        + "\(storage.place) is not signed by the keys that are trusted here, or for another origin: somebody else has "
+                        + "written it, and that of entry \(earlier) is built upon; if its keys are another team's, "
+                        + "name them by --trust")
             }
             var pointers = state.pointers
             pointers[channel] = pointer
             return OriginState(number: state.number, entry: state.entry, pointers: pointers)
         }
         return state
+    }
+
+    /// Whether those who sign here have signed any channel, whatever others have written over it.
+    func hasSigned(in state: OriginState, _ log: OriginLog) throws(StoreError) -> Bool {
+        for channel in state.pointers.keys {
+            let known = try trusted(state, channel, log, isSaid: false).pointers[channel]
+            if let known, try options.sealing.vouches(for: known.seal, of: nil) { return true }
+        }
+        return false
     }
 
     /// Whether keys were changed after a pointer was signed: by a file that only its own keys can have made.
@@ -255,7 +271,10 @@ extension OriginPublisher {
         _ rotation: TrustRotation, upon pointers: [ChannelName: ChannelPointer],
         after number: Int64, signing only: ChannelName? = nil
     ) throws(StoreError) -> TrustRotation.Step {
-        try rotation.step(
+        if let origin = pointers.values.compactMap(\.origin).min() {
+            try options.sealing.checkOrigin(origin, of: pointers, storage)
+        }
+        return try rotation.step(
             upon: pointers, by: options.sealing, in: storage.place, log: number + 1,
             signing: only.map { [$0] } ?? [], now: now()
         ) { (version) throws(StoreError) in try storage.trust(version) }
@@ -269,12 +288,13 @@ extension OriginPublisher {
         in state: OriginState, _ log: OriginLog, _ only: ChannelName? = nil
     ) throws(StoreError) -> [ChannelName: ChannelPointer] {
         let sealing = options.sealing
+        let origin = try sealing.origin(at: storage, saidBy: state.pointers.values)
         let all = state.pointers.filter { only == nil || $0.key == only }
         var pointers = all
-        for (channel, pointer) in all where !sealing.knowsSigner(of: pointer) {
+        for (channel, pointer) in all where !sealing.knows(pointer, of: origin) {
             let trusted = try trusted(state, channel, log, isSaid: only == nil, isRotating: true)
             pointers[channel] = trusted.pointers[channel].flatMap {
-                sealing.knowsSigner(of: $0) ? $0 : nil
+                sealing.knows($0, of: origin) ? $0 : nil
             }
         }
         guard !pointers.isEmpty else { return all }
@@ -282,9 +302,10 @@ extension OriginPublisher {
         if !others.isEmpty {
             let more = others.count > 10 ? " and \(others.count - 10) more" : ""
             options.notice(
-                "no key that is known here has signed these channels, and they stay as they are: "
+                "no key that is known here has signed these channels for this origin, and they stay as they are: "
                     + "\(others.prefix(10).joined(separator: ", "))\(more); if one is yours, look at what it offers (castree "
-                    + "channels), then castree resign --channel NAME --adopt")
+                    + "channels), then castree resign --channel NAME --adopt; another team's keys count no more, unless they "
+                    + "are named (--trust FILE, or castree trust rotate --add FILE)")
         }
         return pointers
     }

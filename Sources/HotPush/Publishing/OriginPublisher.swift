@@ -229,9 +229,14 @@ package struct OriginPublisher: Sendable {
     /// - Parameter isWary: whether something is to be deleted.
     func makeLog(isWary: Bool = false) -> OriginLog {
         let sealing = options.sealing
-        var vouches: ((ChannelPointer) throws(StoreError) -> Bool)?
+        var vouches: ((PointerSeal) throws(StoreError) -> Bool)?
         if sealing.isSigning, !sealing.adopts {
-            vouches = { (pointer) throws(StoreError) in try sealing.vouches(for: pointer) }
+            var origin: String??
+            vouches = { (seal) throws(StoreError) in
+                guard try sealing.vouches(for: seal, of: nil) else { return false }
+                if origin == nil { origin = .some(try sealing.originOfPlace(storage)) }
+                return try sealing.vouches(for: seal, of: origin ?? nil)
+            }
         }
         return OriginLog(storage, vouches: vouches, isWary: isWary, notice: options.notice)
     }

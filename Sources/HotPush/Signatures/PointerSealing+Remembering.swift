@@ -173,22 +173,12 @@ extension PointerSealing {
         let known = allowsFewer ? nil : try trusts(of: base.origin).last
         let read = { (version: Int64) throws(StoreError) -> TrustFile? in try origin.trust(version)
         }
-        if let claimed = base.trustVersion {
-            let proved = try proved(claimed, of: base.origin, read)
-            if proved < claimed {
-                base.disproved = claimed
-                base.trustVersion = proved == TrustFile.firstVersion ? nil : proved
-            }
+        if let named = base.trustVersion, !adopts || !allowsFewer {
+            try checkProved(named, of: base.origin, in: origin.identity, read)
         }
         if adopts {
             file = try newest(of: base.origin, read)
             if let known, known.version > file?.version ?? 1 { file = known }
-            if !allowsFewer, let claimed = base.trustVersion, claimed > file?.version ?? 1 {
-                throw .untrusted(
-                    "what is to be adopted in \(origin.identity) names version \(claimed) of the trust, and "
-                        + "\(OriginLayout.trust(claimed)), or one before it, is not there; \(TrustFile.remedy); "
-                        + "if a stranger has named it, say --unsigned, too")
-            }
             base.trustVersion = file?.version
         } else if let known, known.version > base.trustVersion ?? TrustFile.firstVersion {
             throw .untrusted(
@@ -198,7 +188,7 @@ extension PointerSealing {
                     + "\(OriginLayout.trust(known.version)) back; if that was a stranger's, say --unsigned, too"
             )
         } else if let version = base.trustVersion {
-            file = try origin.trust(version)
+            file = known?.version == version ? known : try origin.trust(version)
             base.lacksTrust = file == nil
         }
         // Devices that know the version need no file: that it is gone keeps only those from following that are behind.
@@ -218,34 +208,45 @@ extension PointerSealing {
                     + "the right one back")
     }
 
-    /// The version of an origin's trust to sign by where a pointer names one.
+    /// Refuses a version of an origin's trust that a pointer names, by which no key here has signed, and that no file proves.
     ///
-    /// An older one if no key here has signed by that, and no file proves it: who has stolen a key may name any.
-    /// Of keys that remember nothing of the origin nobody can tell, so they sign by what is named.
+    /// Either the origin has lost it, and devices obey nothing older, or who has stolen a key has named it, and they obey
+    /// nothing that does: nobody can tell. Keys that remember nothing of the origin sign by what is named, unless they adopt.
     /// - Parameter read: a version of the trust as the origin has it.
-    func proved(
-        _ named: Int64, of origin: String, _ read: (Int64) throws(StoreError) -> TrustFile?
-    ) throws(StoreError) -> Int64 {
-        var known: Int64?
+    /// - Throws: `.untrusted`.
+    func checkProved(
+        _ named: Int64, of origin: String, in place: String,
+        _ read: (Int64) throws(StoreError) -> TrustFile?
+    ) throws(StoreError) {
+        var known = adopts ? TrustFile.firstVersion : nil
         for memory in signers.compactMap(\.memory) {
             if let version = try memory.trustVersion(of: origin) {
                 known = max(known ?? version, version)
             }
         }
-        guard let known, known < named else { return named }
-        let newest = try newest(of: origin, read)?.version ?? TrustFile.firstVersion
-        return max(known, min(named, newest))
+        guard let known, known < named, try newest(of: origin, read)?.version ?? 1 < named else {
+            return
+        }
+        throw .untrusted(
+            "what \(place) offers names version \(named) of the trust, by which no key that signs now has signed, and "
+                + "\(OriginLayout.trust(named)), or one before it, is not there: nothing is signed, since devices may obey "
+                + "nothing older; \(TrustFile.remedy), or signs there once more by a key that has signed by it"
+                + TrustFile.otherwise)
     }
 
     /// The newest version of an origin's trust that follows from the ones before it; `nil` without any.
+    ///
+    /// What a key remembers counts, whatever stands in its place.
     private func newest(
         of origin: String, _ read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> TrustFile? {
+        let known = allowsFewer ? [] : try trusts(of: origin)
         var newest: TrustFile?
-        while let file = try TrustFile.ifSound(
-            try read((newest?.version ?? TrustFile.firstVersion) + 1))
-        {
-            guard file.version <= TrustChain.versionMax else { return newest }
+        while true {
+            let next = (newest?.version ?? TrustFile.firstVersion) + 1
+            let remembered = known.first { $0.version == next }
+            let read = remembered == nil ? try TrustFile.ifSound(try read(next)) : remembered
+            guard let file = read, next <= TrustChain.versionMax else { return newest }
             do throws(StoreError) {
                 // Who counted before the first change nobody has written down.
                 let previous = newest?.trusted ?? file.trusted

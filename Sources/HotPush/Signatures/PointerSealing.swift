@@ -52,8 +52,6 @@ package struct PointerSealing: Sendable {
         var trustVersion: Int64?
         /// Whether the origin has lost that version, of which devices are to learn that are behind.
         var lacksTrust = false
-        /// A later version that is named there, and that nothing proves.
-        var disproved: Int64?
     }
 
     /// Refuses what must not be built upon, before any work is done.
@@ -96,12 +94,6 @@ package struct PointerSealing: Sendable {
             notice(
                 "\(OriginLayout.trust(version)) is not in \(origin.identity), and devices that are behind cannot follow; "
                     + TrustFile.remedy + TrustFile.otherwise)
-        }
-        if let version = base.disproved {
-            notice(
-                "channel \(pointer.channel) of \(origin.identity) names version \(version) of the trust, by which no key that signs "
-                    + "now has signed, and which no file proves: whoever has signed that has a key of yours; what is signed now "
-                    + "names version \(base.trustVersion ?? TrustFile.firstVersion)")
         }
         if adopts {
             notice(Self.adoption(of: before, pointer.channel, base.origin))
@@ -181,8 +173,11 @@ package struct PointerSealing: Sendable {
     }
 
     /// Whether each of those has signed a pointer who must have signed what is built upon.
-    func vouches(for pointer: ChannelPointer) throws(StoreError) -> Bool {
-        try required.judge(pointer).objection == nil
+    /// - Parameter origin: the id of the origin that is meant; `nil` for any.
+    func vouches(for seal: PointerSeal, of origin: String?) throws(StoreError) -> Bool {
+        let keys = try required
+        return seal.origin == origin ?? seal.origin
+            && keys.signers(of: seal.signedBytes, seal.signatures).count == keys.threshold
     }
 
     /// Whether each of them has made a version of an origin's trust.
@@ -221,7 +216,7 @@ package struct PointerSealing: Sendable {
             if !adopts { try checkVouched(before, place) }
             if !allowsFewer { try checkCount(before, place) }
             if let known = before.origin {
-                if !adopts, self.origin == nil { try checkOrigin(known, of: pointers, place) }
+                if !adopts { try checkOrigin(known, of: pointers, origin) }
                 guard self.origin == nil || self.origin == known || adopts else {
                     throw Self.foreign(known, place)
                 }
@@ -265,91 +260,15 @@ package struct PointerSealing: Sendable {
         unknownKeys(of: pointer).count < pointer.signatures.count
     }
 
-    private static func foreign(_ origin: String, _ place: String) -> StoreError {
+    /// Whether a key that is known here has signed a pointer for an origin.
+    /// - Parameter origin: its id; `nil` for any.
+    func knows(_ pointer: ChannelPointer, of origin: String?) -> Bool {
+        pointer.origin == origin ?? pointer.origin && knowsSigner(of: pointer)
+    }
+
+    static func foreign(_ origin: String, _ place: String) -> StoreError {
         .untrusted(
             "\(place) is the origin \(origin), not that of --origin-id")
-    }
-
-    /// What a channel that has no signed pointer takes over from others.
-    private func base(
-        besides channel: ChannelName, _ pointers: [ChannelName: ChannelPointer],
-        _ there: any ObjectStorage
-    ) throws(StoreError) -> Base {
-        let place = there.identity
-        let others = pointers.values.filter { $0.channel != channel && $0.origin != nil }
-        let required = try required
-        let vouched = others.filter { required.judge($0).objection == nil }
-        let ids = Set((adopts && vouched.isEmpty ? others : vouched).compactMap(\.origin))
-        guard ids.count == 1 || others.isEmpty || origin != nil else {
-            throw .untrusted(
-                "the channels of \(place) do not say together which origin it is, signed by the keys that are trusted "
-                    + "here; look at them, then use --adopt or --origin-id")
-        }
-        if let origin, let known = ids.first, known != origin, !vouched.isEmpty {
-            throw Self.foreign(known, place)
-        }
-        let trustVersion = vouched.compactMap(\.trustVersion).max()
-        if let id = ids.first, origin == nil, !adopts { try checkOrigin(id, of: pointers, place) }
-        var known = origin ?? ids.first
-        if known == nil { known = try remembered(place) }
-        if known == nil { known = try lost(there) }
-        guard let known else {
-            return Base(origin: try randomToken() + randomToken(), trustVersion: trustVersion)
-        }
-        if pointers[channel] == nil, origin == nil, !adopts {
-            for signer in signers {
-                guard let last = try signer.memory?.sequence(of: channel, in: known) else {
-                    continue
-                }
-                let there = try signer.memory?.place(of: channel, in: known)
-                let which =
-                    there.flatMap { $0 == place ? nil : " in \($0), and it is not in \(place)" }
-                    ?? ", which is not in \(place) any more"
-                throw .untrusted(
-                    "key \(signer.key.id) has signed sequence \(last) of channel \(channel)\(which): if it is to begin "
-                        + "anew, say --adopt")
-            }
-        }
-        return Base(origin: known, trustVersion: trustVersion)
-    }
-
-    /// - Throws: `.untrusted` if other channels belong to another origin, or another one was signed at the place.
-    func checkOrigin(
-        _ id: String, of pointers: [ChannelName: ChannelPointer], _ place: String
-    ) throws(StoreError) {
-        // Anybody can add a channel of any origin; one that a known key has signed may go to that one's devices.
-        let other = pointers.values.first {
-            $0.origin ?? id != id && knowsSigner(of: $0)
-        }
-        if let other = other?.origin {
-            throw .untrusted(
-                "the channels of \(place) belong to different origins (\(id), \(other)): somebody has copied a pointer "
-                    + "of another one here; look at them, then say --origin-id")
-        }
-        guard let known = try remembered(place), known != id else { return }
-        throw .untrusted(
-            "\(place) says that it is the origin \(id), and what was signed there before belongs to \(known): somebody has "
-                + "copied a pointer of another origin here; look at it, then say --origin-id")
-    }
-
-    /// The id of the origin that one of the keys has signed at a place.
-    private func remembered(_ place: String) throws(StoreError) -> String? {
-        for memory in signers.compactMap(\.memory) {
-            if let origin = try memory.origin(at: place) { return origin }
-        }
-        return nil
-    }
-
-    /// The id of an origin of which only the marker is left; `nil` for one that was never signed.
-    private func lost(_ there: any ObjectStorage) throws(StoreError) -> String? {
-        guard let marked = try there.markedID() else { return nil }
-        guard adopts else {
-            throw .untrusted(
-                "\(there.identity) says that it is the origin \(marked), and none of its pointers is signed any more; if that is "
-                    + "right, say --origin-id \(marked), else --origin-id with the one that devices remember"
-            )
-        }
-        return marked
     }
 
     private func checkVouched(
@@ -372,7 +291,7 @@ package struct PointerSealing: Sendable {
     /// Each of these must have signed what is built upon.
     ///
     /// Fewer would not do: where devices ask for two signatures, whoever has one key could have the other one sign.
-    private var required: TrustedKeys {
+    var required: TrustedKeys {
         get throws(StoreError) {
             let keys = trusted.isEmpty ? signers.map(\.key) : trusted
             return try TrustedKeys(keys, threshold: keys.count)

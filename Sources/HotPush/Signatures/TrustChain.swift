@@ -24,14 +24,15 @@ struct TrustChain {
     init?(
         of pointers: some Sequence<ChannelPointer>, in storage: any ObjectStorage
     ) throws(StoreError) {
-        let named = pointers.filter { $0.isSigned && $0.trustVersion != nil }
         let first = TrustFile.firstVersion + 1
+        guard let origin = try storage.trustedOrigin(saidBy: pointers) else { return nil }
+        let named = pointers.filter { $0.isSigned && $0.origin == origin }
         guard let newest = named.compactMap(\.trustVersion).max(), newest >= first else {
             return nil
         }
+        self.origin = origin
         self.newest = newest
         self.pointers = named.filter { $0.trustVersion == newest }
-        origin = self.pointers.first?.origin ?? ""
         versions = first...min(newest, Self.versionMax)
         for version in versions {
             do throws(StoreError) {
@@ -110,9 +111,11 @@ extension TrustFile {
     /// - Parameters:
     ///   - last: the newest of these; `nil` for none: then a key of the pointers must have signed it, since nobody has written
     ///     down which keys counted first.
-    func follows(_ last: TrustFile?, _ pointers: some Sequence<ChannelPointer>) -> Bool {
-        let signed = pointers.filter(\.isSigned)
-        guard let origin = signed.first?.origin else { return false }
+    ///   - origin: whose trust it is: ``ObjectStorage/trustedOrigin(saidBy:)``.
+    func follows(
+        _ last: TrustFile?, _ pointers: some Sequence<ChannelPointer>, of origin: String
+    ) -> Bool {
+        let signed = pointers.filter { $0.isSigned && $0.origin == origin }
         if let last { return isFollowing(last.trusted, last.version, of: origin) }
         let signers = Set(signed.flatMap(\.signatures).map(\.key))
         return isFollowing(trusted, Self.firstVersion, of: origin)
@@ -121,6 +124,24 @@ extension TrustFile {
 }
 
 extension ObjectStorage {
+    /// The origin whose trust the files are, of those that signed pointers say: a stranger may have added one of another.
+    ///
+    /// The one that the marker names; else that of the first change of the keys; else any, but always the same.
+    func trustedOrigin(
+        saidBy pointers: some Sequence<ChannelPointer>
+    ) throws(StoreError) -> String? {
+        let ids = Set(pointers.filter(\.isSigned).compactMap(\.origin))
+        guard ids.count > 1 else { return ids.first }
+        if let marked = try markedIDIfReadable(), ids.contains(marked) { return marked }
+        let first = try TrustFile.ifSound(try trust(TrustFile.firstVersion + 1))
+        return first.flatMap { ids.contains($0.origin) ? $0.origin : nil } ?? ids.min()
+    }
+
+    /// The id that the marker says; nothing else that stands there is in anybody's way.
+    func markedIDIfReadable() throws(StoreError) -> String? {
+        try allowing({ $0.code == .tooLarge || $0.isOfPlace }, try markedID())
+    }
+
     /// The id that the marker says; `nil` for an origin that nobody has signed, and without a marker.
     func markedID() throws(StoreError) -> String? {
         try contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)

@@ -20,7 +20,7 @@ package struct TrustFile: Sendable, Hashable {
     /// What to do where that file never was.
     static let otherwise =
         "; if the keys were never changed so far, somebody who has one of them has named it: look at what the channels offer, "
-        + "then castree resign ORIGIN --adopt --unsigned"
+        + "then castree resign ORIGIN --adopt --unsigned, and change the keys (castree trust rotate)"
 
     /// The id of the origin.
     package var origin: String

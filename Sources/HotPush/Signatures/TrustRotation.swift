@@ -48,7 +48,8 @@ package struct TrustRotation: Sendable {
     ///
     /// - Parameters:
     ///   - pointers: those of all channels.
-    ///   - sealing: who signs: keys of the version before, which are not among ``added``, and keys of the new one.
+    ///   - sealing: who signs: keys of the version before, which are not among ``added``, and keys of the new one; and whom
+    ///     it trusts, as ``known(to:)``.
     ///   - place: the origin, for messages.
     ///   - log: the number of the log's entry in which the pointers will stand.
     ///   - wanted: the channels whose pointers are signed now.
@@ -60,9 +61,9 @@ package struct TrustRotation: Sendable {
         in place: String, log: Int64, signing wanted: Set<ChannelName>,
         now: Int64, read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> Step {
-        var rotation = try Rotation(self, pointers, sealing, place, log, wanted)
-        rotation.version = try sealing.proved(rotation.version, of: rotation.origin, read)
+        let rotation = try Rotation(self, pointers, sealing, place, log, wanted)
         let version = rotation.version
+        try sealing.checkProved(version, of: rotation.origin, in: place, read)
         if version > TrustFile.firstVersion, let file = try read(version), isMet(by: file.trusted) {
             // Only what an earlier call has left, which may be nothing.
             try rotation.checkOwn(file)
@@ -166,10 +167,10 @@ private struct Rotation {
     /// The channels whose pointers are signed.
     private let wanted: Set<ChannelName>
     /// The newest version that a pointer names.
-    var version: Int64
+    let version: Int64
     private let sealing: PointerSealing
     private let place: String
-    /// Each of these must have signed what is built upon.
+    /// Each of these must have signed what is built upon, or each of ``signing``.
     private let old: TrustedKeys
     /// The keys that sign now and are not new.
     private let signing: [VerificationKey]
@@ -179,8 +180,7 @@ private struct Rotation {
         _ sealing: PointerSealing, _ place: String, _ log: Int64, _ wanted: Set<ChannelName>
     ) throws(StoreError) {
         signing = sealing.signers.map(\.key).filter { !rotation.added.contains($0) }
-        let keys = try rotation.known(to: sealing)
-        old = try TrustedKeys(keys, threshold: keys.count)
+        old = try TrustedKeys(sealing.trusted, threshold: sealing.trusted.count)
         self.sealing = sealing
         self.place = place
         self.log = log
@@ -204,7 +204,6 @@ private struct Rotation {
                         + "(castree channels), and delete the files of those that are not yours"
             )
         }
-        try sealing.checkOrigin(origin, of: pointers, place)
         self.origin = origin
         version = self.pointers.map { $0.trustVersion ?? TrustFile.firstVersion }.max() ?? 1
     }
@@ -248,19 +247,23 @@ private struct Rotation {
         let isOurs =
             file.origin == origin
             && !previous.signers(of: file.signedBytes, file.signatures).isEmpty
+        let signers = file.signatures.map(\.key).joined(separator: ", ")
+        let end =
+            "a rotation was cut short: repeat it as it was, which finishes it, and rotate again if other keys are wanted; the "
+            + "file must stay, since whoever has a copy can show it to devices"
         // Keys of the first version that are not named now may have made it.
-        let whose =
+        let advice =
             isOurs
-            ? "a rotation was cut short"
-            : "no key that is known here has signed it, but "
-                + "\(file.signatures.map(\.key).joined(separator: ", ")); if none of these was ever yours, it is a "
-                + "stranger's, and no device follows it; else a rotation was cut short"
+            ? "\(end). If you do not know its keys, somebody who has a key of yours made it: look at what is offered (castree "
+                + "channels), remove the file and rotate at once"
+            : "no key that is known here has signed it, but \(signers). If these are another team's, whose channels stand "
+                + "here, too, it lists keys for all: that team adds yours (castree trust rotate ORIGIN --add YOURS.pub), you "
+                + "sign your channels by it (castree resign ORIGIN --channel NAME --adopt) and rotate from there, with "
+                + "--trust THEIRS.pub. If none of them was ever anybody's here, a stranger has put it there, no device "
+                + "follows it, and it may be deleted. Else \(end)"
         return .untrusted(
             "\(OriginLayout.trust(file.version)) is in \(place) already, and says that \(keys.threshold) of "
-                + "\(keys.keys.map(\.id).joined(separator: ", ")) must sign: \(whose): repeat it as it was, which "
-                + "finishes it, and rotate again if other keys are wanted; the file must stay, since whoever has a copy "
-                + "can show it to devices. If you do not know its keys, somebody who has a key of yours made it: look at what "
-                + "is offered (castree channels), remove the file and rotate at once")
+                + "\(keys.keys.map(\.id).joined(separator: ", ")) must sign: \(advice)")
     }
 
     /// - Throws: `.untrusted` unless all who sign now have made a version of the trust.
@@ -277,8 +280,10 @@ private struct Rotation {
 
     /// - Throws: `.untrusted` for a pointer that the keys of the version before have not signed, or an old one.
     func checkVouched(_ pointers: [ChannelPointer]) throws(StoreError) {
+        // Teams with a key each have signed each its own channels.
+        let own = signing.isEmpty ? old : try TrustedKeys(signing, threshold: signing.count)
         for pointer in pointers {
-            if let objection = old.judge(pointer).objection {
+            if own.judge(pointer).objection != nil, let objection = old.judge(pointer).objection {
                 throw .untrusted(
                     "channel \(pointer.channel) of \(place) is not signed by the keys of the version before, so it is not "
                         + "signed anew: \(objection); if a key of yours has signed it, name that key by --trust; else "

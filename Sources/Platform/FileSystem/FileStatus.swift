@@ -23,6 +23,12 @@ package struct FileStatus: Hashable, Sendable {
     /// The directory at the root of a disk in which fsck(8) puts what it finds.
     package static let foundFiles = "lost+found"
 
+    /// Whether a directory is root's, and its group may make what is its members' there, as in the root of a volume
+    /// (`fsGroup` of Kubernetes).
+    package var isGroupsPlace: Bool {
+        owner == 0 && kind == .directory && mode & 0o022 == 0o020
+    }
+
     package var kind: Kind
     /// The permission bits, 0o7777.
     package var mode: UInt32

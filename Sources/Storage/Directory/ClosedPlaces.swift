@@ -82,7 +82,7 @@ package struct ClosedPlaces {
     ///
     /// Where a group may write, its members' files stand beside each other.
     private func isClosed(_ there: FileStatus, _ isPrivate: Bool, _ rights: UInt32) -> Bool {
-        guard there.owner != owner.owner else { return false }
+        guard there.owner != owner.owner, !owner.isGroupsPlace else { return false }
         switch there.kind {
         case .directory: return self.rights & 0o020 == 0 && there.mode & 0o022 == 0
         case .regular where isPrivate: return self.rights & 0o020 == 0

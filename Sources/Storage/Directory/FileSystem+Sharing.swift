@@ -20,18 +20,17 @@ extension FileSystem {
     ) throws(StoreError) -> Bool {
         guard rights != 0, let there = try status(directory, name), there.lacks(rights) != nil
         else { return false }
-        let file: Descriptor
+        let access: Access = there.kind == .directory ? .directory : .reading
+        var file: Descriptor
         do throws(StoreError) {
-            // Whoever exchanges it for another one meanwhile gains nothing: it is looked at once more when it is open.
-            file = try open(
-                directory, name, there.kind == .directory ? .directory : .reading, mode: 0)
+            file = try open(directory, name, access, mode: 0)
         } catch {
             guard error.code == .permission else { throw error }
-            // Closed even to its owner; links are not followed.
-            guard let mode = there.lacks(rights) else { return false }
-            try setMode(directory, name, mode)
-            return true
+            // Closed even to its owner, to whom alone it is opened by its name; links are not followed.
+            try setMode(directory, name, there.mode | (there.kind == .directory ? 0o700 : 0o600))
+            file = try open(directory, name, access, mode: 0)
         }
+        // Whoever exchanges it for another one meanwhile gains nothing: it is looked at once more when it is open.
         guard let mode = try status(file.raw).lacks(rights) else { return false }
         try setMode(file.raw, mode)
         return true

@@ -23,6 +23,10 @@ extension VersionStore {
         _ options: CheckOptions, repairing: Bool
     ) throws(StoreError) -> CheckReport {
         var report = CheckReport()
+        if repairing {
+            try fileSystem.refuseRootsRepair(
+                of: directories.root.raw, madeWith: StoreLayout.format, store.absolutePath)
+        }
         if repairing, effectiveUser() == 0,
             try fileSystem.status(directories.root.raw).owner != 0
         {

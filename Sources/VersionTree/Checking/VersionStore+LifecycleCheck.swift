@@ -55,8 +55,9 @@ extension VersionStore {
         _ name: String, _ error: StoreError, repairing: Bool = false
     ) throws(StoreError) -> Finding {
         if error.isAccessDenied,
-            let finding = try store.checkRights(ofManifest: name, repairing: repairing)
+            var finding = try store.checkRights(ofManifest: name, repairing: repairing)
         {
+            finding.version = name
             return finding
         }
         var message =

@@ -69,10 +69,7 @@ struct ManifestFile {
             if error.code == .noVersion { return .nothing }
             if error.isOfOneName {
                 // One that may only not be read comes back by its rights: without a tree it may be all that keeps objects.
-                if !error.isUnreadable, try !versions.isMaterialized(version) {
-                    throw error.advising(
-                        "castree fsck --repair opens it, or, run as root, gives it back")
-                }
+                if !error.isUnreadable, try !versions.isMaterialized(version) { throw error }
                 try versions.setDamagedManifestAside(version, unless: false)
                 return .damaged
             }

@@ -96,6 +96,10 @@ extension VersionStore {
                 limit: Manifest.byteCountMax)
         } catch {
             if error.code == .notFound { throw StoreError.noVersion(name) }
+            if error.isAccessDenied {
+                throw error.advising(
+                    "castree fsck --repair opens it, or, run as root, gives it back")
+            }
             guard error.code == .io, error.cause == nil || error.isNotDirectory else { throw error }
             throw StoreError(.badManifest, "version \(name): its manifest is not a regular file")
         }

@@ -121,7 +121,9 @@ import BucketTestSupport
         state = HotPush.OriginState(
             number: LogEntry.numberMax, entry: state.entry, pointers: state.pointers)
         let rotation = TrustRotation(adding: [try people.key(people.bob)])
-        let both = try people.sealing(people.alice, people.bob)
+        let both = try people.sealing(people.alice, people.bob) {
+            $0.trusted = [try people.key(people.alice)]
+        }
         let step = try rotation.step(
             upon: state.pointers, by: both, in: "", log: 3, signing: [], now: 1
         ) { _ in nil }

@@ -257,6 +257,64 @@ import StorageTestSupport
         }
     }
 
+    /// A machine that has the same key, and has signed by it before the keys were changed elsewhere.
+    @Test(
+        "keeps a machine from signing whose key has not seen it: one that has puts it back by its next command",
+        arguments: places)
+    func unseen(_ kind: OriginPlace) throws {
+        let people = try SignedPlace(kind)
+        let alice = try people.sealing(people.alice)
+        try people.publish("1", alice)
+        let memory = URL(filePath: try people.memoryFile(people.alice))
+        let before = try Data(contentsOf: memory)
+        for key in [people.bob, people.mallory] {
+            let rotation = TrustRotation(adding: [try people.key(key)])
+            try people.publisher(alice).rotate(rotation)
+        }
+        let (whole, after) = (try people.place.published(), try Data(contentsOf: memory))
+        let removing = TrustRotation(removing: [try people.key(people.bob).id])
+        for lost in [2, 3] {
+            let path = OriginLayout.trust(Int64(lost))
+            for harm in [nil, Array("junk".utf8)] {
+                try people.place.set(path, harm)
+                try before.write(to: memory)
+                let bad = try people.place.published()
+                let verbs: [() throws -> Void] = [
+                    { try people.publish("2", alice) },
+                    { try people.publish("2", alice, to: "beta") },
+                    { _ = try people.publisher(alice).withdraw(VersionName("1")) },
+                    { _ = try people.publisher(alice).resign() },
+                    {
+                        let adopting = try people.sealing(people.alice) { $0.adopts = true }
+                        _ = try people.publisher(adopting).resign()
+                    }, { _ = try people.publisher(alice).rotate(removing) },
+                ]
+                for (number, verb) in verbs.enumerated() {
+                    let refused = refusal(verb)
+                    let message = refused?.message ?? ""
+                    expect(refused?.code, equals: .untrusted, "\(lost) \(number)")
+                    expect(message.contains("fsck ORIGIN --repair --from"), "\(message)")
+                }
+                try expect(people.place.published(), equals: bad)
+                guard lost == 3 else { continue }
+                try after.write(to: memory)
+                try people.publisher(alice).resign()
+                try expect(people.place.bytes(path), equals: whole[path])
+                try before.write(to: memory)
+                try people.publish("2", alice)
+                try expect(people.pointer().trustVersion, equals: 3)
+                try people.publish("1", alice)
+                try after.write(to: memory)
+                // As it was.
+                for (path, bytes) in try people.place.published() where whole[path] != bytes {
+                    try people.place.set(path, whole[path])
+                }
+                for (path, bytes) in whole { try people.place.set(path, bytes) }
+            }
+            try people.place.set(path, whole[path])
+        }
+    }
+
     /// What keys that counted once may put behind what counts.
     private func forge(
         _ version: Int64, in people: SignedPlace, _ files: [String: [UInt8]]

@@ -1,4 +1,5 @@
 import StorageTestSupport
+import StrictJSON
 
 @testable import HotPush
 
@@ -172,6 +173,87 @@ import StorageTestSupport
             }
             try place.publisher(adopting).resign(ChannelName("a"))
             try expect(OriginAudit(place.place.storage()).run().findings, equals: [])
+        }
+    }
+
+    @Test(
+        "prunes its own channels, and keeps what a stranger's names", arguments: places,
+        [true, false])
+    func pruned(_ kind: OriginPlace, _ remembers: Bool) throws {
+        let people = try SignedPlace(kind)
+        let alice = try people.sealing(people.alice)
+        for version in ["1", "2"] { try people.publish(version, alice) }
+        let mallory = try people.sealing(people.mallory) {
+            ($0.adopts, $0.origin) = (true, String(repeating: "7", count: 32))
+        }
+        try people.place.store.add("3", ["3.txt": "3"])
+        for version in ["3", "1"] { try people.publish(version, mallory, to: "a") }
+        let before = try people.pointer("a")
+        if !remembers { try people.forget(people.alice) }
+        let notices = Notices()
+        let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
+        let report = try people.publisher(alice, notices: notices).collect(retention)
+        expect(report.trimmedCount, equals: 1)
+        expect(notices.all.count { $0.hasPrefix("channel a is not trimmed") }, equals: 1)
+        try expect(people.pointer("a"), equals: before)
+        try expect(people.pointer().releases.count, equals: 1)
+        for version in before.releases.compactMap(\.version) {
+            try expect(!people.place.files(of: version).isEmpty)
+        }
+    }
+
+    // Who knows that format is not to be undone: and nobody else's word counts.
+    @Test(
+        "writes nothing over what a newer castree has signed, and passes over what a stranger says is newer",
+        arguments: places, [true, false])
+    func newer(_ kind: OriginPlace, _ remembers: Bool) throws {
+        for (isOwn, isEntryNewer) in [(true, false), (true, true), (false, false), (false, true)] {
+            let people = try SignedPlace(kind)
+            let alice = try people.sealing(people.alice)
+            try people.publish("1", alice)
+            let state = try require(try OriginLog(people.place.storage()).state(from: 0))
+            var pointer = try require(state.pointers[.stable])
+            (pointer.log, pointer.signatures) = (state.number + 1, [])
+            pointer.sequence += 1
+            var members = (pointer.document.asObject ?? []).filter { $0.key != "castreeChannel" }
+            members.append(.init(key: "castreeChannel", value: .integer(2)))
+            members.append(.init(key: "new", value: .bool(true)))
+            let signer = try KeyFileSigner(file: isOwn ? people.alice : people.mallory)
+            let signatures = try ([signer] as [any PointerSigner]).sign(
+                ChannelPointer.signedBytes(of: .object(members)))
+            members.append(.init(key: "signatures", value: signatures.document))
+            var entry = try LogEntry(after: state, .publish, now: 1)
+            (entry.channels[.stable], entry.pointers[.stable]) = (state.number + 1, pointer)
+            let document = try JSONValue.parse(entry.serialized())
+            let changed = (document.asObject ?? []).map { member -> JSONValue.Member in
+                switch member.key {
+                case "pointers":
+                    .init(
+                        key: member.key,
+                        value: .object([.init(key: "stable", value: .object(members))]))
+                case "castreeLog" where isEntryNewer: .init(key: member.key, value: .integer(2))
+                default: member
+                }
+            }
+            try people.place.set(
+                OriginLayout.logEntry(state.number + 1),
+                JSONWriter.serialize(.object(changed), sortedKeys: true) + [10])
+            if !remembers { try people.forget(people.alice) }
+            let before = try people.place.published()
+            let publisher = people.publisher(alice)
+            let verbs: [() throws -> Void] = [
+                { try people.publish("2", alice) },
+                { _ = try publisher.withdraw(VersionName("1")) },
+                { _ = try publisher.collect(OriginRetention(releaseCount: 1, graceSeconds: 0)) },
+                { _ = try publisher.resign() },
+                { _ = try publisher.rotate(TrustRotation(adding: [people.key(people.bob)])) },
+            ]
+            for (number, verb) in verbs.enumerated() where isOwn || number == 0 {
+                let what = "own: \(isOwn), \(isEntryNewer) \(number)"
+                let refused = refusal(verb)
+                expect(refused?.code, equals: isOwn ? .unsupportedFormat : nil, "\(what)")
+            }
+            if isOwn { try expect(people.place.published(), equals: before) }
         }
     }
 

@@ -168,6 +168,69 @@ import StorageTestSupport
         }
     }
 
+    // docs/signing.md, "Changing keys": an origin has one list of keys, whoever signs which channel.
+    @Test("of one of two teams with a key each leaves the other a way to rotate", arguments: places)
+    func teams(_ kind: OriginPlace) throws {
+        let people = try SignedPlace(kind)
+        let (alice, bob) = (people.alice, people.bob)
+        try people.publish("1", people.sealing(alice))
+        try people.publish("1", people.sealing(bob) { $0.adopts = true }, to: "beta")
+        let beta = try ChannelName("beta")
+        let first = try TrustedKeys([people.key(alice), people.key(bob)])
+        let notices = Notices()
+        let both = try people.sealing(alice, people.mallory)
+        let change = TrustRotation(
+            adding: [try people.key(people.mallory)], removing: [try people.key(alice).id])
+        try people.publisher(both, notices: notices).rotate(change)
+        expect(notices.all.contains { $0.contains("beta") && $0.contains("--trust") })
+        let keys = people.place.store.directory.appending("keys")
+        try SigningKey.generate().write(to: "\(keys)/next")
+        let next = TrustRotation(
+            adding: [try people.key("\(keys)/next")], removing: [try people.key(bob).id])
+        let rotating = try people.sealing(bob, "\(keys)/next")
+        let refused = refusal { try people.publisher(rotating).rotate(next) }
+        let message = refused?.message ?? ""
+        expect(refused?.code, equals: .untrusted)
+        for advice in ["trust rotate ORIGIN --add", "resign ORIGIN --channel NAME --adopt"] {
+            expect(message.contains(advice), "\(message)")
+        }
+        expect(!message.contains("remove the file"), "\(message)")
+        // As it says.
+        try people.publisher(people.sealing(people.mallory)).rotate(
+            TrustRotation(adding: [people.key(bob)]))
+        let adopting = try people.sealing(bob) { $0.adopts = true }
+        try people.publisher(adopting).resign(beta)
+        try people.publish("2", people.sealing(bob), to: "beta")
+        let named = try people.sealing(bob, "\(keys)/next") {
+            $0.trusted = [try people.key(people.mallory)]
+        }
+        let step = try people.publisher(named).rotate(next)
+        expect(step.file.version, equals: 4)
+        let (two, three) = (try trust(people, 2), try trust(people, 3))
+        try two.check(follows: first, 1, of: step.file.origin)
+        try three.check(follows: two.trusted, 2, of: step.file.origin)
+        try step.file.check(follows: three.trusted, 3, of: step.file.origin)
+        for channel in ["beta", "stable"] {
+            try expect(step.file.counts(people.pointer(channel)), "\(channel)")
+        }
+        // Who names the other team first leaves nobody behind.
+        let other = try SignedPlace(kind)
+        try other.publish("1", other.sealing(other.alice))
+        try other.publish("1", other.sealing(other.bob) { $0.adopts = true }, to: "beta")
+        let naming = try other.sealing(other.alice, other.mallory) {
+            $0.trusted = [try other.key(other.bob)]
+        }
+        let together = try other.publisher(naming).rotate(
+            TrustRotation(
+                adding: [other.key(other.mallory)], removing: [other.key(other.alice).id]))
+        try expect(
+            Set(together.file.trusted.keys),
+            equals: [other.key(other.bob), other.key(other.mallory)])
+        for channel in ["beta", "stable"] {
+            try expect(together.file.counts(other.pointer(channel)), "\(channel)")
+        }
+    }
+
     @Test(arguments: places)
     func `adds a key that is not there yet, such as one kept apart`(_ kind: OriginPlace) throws {
         let place = try signed(kind)
@@ -261,105 +324,5 @@ import StorageTestSupport
         try place.place.set("trust/3.json", Array("{\"castreeTrust\":9,\"version\":3}".utf8))
         let step = try place.publisher(both).rotate(next)
         try expect(trust(place, 3), equals: step.file)
-    }
-}
-
-@Suite("A version of the trust") struct TrustFileTests {
-    static let origin = String(repeating: "5e", count: 16)
-    let keys: [SigningKey]
-
-    init() throws {
-        keys = try (0..<3).map { _ in try SigningKey.generate() }.sorted {
-            $0.verificationKey.id < $1.verificationKey.id
-        }
-    }
-
-    private func trusted(_ numbers: Int..., threshold: Int = 1) throws -> TrustedKeys {
-        try TrustedKeys(numbers.map { keys[$0].verificationKey }, threshold: threshold)
-    }
-
-    private func file(
-        _ trusted: TrustedKeys, version: Int64 = 2, by numbers: Int...
-    ) throws -> TrustFile {
-        var file = TrustFile(origin: Self.origin, version: version, trusted: trusted, createdAt: 7)
-        for number in numbers {
-            file.signatures.append(
-                PointerSignature(
-                    key: keys[number].verificationKey.id,
-                    signature: try keys[number].sign(file.signedBytes)))
-        }
-        return file
-    }
-
-    @Test
-    func `is read and written without a byte of difference, in its canonical form alone`() throws {
-        let file = try file(try trusted(0, 1, threshold: 2), by: 0, 1)
-        let text = String(decoding: file.serialized(), as: UTF8.self)
-        let lines = keys[0...1].map { "\"\($0.verificationKey.base64)\"" }
-        expect(
-            text.hasPrefix(
-                "{\"castreeTrust\":1,\"createdAt\":7,\"keys\":[\(lines.joined(separator: ","))],"
-                    + "\"origin\":\"\(Self.origin)\",\"signatures\":[{\"key\":"))
-        expect(text.hasSuffix("],\"threshold\":2,\"version\":2}\n"))
-        try expect(TrustFile(parsing: Array(text.utf8), version: 2), equals: file)
-        let signed = String(decoding: file.signedBytes, as: UTF8.self)
-        expect(signed.hasPrefix("castree-trust 1\n{\"castreeTrust\":1,") && !signed.hasSuffix("\n"))
-        let wrong = [
-            text.replacingOccurrences(of: "\"version\":2", with: "\"version\":3"),
-            text.replacingOccurrences(of: "\"threshold\":2", with: "\"threshold\":3"),
-            text.replacingOccurrences(of: "\"threshold\":2", with: "\"threshold\":0"),
-            text.replacingOccurrences(
-                of: "\(lines[0]),\(lines[1])", with: "\(lines[1]),\(lines[0])"),
-            text.replacingOccurrences(of: "\(lines[0]),", with: "\(lines[0]),\(lines[0]),"),
-            text.replacingOccurrences(of: lines[0], with: "\"\""),
-            text.replacingOccurrences(of: ",\"threshold\"", with: ", \"threshold\""),
-            text.replacingOccurrences(of: "\"createdAt\":7", with: "\"createdAt\":7.0"),
-            String(text.dropLast()), text + "\n", "", "[]",
-        ]
-        for text in wrong {
-            let error = refusal { try TrustFile(parsing: Array(text.utf8), version: 2) }
-            expect(error?.code, equals: .untrusted, "\(text)")
-        }
-        let newer = text.replacingOccurrences(of: "\"castreeTrust\":1", with: "\"castreeTrust\":2")
-        expect(
-            refusal { try TrustFile(parsing: Array(newer.utf8), version: 2) }?.code,
-            equals: .unsupportedFormat)
-    }
-
-    @Test(
-        "follows only if the threshold before it and its own have signed it, one after the other")
-    func following() throws {
-        let old = try trusted(0)
-        func objection(
-            _ file: TrustFile, _ previous: TrustedKeys, _ version: Int64 = 1,
-            _ origin: String = Self.origin
-        ) -> StoreError.Code? {
-            refusal { try file.check(follows: previous, version, of: origin) }?.code
-        }
-        expect(objection(try file(trusted(1), by: 0, 1), old) == nil)
-        expect(objection(try file(trusted(1), by: 1), old), equals: .untrusted)
-        expect(objection(try file(trusted(1), by: 0), old), equals: .untrusted)
-        expect(objection(try file(trusted(1), by: 1, 2), old), equals: .untrusted)
-        expect(objection(try file(trusted(1), version: 3, by: 0, 1), old), equals: .untrusted)
-        expect(objection(try file(trusted(1), by: 0, 1), old, 2), equals: .untrusted)
-        expect(objection(try file(trusted(1), by: 0, 1), old, 3), equals: .untrusted)
-        let other = String(repeating: "0", count: 32)
-        expect(objection(try file(trusted(1), by: 0, 1), old, 1, other), equals: .untrusted)
-        let two = try trusted(0, 1, threshold: 2)
-        expect(objection(try file(trusted(2), by: 0, 2), two), equals: .untrusted)
-        expect(objection(try file(trusted(2), by: 0, 1, 2), two) == nil)
-        expect(objection(try file(trusted(1, 2, threshold: 2), by: 0, 1), old), equals: .untrusted)
-        expect(objection(try file(trusted(1, 2, threshold: 2), by: 0, 1, 2), old) == nil)
-    }
-
-    @Test func `is signed as such: a signature of a pointer is none of it`() throws {
-        var file = try file(try trusted(0))
-        let bytes = Array("castree-pointer 1\n".utf8) + file.signedBytes.dropFirst(16)
-        file.signatures = [
-            PointerSignature(key: keys[0].verificationKey.id, signature: try keys[0].sign(bytes))
-        ]
-        expect(
-            refusal { try file.check(follows: trusted(0), 1, of: Self.origin) }?.code,
-            equals: .untrusted)
     }
 }

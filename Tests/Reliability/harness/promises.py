@@ -30,6 +30,7 @@ class Promised:
     forgiven: frozenset = frozenset()  # not banned any more
     damaged: str | None = None  # the test itself has damaged the object of its DAMAGED
     incomplete: str | None = None  # that object was taken away
+    unbuilt: str | None = None  # whole, and nobody needs its tree: that may be built only when it is shown
     copied: str | None = None  # checked out
     pruned: bool = False  # the origin is to hold only what is published, once it is pruned again
 
@@ -118,7 +119,8 @@ def _wrong_versions(listed, places, before, after, partial):
     # On its way from damaged to mended it may be in any state, and is never lost.
     mended = damaged | {before.incomplete, after.incomplete}
     for name in sorted(before.versions & after.versions):
-        if states.get(name) != "materialized" and not (name in states and name in mended):
+        whole = ("materialized", "complete") if name in (before.unbuilt, after.unbuilt) else ("materialized",)
+        if states.get(name) not in whole and not (name in states and name in mended):
             wrong.append(f"version {name} was acknowledged and is {states.get(name, 'lost')}")
     for name, state in states.items():
         if name not in before.versions | after.versions:

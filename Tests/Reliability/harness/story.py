@@ -118,11 +118,12 @@ STORY = [
     Verb("repair", lambda places: ["fsck", "--repair"],
          lambda promised: replace(promised, damaged=None, incomplete="3"), done=(0, 1)),
     Verb("mend", lambda places: ["fsck", "--repair", "--from", places.origin],
-         lambda promised: replace(promised, incomplete=None), done=(0, 1),
+         lambda promised: replace(promised, incomplete=None, unbuilt="3"), done=(0, 1),
          # What is fetched before it is interrupted lacks nothing the second time, and nobody needs its tree yet.
          finish=("add", "--version", "3")),
     Verb("withdraw", lambda places: ["withdraw", "3", places.origin],
-         lambda promised: replace(promised, published="2"), repeated=(0, 3)),
+         # Nothing was in the way of the repair before it.
+         lambda promised: replace(promised, published="2", unbuilt=None), repeated=(0, 3)),
     Verb("prune", lambda places: ["prune", places.origin, "--keep", "1", "--grace", "0s"],
          lambda promised: replace(promised, pruned=True)),
     Verb("lose-index", None, lambda promised: promised, deed=_lose_index),
@@ -179,7 +180,7 @@ def tell_again(programs, places, verb, promised):
     if verb.acknowledges(ending) and verb.finish and not os.path.isdir(os.path.join(places.store, "versions", "3")):
         ending = programs.run(verb.finish + (places.source("3"),), places.store)
     if verb.acknowledges(ending):
-        return None, verb.promise(promised)
+        return None, replace(verb.promise(promised), unbuilt=None)
     if ending.status and ending.status in verb.repeated and verb.instead:
         ending = programs.run(verb.instead, places.store)
     elif ending.status in verb.repeated:
