@@ -77,7 +77,7 @@ struct TestSources {
     }
 
     private static func isConditional(_ traits: String) -> Bool {
-        traits.contains(".enabled(") || traits.contains(".disabled(")
+        [".enabled(", ".disabled(", ".needs"].contains { traits.contains($0) }
     }
 
     /// The literal that a list of arguments begins with.
