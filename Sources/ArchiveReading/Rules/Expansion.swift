@@ -66,6 +66,22 @@ package struct Expansion {
                 + "bytes; if it is right, unpack it and add the directory", entry: name, .tooLarge)
     }
 
+    /// The dictionary that a file of any archive may name: as large as libzstd's, and larger than usual ones.
+    private static let freeDictionary: Int64 = 128 << 20
+
+    /// Refuses a dictionary that would take much more memory than the archive has bytes.
+    /// - Throws: `.tooLarge`.
+    static func check(
+        dictionary byteCount: Int64, from compressed: Int64, of archive: ArchiveName
+    ) throws(StoreError) {
+        let (most, isHuge) = compressed.multipliedReportingOverflow(by: memoryRatio)
+        guard !isHuge, byteCount > max(freeDictionary, most) else { return }
+        throw archive.refusal(
+            "to unpack it would take \(sizeText(byteCount)) of memory, far more than the archive has bytes; make the archive "
+                + "with Deflate (7z a -tzip -mm=Deflate), or unpack it and add the directory",
+            .tooLarge)
+    }
+
     /// Refuses bytes that are too many for the compressed ones that they come from.
     /// - Throws: `.tooLarge`.
     package static func check(

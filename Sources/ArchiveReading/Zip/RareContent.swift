@@ -8,7 +8,7 @@ final class RareContent {
     /// BZip2, LZMA and XZ (APPNOTE.TXT 6.3.10, 4.4.5).
     static let methods: Set<Int64> = [12, 14, 95]
 
-    private let archive: ArchiveName
+    private let source: ArchiveSource
     private let handle: OpaquePointer
     /// Where the files begin that are still to come, from the last to the next.
     private var starts: [Int64]
@@ -20,7 +20,7 @@ final class RareContent {
         guard let handle = archive_read_new() else {
             throw StoreError(.outOfMemory, "unable to read an archive: out of memory")
         }
-        (archive, self.handle) = (source.name, handle)
+        (self.source, self.handle) = (source, handle)
         starts = files.map(\.start).sorted(by: >)
         archive_read_support_format_zip_seekable(handle)
         // On macOS some files would count as attributes of others.
@@ -33,13 +33,16 @@ final class RareContent {
     deinit { archive_read_free(handle) }
 
     /// Calls `take` with the content of a file, block by block.
-    /// - Throws: `.badArchive` unless size and checksum are right.
+    /// - Throws: `.badArchive` unless size and checksum are right; `.tooLarge` if that would take too much memory.
     func read(
         _ file: ZipFile, through room: UnsafeMutableRawBufferPointer,
         _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
     ) throws(StoreError) {
         // libarchive 3.6 takes what LZMA makes of nothing for damage.
         guard file.header.byteCount > 0 || file.header.crc != 0 else { return }
+        try Expansion.check(
+            dictionary: RareDictionary.byteCount(of: file, in: source),
+            from: source.byteCount ?? 0, of: source.name.reading(file.header.entry))
         while let start = starts.popLast() {
             var entry: OpaquePointer?
             // A warning is about its name or its time, and what counts of these the directory has said.
@@ -63,7 +66,7 @@ final class RareContent {
 
     private func damaged(_ file: ZipFile?, _ problem: String? = nil) -> StoreError {
         let said = archive_error_string(handle).map { String(cString: $0) }
-        return archive.refusal(
+        return source.name.refusal(
             "it is damaged (\(problem ?? said ?? "it cannot be read"))", entry: file?.header.entry)
     }
 }
