@@ -13,6 +13,9 @@ package enum ArchiveFormat: Sendable, Hashable {
     /// How many bytes at the beginning tell the format.
     package static let headByteCount = 512
 
+    /// With what a zip archive of parts begins, also if it became only one (APPNOTE.TXT, 8.5.3 and 8.5.4).
+    static let partMarks: [[UInt8]] = [[0x50, 0x4B, 7, 8], [0x50, 0x4B, 0x30, 0x30]]
+
     private static let suffixes: [(String, ArchiveFormat)] = [
         (".zip", .zip), (".tar", .tar(.none)), (".tar.gz", .tar(.gzip)), (".tgz", .tar(.gzip)),
         (".tar.zst", .tar(.zstd)), (".tzst", .tar(.zstd)), (".tar.br", .tar(.brotli)),
@@ -27,7 +30,6 @@ package enum ArchiveFormat: Sendable, Hashable {
         ([0x04, 0x22, 0x4D, 0x18], "compressed by lz4"),
         (Array("!<arch>\n".utf8), "an ar archive"), (Array("MSCF".utf8), "a cabinet file"),
         (Array("xar!".utf8), "a xar archive"), (Array("hsqs".utf8), "a squashfs image"),
-        (Array("PK\u{7}\u{8}".utf8), "a part of a zip archive of several files"),
     ]
 
     /// What messages call it.
@@ -54,7 +56,9 @@ package enum ArchiveFormat: Sendable, Hashable {
         if let other = Self.others.first(where: { head.starts(with: $0.0) }) {
             throw name.refusal("it is \(other.1), which castree does not read; \(Self.advice)")
         }
-        guard let found = Self.detected(head) ?? (said == .tar(.brotli) ? said : nil) else {
+        // The last part of several begins anywhere.
+        let trusted: [ArchiveFormat] = [.tar(.brotli), .zip]
+        guard let found = Self.detected(head) ?? trusted.first(where: { $0 == said }) else {
             throw name.refusal(
                 "it is no archive that castree knows; \(Self.advice) "
                     + "(brotli is recognized by the name .tar.br alone)")
@@ -82,6 +86,7 @@ package enum ArchiveFormat: Sendable, Hashable {
         // The first local header, or the end record of an empty archive (APPNOTE.TXT, 4.3.7 and 4.3.16).
         if head.starts(with: Array("PK\u{3}\u{4}".utf8)) { return .zip }
         if head.starts(with: Array("PK\u{5}\u{6}".utf8)) { return .zip }
+        if partMarks.contains(where: { head.starts(with: $0) }) { return .zip }
         // RFC 1952, section 2.3.1: DEFLATE is the only method there is.
         if head.starts(with: [0x1F, 0x8B, 0x08]) { return .tar(.gzip) }
         // RFC 8878, sections 3.1.1 and 3.1.2.

@@ -47,7 +47,12 @@ struct ZipDirectory {
             if end >= contentEnd, end <= tail.count { ends.append(index..<end) }
         }
         guard let last else {
-            throw source.name.refusal("it is damaged, or cut off: it has no end record")
+            if tail.count >= 4, ArchiveFormat.partMarks.contains(try source.read(at: 0, count: 4)) {
+                throw part()
+            }
+            throw source.name.refusal(
+                "it is damaged, or cut off: it has no end record; make it anew, or unpack it and add the directory"
+            )
         }
         guard let end = ends.last else { throw damaged("something follows its end record") }
         // Which of two end records counts, each reader decides for itself.
@@ -65,6 +70,10 @@ struct ZipDirectory {
 
     /// Where the directory is, by the end record that begins at `end`.
     private func extent(_ record: [UInt8], _ end: Int64) throws(StoreError) -> Extent {
+        // The parts are numbered from 0; what says no number leaves it to the record of a large archive.
+        guard [4, 6].allSatisfy({ [0, 0xFFFF].contains(Zip.number(record, $0, 2)) }) else {
+            throw part()
+        }
         var extent = Extent(
             count: Zip.number(record, 10, 2), byteCount: Zip.number(record, 12, 4),
             offset: Zip.number(record, 16, 4))
@@ -125,6 +134,12 @@ struct ZipDirectory {
             left -= 1
         }
         guard position == end else { throw damaged("its directory is longer than its files") }
+    }
+
+    private func part() -> StoreError {
+        source.name.refusal(
+            "it is a part of a zip archive of several files; join them (zip -s 0 parts.zip --out whole.zip), or unpack "
+                + "them and add the directory")
     }
 
     private func damaged(_ problem: String) -> StoreError {

@@ -99,6 +99,9 @@ struct ZipLayout {
     /// - Throws: `.badArchive`.
     func check() throws(StoreError) {
         var end: Int64 = 0
+        if directory >= 4, ArchiveFormat.partMarks.contains(try source.read(at: 0, count: 4)) {
+            end = 4
+        }
         for file in files.sorted(by: { $0.start < $1.start }) {
             guard file.start >= end else { throw overlapping(file.header) }
             guard file.start == end else {

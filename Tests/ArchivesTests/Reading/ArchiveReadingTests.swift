@@ -179,6 +179,26 @@ import StorageTestSupport
             equals: .badArchive)
     }
 
+    @Test func `that was to have several parts is read if it became one, and a part is named so`()
+        throws
+    {
+        var zip = ForeignZip(.init("a"))
+        for mark in [[0x50, 0x4B, 7, 8], [0x50, 0x4B, 0x30, 0x30]] as [[UInt8]] {
+            zip.before = mark
+            let whole = zip.bytes()
+            try expect(reader.files(whole, "a"), equals: ["a": "content"])
+            // The first part has no end, and what the last begins with is anything.
+            var last = Array(whole.dropFirst(9))
+            last[last.count - 18] = 1
+            for (name, part) in [("a.z01", Array(whole.prefix(30))), ("a.zip", last)] {
+                let refused = try reader.refusal(part, name)
+                expect(refused?.message.contains("a part of a zip archive") == true, "\(name)")
+            }
+        }
+        zip.before += [0]
+        try expect(reader.refusal(zip.bytes(), "a.zip")?.code, equals: .badArchive)
+    }
+
     @Test func `of an unknown format, or of another than its name says, is refused with advice`()
         throws
     {
