@@ -73,6 +73,49 @@ import ProgramTestSupport
         _ = try served.end()
     }
 
+    @Test
+    func
+        `a lost history is no answer that there is no update, also of a channel that was there before`()
+        throws
+    {
+        try place.castree(
+            "publish", "2", "site", "--channel", "beta", "--no-sync", "--no-packs")
+        try place.castree(
+            "origin", "enable", "site", "chcp", "--deployment", "test=beta", "--no-sync")
+        let files = FileManager.default
+        let served = try serve()
+        for (path, request) in [
+            ("codepush/stable.json", Self.check), ("chcp/beta.json", "/for/chcp/test/chcp.json"),
+        ] {
+            try expect(served.get(request, [:]).status, equals: 200)
+            try files.removeItem(at: place.directory.appending(path: "site/for/\(path)"))
+            for _ in 1...2 { try expect(served.get(request, [:]).status, equals: 503) }
+            try expect(served.get("/for/chcp/web/chcp.json", [:]).status, equals: 200)
+            try place.ended(1, "origin", "status", "site")
+            _ = try place.run(.castree, ["fsck", "site", "--repair"])
+            try expect(served.get(request, [:]).status, equals: 200)
+        }
+        // Where the log is not, nothing is known to be lost.
+        try files.removeItem(at: place.directory.appending(path: "site/for/chcp/beta.json"))
+        try files.removeItem(at: place.directory.appending(path: "site/log"))
+        try expect(served.get("/for/chcp/test/chcp.json", [:]).status, equals: 404)
+        try served.end().ended(saying: "has lost for/codepush/stable.json")
+    }
+
+    @Test(arguments: ["channels/stable.json", "origin.json"], [true, false])
+    func `a lost file on which all clients depend is said`(_ path: String, _ isGone: Bool) throws {
+        try expect(place.run(.castree, ["origin", "status", "site"]).status, equals: 0)
+        try damage(path)
+        if isGone {
+            try FileManager.default.removeItem(at: place.directory.appending(path: "site/\(path)"))
+        }
+        let status = try place.ended(1, "origin", "status", "site")
+        let said = "  no answers: \(path) is not what the log says"
+        expect(status.text.split(separator: said).count, equals: 3, "\(status)")
+        try place.done("publish", "3", "site", "--no-packs", "--no-sync")
+        try expect(place.run(.castree, ["origin", "status", "site"]).status, equals: 0)
+    }
+
     @Test(
         "what describes an offered release is lost: no client is told that there is no update",
         arguments: ["facts", "manifests"], [true, false])

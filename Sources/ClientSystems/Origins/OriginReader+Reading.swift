@@ -1,5 +1,6 @@
 package import CASStore
 import HotPush
+import StrictJSON
 import Synchronization
 import VersionTree
 
@@ -37,17 +38,22 @@ extension OriginReader {
                 "the pointer of channel \(name) has expired; nobody is answered from it until it is signed anew (castree resign)"
             )
         }
-        let told = try history.outcome.get() ?? ClientHistory(system, name)
+        let told = try history.outcome.get()
         let key = ChannelKey(channel: name, system: system)
-        let joined = state.withLock { state in
-            if let known = state.joined[key], known.pointer == pointer.reading,
-                known.history == history.reading
-            {
-                return known
+        func standing(in state: State) -> Joined? {
+            state.joined[key].flatMap {
+                $0.pointer == pointer.reading && $0.history == history.reading ? $0 : nil
             }
+        }
+        if told == nil, state.withLock({ standing(in: $0) }) == nil {
+            try refuseLostHistory(key, of: offered, mayRead: mayRead)
+        }
+        let joined = state.withLock { state in
+            if let known = standing(in: state) { return known }
             let joined = Joined(
                 pointer: pointer.reading, history: history.reading,
-                channel: ClientChannel(offered, told), number: state.nextReading())
+                channel: ClientChannel(offered, told ?? ClientHistory(system, name)),
+                number: state.nextReading())
             state.joined[key] = joined
             return joined
         }
@@ -55,6 +61,29 @@ extension OriginReader {
             try prove(joined.channel, joined.number, offered, for: system, mayRead: mayRead)
         }
         return (joined.channel, joined.number)
+    }
+
+    /// Refuses a channel whose history is not here although the log names one: without it nothing would be offered.
+    ///
+    /// The entries that the pointer and the configuration name were written before them, and histories before these; the
+    /// later one has what the earlier one has. Where the log is not here, nothing is known to be lost.
+    /// - Throws: `.damagedOrigin`; `.unread`; what reading throws.
+    private func refuseLostHistory(
+        _ key: ChannelKey, of pointer: ChannelPointer, mayRead: Bool
+    ) throws(StoreError) {
+        let system = key.system.rawValue
+        let configuration = try file(
+            OriginLayout.clientConfiguration(of: system),
+            limit: ClientConfiguration.byteCountMax, mayRead: mayRead)
+        let path = OriginLayout.clientHistory(of: key.channel, system)
+        guard mayRead else { throw StoreError(.unread, "the log has to be read") }
+        // What is no configuration is refused elsewhere.
+        let told = configuration.flatMap { (try? JSONValue.parse($0))?["log"]?.asInt64 }
+        guard origin.logNames(path, in: max(pointer.log ?? 1, told ?? 1)) else { return }
+        throw StoreError(
+            .damagedOrigin,
+            "the origin has lost \(path); the next castree publish or castree withdraw on the channel writes it again, and so "
+                + "does castree fsck --repair")
     }
 
     private func pointer(

@@ -119,18 +119,43 @@ package final class ClientLog {
         return history
     }
 
-    /// The files below `for/` that do not say what the log says, and whose they are: their clients get old answers, or none.
-    package func staleFiles() throws(StoreError) -> [(system: String, path: String)] {
-        var stale: [(system: String, path: String)] = []
-        for copy in LogCopy.told(in: state.entry) {
+    /// A file that does not say what the log says.
+    package struct StaleFile {
+        package var path: String
+        /// Whose clients alone read it; `nil` for all of a channel, or of the origin.
+        package var system: String?
+        package var channel: ChannelName?
+    }
+
+    /// The files that do not say what the log says: clients that depend on them get old answers, or none.
+    /// - Parameter channels: whose pointers are looked at.
+    package func staleFiles(_ channels: Set<ChannelName>) throws(StoreError) -> [StaleFile] {
+        var stale: [StaleFile] = []
+        if try !hasMarker() { stale.append(StaleFile(path: OriginLayout.marker)) }
+        let pointers = state.pointers.keys.filter(channels.contains).sorted()
+        for copy in pointers.map(LogCopy.pointer) + LogCopy.told(in: state.entry) {
             do throws(StoreError) {
                 if try copy.isAsNew(copy.read(from: log.storage), as: state, log) { continue }
             } catch {
                 guard OriginLog.saysEntryIsBad(error) || error.isOfPlace else { throw error }
             }
-            if let system = copy.system { stale.append((system.description, copy.key)) }
+            var file = StaleFile(path: copy.key, system: copy.system?.description)
+            if case .pointer(let channel) = copy { file.channel = channel }
+            stale.append(file)
         }
         return stale
+    }
+
+    /// Whether what says that an origin is here does so, as far as it may be read.
+    private func hasMarker() throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            let bytes = try log.storage.contents(
+                OriginLayout.marker, limit: OriginMarker.byteCountMax)
+            return bytes.map(OriginMarker.isKnown) ?? false
+        } catch {
+            guard ReleaseFiles.isHarmless(error) || error.code == .accessDenied else { throw error }
+            return error.code == .accessDenied
+        }
     }
 
     // MARK: Documents

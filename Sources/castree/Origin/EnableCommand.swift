@@ -117,15 +117,19 @@ extension Invocation {
         let publisher = try publisher(isDraft: true)
         let clients = try publisher.clients()
         var statuses = try ClientStatus.all(in: clients)
-        for (system, path) in try clients.staleFiles() {
-            guard let place = statuses.firstIndex(where: { $0.system.rawValue == system }) else {
-                continue
+        let channels = Set(statuses.flatMap(\.channels).map(\.name))
+        for file in try clients.staleFiles(channels) {
+            let problem = StoreError(
+                .badClients,
+                "\(file.path) is not what the log says; the next castree publish or castree withdraw writes it again, "
+                    + "and so does castree fsck --repair")
+            for place in statuses.indices {
+                let status = statuses[place]
+                let reads =
+                    file.system.map { $0 == status.system.rawValue }
+                    ?? file.channel.map { status.channels.map(\.name).contains($0) } ?? true
+                if reads { statuses[place].problems.append(problem) }
             }
-            statuses[place].problems.append(
-                StoreError(
-                    .badClients,
-                    "\(path) is not what the log says; the next castree publish or castree withdraw writes it again, "
-                        + "and so does castree fsck --repair"))
         }
         let status = try reportClients(statuses) { publisher.figures.writeMembers(to: &$0) }
         return statuses.allSatisfy(\.problems.isEmpty) ? status : .failed
