@@ -104,6 +104,9 @@ package enum System {
     /// Whether a program can learn its arguments: Swift reads /proc/self/cmdline.
     static var hasArguments: Bool { CommandLine.argc > 0 }
 
+    /// Whether it could be read from where Linux shows it.
+    static var hasProc: Bool { access("/proc/self/cmdline", R_OK) == 0 }
+
     /// Returns the arguments after the program's name; nil in the place of one that is not UTF-8.
     static func arguments() -> [String?] {
         (1..<max(1, Int(CommandLine.argc))).map { index in

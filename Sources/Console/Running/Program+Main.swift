@@ -23,8 +23,11 @@ extension Program {
         if !System.hasArguments {
             let error = CommandError(
                 code: "noProc",
-                message: "unable to read the command line: /proc is not mounted; mount it "
-                    + "(mount -t proc proc /proc) and repeat the command")
+                message: "unable to read the command line: "
+                    + (System.hasProc
+                        ? "it did not come from /proc; if LD_PRELOAD is set, a library named there may be why"
+                        : "/proc is not mounted; mount it (mount -t proc proc /proc) and repeat the command")
+            )
             _ = report(error, to: diagnostics(for: words, surroundings), command: nil)
             // Which command it would be is unknown; what is a failure of one says of another that all is repaired.
             status =
