@@ -57,6 +57,7 @@ extension AppHandler {
                 address: query.address, now: SystemClock.now)
         }
         guard newcomers.withLock({ $0.contains(session) }) else { return }
+        noteHeard(session)
         // A start in progress may wait for the store. If too much waits already, the session is
         // told with its next request, or when something changes.
         guard startup != nil else { return welcome(session) }

@@ -52,7 +52,7 @@ extension AppHandler {
                 isStartedByToken.store(head.hasSecret, ordering: .relaxed)
                 if let left = begun.left { tellRollback(left.from, left.reason) }
                 if hasWorker || head.isNavigationOfWorker {
-                    startBehindWorker.withLock { $0 = begun.token }
+                    noteStart(of: begun.version, begun.token, isOfScript: head.isWorkerScript)
                 }
                 if head.isFromAnotherOrigin {
                     startedByOthers.withLock { _ = $0.insert(begun.version) }

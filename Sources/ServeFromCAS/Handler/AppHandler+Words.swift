@@ -22,6 +22,33 @@ extension AppHandler {
         return word.version?.description == answered
     }
 
+    /// A start by a browser whose service worker may show another page in its place, and which pages were heard of in its time.
+    struct StartBehindWorker: Sendable {
+        var version: String
+        var token: String
+        /// Whether they were older ones alone; `nil` if there were none.
+        var isOlderAlone: Bool?
+    }
+
+    /// A start begins behind a worker.
+    ///
+    /// - Parameter isOfScript: whether the worker's script makes it, beside the pages that are open; a navigation may end one.
+    func noteStart(of version: String, _ token: String, isOfScript: Bool) {
+        let isHeard = isOfScript && !bridge.sessions.isEmpty
+        let start = StartBehindWorker(
+            version: version, token: token, isOlderAlone: isHeard ? !isShown(version) : nil)
+        startBehindWorker.withLock { $0 = start }
+    }
+
+    /// A page is heard of for the first time; it may be gone again when the time of a start ends.
+    func noteHeard(_ session: BridgeSessionID) {
+        let version = page(of: session)
+        startBehindWorker.withLock { start in
+            guard let begun = start else { return }
+            start?.isOlderAlone = begun.isOlderAlone != false && version != begun.version
+        }
+    }
+
     /// The version that a page vouches for: the one that its requests tell, if it says the same, or another that its
     /// browser was given, with a page or with the worker that shows it; else `nil`.
     func proven(_ witness: Witness) -> String? {
@@ -114,8 +141,9 @@ extension AppHandler {
         }
     }
 
-    /// Takes back a start whose time is over and whose browser has a worker, if older pages alone are open: the worker waits
-    /// behind them, has kept for the next page what came, or had its page there before the browser's own navigation came.
+    /// Takes back a start whose time is over and whose browser has a worker, if older pages alone are open, or were in its time:
+    /// the worker waits behind them, has kept for the next page what came, or had its page there before the browser's own
+    /// navigation came.
     ///
     /// Nor does one count during which the server refused what may be its page's: by cookies that are not its browser's, or
     /// because two pages could not be told apart. Then the version waits as after a strike, or it would be started at once again.
@@ -130,8 +158,9 @@ extension AppHandler {
                 "it was not confirmed, and cookies that other servers have set contradicted its page's",
                 startup, rests: true)
         }
-        if startBehindWorker.withLock({ $0 == token }), startup.ask({ $0.isWatching(version) }),
-            !bridge.sessions.isEmpty, !isShown(version)
+        if let start = startBehindWorker.withLock({ $0 }), start.token == token,
+            startup.ask({ $0.isWatching(version) }),
+            start.isOlderAlone == true || !bridge.sessions.isEmpty, !isShown(version)
         {
             // What was refused was the worker's, which installs: it comes back.
             return takeBackUnshown(version, "its service worker shows an older page", startup)

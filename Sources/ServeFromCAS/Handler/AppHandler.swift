@@ -41,8 +41,8 @@ final class AppHandler: RequestHandler {
     let hidden = Mutex<Set<BridgeSessionID>>([])
     /// Sessions of pages that say that their versions work, which were not started then.
     let earlyWords = Mutex<[BridgeSessionID: String]>([:])
-    /// The token of the last start by a browser whose service worker may show another page in its place.
-    let startBehindWorker = Mutex<String?>(nil)
+    /// The last start by a browser whose service worker may show another page in its place.
+    let startBehindWorker = Mutex<StartBehindWorker?>(nil)
     /// What pages of other origins have started.
     let startedByOthers = Mutex<Set<String>>([])
     /// When this process began to serve, in seconds since 1970.

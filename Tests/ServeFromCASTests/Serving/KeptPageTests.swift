@@ -99,6 +99,46 @@ struct KeptPageTests {
         }
     }
 
+    /// When a page is open that is gone before the time of a start ends.
+    enum Visit: CaseIterable { case when, after, reloaded, beside }
+
+    @Test(
+        "is heard of however briefly: what its worker's script has started is struck only if a page of it was shown",
+        arguments: Visit.allCases, [false, true])
+    func brief(_ visit: Visit, isShown: Bool) throws {
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
+        let browser = try app.visitor()
+        func open(_ word: String) throws -> String {
+            let session = try browser.beginSession()
+            try browser.post("/_castree/bridge?session=\(session)&version=\(word)", "3\nA 0")
+            return session
+        }
+        func close(_ session: String) throws {
+            try browser.post("/_castree/bridge?session=\(session)", "1\nC")
+        }
+        try store.versions.activateAtNextBoot("2")
+        let old = try open("1")
+        try expect(
+            browser.post("/_castree/stale-page?session=\(old)&version=1").status, equals: 204)
+        if visit == .after { try close(old) }
+        let script = [
+            ("Service-Worker", "script"), ("Sec-Fetch-Mode", "same-origin"),
+            ("Sec-Fetch-Dest", "serviceworker"), ("Sec-Fetch-Site", "same-origin"),
+            ("Referer", browser.origin + "/"),
+        ]
+        try expect(browser.ask("GET", "/app.js", script).text, equals: "run('two')")
+        try expect(store.reopened().lifecycle().unconfirmed?.version, equals: "2")
+        if visit != .after, visit != .beside { try close(old) }
+        if visit == .after || visit == .reloaded { try close(open("1")) }
+        if isShown { try close(open("2")) }
+        if visit == .beside { try close(old) }
+        app.look(after: .seconds(2001))
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.current == "1" && lifecycle.pending == "2")
+        expect(lifecycle.trials.map(\.strikes), equals: isShown ? [1] : [])
+    }
+
     @Test func `hides nothing that another tab shows`() throws {
         let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(watching: store)

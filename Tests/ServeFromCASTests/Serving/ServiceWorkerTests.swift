@@ -299,6 +299,10 @@ struct ServiceWorkerTests {
         try expect(script(browser), equals: "worker(2)")
         try browser.post("/_castree/bridge?session=\(old)", "1\nC")
         app.look(after: .seconds(2001))
+        // The older page was open for a while: its tab may have been closed.
+        try expect(store.reopened().lifecycle().trials, equals: [])
+        try expect(script(browser), equals: "worker(2)")
+        app.look(after: .seconds(4002))
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current, equals: "1")
         expect(lifecycle.trials.map(\.strikes), equals: [1])
