@@ -96,9 +96,10 @@ extension OriginPruner {
         let (now, then) = (publisher.now(), try log.pastEntry(number).createdAt)
         var latest = then
         for earlier in max(state.entry.keptFrom, 1)..<max(number, state.entry.keptFrom, 1) {
-            // What is ahead of the present says nothing of the clock of that prune.
-            let time = try log.pastEntry(earlier).createdAt
-            if time <= now { latest = max(latest, time) }
+            // What is ahead of the present says nothing of the clock of that prune, and no more does what is passed over.
+            if let time = try log.reading(earlier)?.entry?.createdAt, time <= now {
+                latest = max(latest, time)
+            }
         }
         return then > now || then < latest ? nil : now - then
     }

@@ -76,6 +76,19 @@ import BucketTestSupport
         }
     }
 
+    @Test("goes on, and is pruned, after a damaged entry") func passedOver() throws {
+        let scene = try Scene(.directory)
+        try scene.people.publish("2", scene.sealing)
+        try scene.place.set(OriginLayout.logEntry(scene.end + 1), Array("junk".utf8))
+        for version in ["1", "2"] {
+            _ = try scene.prune(PointerSealing())
+            try scene.people.publish(version, scene.sealing)
+            for _ in 1...3 { _ = try scene.prune(scene.sealing) }
+            try scene.expectOffered(version)
+            try expect(scene.place.offered() == [version])
+        }
+    }
+
     @Test(
         "stays signed where a newer entry is not, until somebody says otherwise", arguments: places)
     func unsignedEntry(_ kind: OriginPlace) throws {
@@ -86,6 +99,7 @@ import BucketTestSupport
             try scene.appendUnsigned()
             for _ in 1...3 {
                 _ = try scene.prune(hasKey ? scene.sealing : PointerSealing())
+                _ = try scene.findings(OriginMender([scene.place.versions]))
                 try expect(scene.people.bytes() == signed)
                 try scene.expectOffered("2")
             }
