@@ -260,7 +260,8 @@ package final class OriginAudit {
             report.findings[place].isRepaired = try repair()
         } catch {
             guard
-                error.saysFileIsUnreadable || error.code == .damagedObject || saysWhatIsFound(error)
+                error.saysFileIsUnreadable || error.code == .damagedObject
+                    || OriginLog.saysEntryIsBad(error)
             else { throw error }
             report.findings[place].stays(because: storage.work?.explained(error) ?? error)
         }

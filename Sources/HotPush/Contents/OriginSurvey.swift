@@ -32,6 +32,8 @@ final class OriginSurvey {
     private var numbers: [AnyHashable: Int] = [:]
     /// What these are numbers of.
     private var lists = ReleaseLists()
+    /// What pointers offer that devices read, and the log's newest do not.
+    private var copied: Set<LiveRelease> = []
 
     /// - Parameter isStrict: whether a release must have all that it names, also what can be made again.
     init(_ storage: any ObjectStorage, _ log: OriginLog, isStrict: Bool = false) {
@@ -87,13 +89,16 @@ final class OriginSurvey {
         }
     }
 
-    /// The files of all releases that the entries from `keptFrom` to that of the state offer.
+    /// From now on what a pointer offers counts as live, whatever the log says: devices read it.
+    func hold(_ pointer: ChannelPointer?) { copied.formUnion(pointer?.liveReleases ?? []) }
+
+    /// The files of all releases that the entries from `keptFrom` to that of the state offer, and of those that are held.
     /// - Throws: `.damagedOrigin` if the manifest of one that is still offered cannot be read.
     func live(keptFrom: Int64, upTo state: OriginState) throws(StoreError) -> KeySet {
         var live = KeySet(of: table)
         var numbers: Set<Int> = []
         let offered = Set(state.pointers.values.flatMap(\.liveReleases))
-        for release in try log.liveReleases(keptFrom: keptFrom, upTo: state) {
+        for release in try log.liveReleases(keptFrom: keptFrom, upTo: state) + copied {
             do throws(StoreError) {
                 numbers.formUnion(try self.numbers(of: release))
             } catch {

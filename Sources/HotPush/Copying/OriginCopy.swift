@@ -59,7 +59,8 @@ package struct OriginCopy: Sendable {
     ///   what reading and writing throws.
     package func run() throws(StoreError) -> Report {
         try checkIsElsewhere()
-        let log = OriginLog(storage)
+        // What was signed and is not any more, is so in what is copied.
+        let log = OriginLog(storage, mayUnsign: true)
         // Publishers of older castrees write no log.
         let lock =
             try OriginLog(source).state(from: 0) == nil

@@ -108,7 +108,8 @@ enum LogCopy: Hashable {
     }
 
     /// Whether what stands there is as new as a state, or newer.
-    /// - Throws: `.damagedOrigin` if it names an entry that the log does not show: somebody else has written it.
+    /// - Throws: `.damagedOrigin` if it names an entry that the log does not show: somebody else has written it; if it is
+    ///   not to be replaced: see ``checkSigned(_:_:by:_:)``.
     func isAsNew(
         _ seen: Seen, as state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> Bool {
@@ -120,7 +121,10 @@ enum LogCopy: Hashable {
             // Entry 1 has pointers that do not name it.
             let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
             guard theirs > mine, there.sequence >= pointer.sequence, !pointer.takesOver(there)
-            else { return false }
+            else {
+                try Self.checkSigned(seen, channel, by: state, log)
+                return false
+            }
             return try newer(theirs, in: log).pointers[channel] == there
         }
         guard let mine = place(in: state.entry) else { return true }
@@ -133,7 +137,24 @@ enum LogCopy: Hashable {
     /// The entry that a copy names which is newer than the state.
     private func newer(_ number: Int64, in log: OriginLog) throws(StoreError) -> LogEntry {
         if number <= LogEntry.numberMax, let entry = try log.countedEntry(number) { return entry }
-        throw log.lacks(number, namedBy: key)
+        throw log.lacks(number, namedBy: key, isReplaced: try log.has(number))
+    }
+
+    /// Refuses to replace a pointer that is signed by a newer one of the log that is not, which anybody may have written.
+    /// - Throws: `.damagedOrigin`.
+    static func checkSigned(
+        _ seen: Seen, _ channel: ChannelName, by state: OriginState, _ log: OriginLog
+    ) throws(StoreError) {
+        guard !log.mayUnsign, let there = seen.pointer, there.isSigned,
+            let pointer = state.pointers[channel],
+            !pointer.isSigned, let number = pointer.log, number > there.log ?? 1,
+            // What the log never had, a stranger may have written in the place of what is not signed.
+            try log.reading(there.log ?? 1)?.entry.map({ $0.pointers[channel] == there }) ?? true
+        else { return }
+        throw .damagedOrigin(
+            "\(OriginLayout.pointer(channel)) in \(log.storage.place) is signed, and the newer pointer in entry \(number) of "
+                + "the log is not: somebody without a key has written that, or a command with --unsigned was cut short; look "
+                + "at what is offered, then publish with the key, or with --unsigned")
     }
 
     /// What it should be; `nil` for nothing.

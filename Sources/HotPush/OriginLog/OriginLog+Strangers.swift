@@ -1,4 +1,5 @@
 import CASStore
+import Storage
 import StrictJSON
 
 // Entries that a stranger has written, where something is signed: they cannot be taken back, and must keep nobody from
@@ -32,6 +33,31 @@ extension OriginLog {
         return place == number ? entry : nil
     }
 
+    /// What is wrong where a copy names an entry that is not there.
+    /// - Parameter isReplaced: whether something else stands under the number.
+    func lacks(
+        _ number: Int64, namedBy key: String, isReplaced: Bool = false
+    ) -> StoreError {
+        StoreError(
+            .damagedOrigin,
+            "\(key) in \(storage.place) names entry \(number), which the log does not have: it has lost its last entries, "
+                + "something else stands in the place of one, or castree did not write that file; restore \(OriginLayout.log)/ from an older copy or, if there is none, go "
+                + "on with what is left: "
+                + (isReplaced
+                    ? "castree publish VERSION ORIGIN --adopt" : "castree fsck --repair"))
+    }
+
+    /// The first entry after a number, also beyond a gap; `nil` if a listing shows none.
+    ///
+    /// One that is too far away for the gap to be of lost entries is none: it would use up the numbers.
+    func later(than number: Int64) throws(StoreError) -> Int64? {
+        let after = OriginLayout.logEntry(number)
+        let page = try storage.list(
+            ListRequest(prefix: OriginLayout.log + "/", startAfter: after, countMax: 100))
+        let next = page.files.lazy.compactMap { OriginLayout.number(ofLogEntry: $0.key) }.first
+        return next.flatMap { $0 - number > Self.lookedAtCountMax ? nil : $0 }
+    }
+
     /// Takes what stands under a number into what is live.
     func add(_ number: Int64, to live: inout LiveReleases) throws(StoreError) {
         guard case .refused(let error) = try reading(number), live.passesOver else {
@@ -62,7 +88,9 @@ extension OriginLog {
                 if vouches == nil, error.code == .unsupportedFormat { newer = error }
                 _ = chain.add(nil)
                 reason = error.message
-            case nil: reason = "it is not there"
+            case nil:
+                _ = chain.add(nil)
+                reason = "it is not there"
             }
             if standing.place != next { say(passingOver: next, reason, for: standing.place) }
         }

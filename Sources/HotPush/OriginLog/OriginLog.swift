@@ -26,6 +26,8 @@ final class OriginLog {
     let vouches: ((PointerSeal) throws(StoreError) -> Bool)?
     /// Whether the newest entry is held against the one before wherever nobody can tell who has signed it.
     let isWary: Bool
+    /// Whether a pointer that is not signed may take the place of one that is.
+    let mayUnsign: Bool
     let notice: (String) -> Void
     /// The strangers' entries that were said.
     private var said: Set<Int64> = []
@@ -37,7 +39,8 @@ final class OriginLog {
     init(
         _ storage: any ObjectStorage, _ tags: TagMeaning = TagMeaning(),
         vouches: ((PointerSeal) throws(StoreError) -> Bool)? = nil,
-        isWary: Bool = false, notice: @escaping (String) -> Void = { _ in },
+        isWary: Bool = false, mayUnsign: Bool = false,
+        notice: @escaping (String) -> Void = { _ in },
         heldByteCountMax: Int = 4 << 20,
         pointerByteCountMax: Int = 32 << 20
     ) {
@@ -45,6 +48,7 @@ final class OriginLog {
         self.tags = tags
         self.vouches = vouches
         self.isWary = isWary
+        self.mayUnsign = mayUnsign
         self.notice = notice
         self.heldByteCountMax = heldByteCountMax
         self.pointerByteCountMax = pointerByteCountMax
@@ -170,15 +174,6 @@ final class OriginLog {
     func has(_ number: Int64) throws(StoreError) -> Bool {
         guard 1...LogEntry.numberMax ~= number else { return false }
         return try reading(number) != nil
-    }
-
-    /// What is wrong where a copy names an entry that is not there.
-    func lacks(_ number: Int64, namedBy key: String) -> StoreError {
-        StoreError(
-            .damagedOrigin,
-            "\(key) in \(storage.place) names entry \(number), which the log does not have: it has lost its last entries, "
-                + "something else stands in the place of one, or castree did not write that file; restore \(OriginLayout.log)/ from an older copy or, if there is none, go "
-                + "on with what is left: castree fsck --repair")
     }
 
     /// Says once that an entry is passed over.

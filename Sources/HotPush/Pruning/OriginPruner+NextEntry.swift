@@ -96,9 +96,10 @@ extension OriginPruner {
         let (now, then) = (publisher.now(), try log.pastEntry(number).createdAt)
         var latest = then
         for earlier in max(state.entry.keptFrom, 1)..<max(number, state.entry.keptFrom, 1) {
-            // What is ahead of the present says nothing of the clock of that prune.
-            let time = try log.pastEntry(earlier).createdAt
-            if time <= now { latest = max(latest, time) }
+            // What is ahead of the present says nothing of the clock of that prune, and no more does what is passed over.
+            if let time = try log.reading(earlier)?.entry?.createdAt, time <= now {
+                latest = max(latest, time)
+            }
         }
         return then > now || then < latest ? nil : now - then
     }
@@ -116,33 +117,51 @@ extension OriginPruner {
     }
 
     /// Brings the pointers up to the log's.
+    ///
+    /// What those offer that stay as they are, or are newer, is held.
     func repairPointers(
-        of state: OriginState, _ log: OriginLog
+        of state: OriginState, _ log: OriginLog, _ survey: OriginSurvey, isDryRun: Bool
     ) throws(StoreError) -> CopiesState {
+        for channel in survey.pointerFiles.compactMap(OriginLayout.channel(ofPointer:))
+        where state.pointers[channel] == nil {
+            survey.hold(try LogCopy.pointer(channel).read(from: storage).pointer)
+        }
         let condition = try log.pastEntry(1).pointerCondition ?? .none
         let prunedAt = state.entry.prunedAt
         let places = prunedAt > 0 ? try log.pastEntry(prunedAt).channels : [:]
-        var isBehind = false
+        var (isBehind, areNew) = (false, true)
         for channel in state.pointers.keys.sorted() {
             let seen = try LogCopy.pointer(channel).read(from: storage)
+            if isDryRun {
+                let isAsNew = try allowing(
+                    [.damagedOrigin],
+                    try LogCopy.pointer(channel).isAsNew(seen, as: state, log))
+                if isAsNew != false { survey.hold(seen.pointer) }
+                continue
+            }
             try publisher.checkEnd(of: log, state, channel, seen)
             if let place = places[channel], (seen.pointer?.log ?? 1) < place { isBehind = true }
-            if try !write(channel, of: state, seen, log) { return .wereBehind }
+            if try !write(channel, of: state, seen, log, survey) { areNew = false }
         }
-        return condition == .none && isBehind ? .wereBehind : .areNew
+        guard !isDryRun else { return .unknown }
+        return !areNew || condition == .none && isBehind ? .wereBehind : .areNew
     }
 
     /// Brings a pointer up to the log's.
     /// - Returns: whether it is; else somebody else's stays there, and devices may read it.
     func write(
-        _ channel: ChannelName, of state: OriginState, _ seen: LogCopy.Seen?, _ log: OriginLog
+        _ channel: ChannelName, of state: OriginState, _ seen: LogCopy.Seen?, _ log: OriginLog,
+        _ survey: OriginSurvey
     ) throws(StoreError) -> Bool {
         do throws(StoreError) {
             try CopyWriting(log, publisher.pause).write(channel, of: state, seen: seen)
+            // A newer one stays.
+            if seen?.log ?? 0 > state.pointers[channel]?.log ?? 1 { survey.hold(seen?.pointer) }
             return true
         } catch {
             guard error.code == .damagedOrigin else { throw error }
-            publisher.options.notice(error.message)
+            publisher.options.notice("what channel \(channel) offers stays: \(error.message)")
+            survey.hold(try LogCopy.pointer(channel).read(from: storage).pointer)
             return false
         }
     }

@@ -55,7 +55,9 @@ package struct OriginPruner: Sendable {
                 // Whoever cannot tell what is needed writes nothing at all.
                 _ = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
                 // From here on no device reads an older pointer than those of this state.
-                if copies == .unknown, !isDryRun { copies = try repairPointers(of: state, log) }
+                if copies == .unknown {
+                    copies = try repairPointers(of: state, log, survey, isDryRun: isDryRun)
+                }
                 next = try nextEntry(
                     after: state, log, survey, keepCount, grace, mayAdvance: copies != .wereBehind,
                     &left)
@@ -86,7 +88,7 @@ package struct OriginPruner: Sendable {
                 continue
             }
             for channel in entry.pointers.keys.sorted()
-            where try !write(channel, of: after, nil, log) {
+            where try !write(channel, of: after, nil, log, survey) {
                 copies = .wereBehind
             }
             trimmedCount += self.trimmedCount(state, after)

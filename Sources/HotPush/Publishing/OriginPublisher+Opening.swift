@@ -5,6 +5,24 @@ import VersionTree
 // What a command builds upon: what the log says, or what stands where an older castree has written none.
 
 extension OriginPublisher {
+    /// The log, as those read it who sign here.
+    /// - Parameter isWary: whether something is to be deleted.
+    func makeLog(isWary: Bool = false) -> OriginLog {
+        let sealing = options.sealing
+        var vouches: ((PointerSeal) throws(StoreError) -> Bool)?
+        if sealing.isSigning, !sealing.adopts {
+            var origin: String??
+            vouches = { (seal) throws(StoreError) in
+                guard try sealing.vouches(for: seal, of: nil) else { return false }
+                if origin == nil { origin = .some(try sealing.originOfPlace(storage)) }
+                return try sealing.vouches(for: seal, of: origin ?? nil)
+            }
+        }
+        return OriginLog(
+            storage, vouches: vouches, isWary: isWary, mayUnsign: sealing.allowsFewer,
+            notice: options.notice)
+    }
+
     /// What the origin is now, and what stands as a channel's pointer.
     ///
     /// An origin without a log gets one.
@@ -53,10 +71,18 @@ extension OriginPublisher {
     func logged(
         _ channel: ChannelName, _ seen: LogCopy.Seen, _ log: OriginLog
     ) throws(StoreError) -> OriginState? {
-        guard let state = try log.state(from: seen.pointer?.log ?? 0) else { return nil }
-        try checkEnd(of: log, state, channel, seen)
+        guard var state = try log.state(from: seen.pointer?.log ?? 0) else { return nil }
         // Where each look is paid for, who writes to a channel looks at its pointer.
-        if storage.isOnDisk { try checkEnd(of: log, state) }
+        if storage.isOnDisk {
+            // What is written where an entry is lost would come before those that were built upon it.
+            while let later = try log.later(than: state.number),
+                let newer = try log.state(from: later), newer.number > state.number
+            {
+                state = newer
+            }
+            try checkEnd(of: log, state)
+        }
+        try checkEnd(of: log, state, channel, seen)
         return state
     }
 

@@ -225,22 +225,6 @@ package struct OriginPublisher: Sendable {
         try open(.stable, makeLog()).state.pointers
     }
 
-    /// The log, as those read it who sign here.
-    /// - Parameter isWary: whether something is to be deleted.
-    func makeLog(isWary: Bool = false) -> OriginLog {
-        let sealing = options.sealing
-        var vouches: ((PointerSeal) throws(StoreError) -> Bool)?
-        if sealing.isSigning, !sealing.adopts {
-            var origin: String??
-            vouches = { (seal) throws(StoreError) in
-                guard try sealing.vouches(for: seal, of: nil) else { return false }
-                if origin == nil { origin = .some(try sealing.originOfPlace(storage)) }
-                return try sealing.vouches(for: seal, of: origin ?? nil)
-            }
-        }
-        return OriginLog(storage, vouches: vouches, isWary: isWary, notice: options.notice)
-    }
-
     // MARK: Commits
 
     /// Commits what `change` makes of the newest state, again and again until nobody else was faster.
@@ -263,6 +247,9 @@ package struct OriginPublisher: Sendable {
         let source = source ?? ReleaseSource(SeenFiles(in: storage))
         let seen = if let seen { seen } else { try LogCopy.pointer(channel).read(from: storage) }
         try checkEnd(of: log, state, channel, seen)
+        if !options.sealing.isSigning {
+            try LogCopy.checkSigned(seen, channel, by: state, log)
+        }
         var state = isFinished ? state : try finishing(channel, upon: state, log)
         var tryCount = 0
         while true {
