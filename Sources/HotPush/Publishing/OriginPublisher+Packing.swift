@@ -20,10 +20,12 @@ extension OriginPublisher {
                 try Publisher.describe(name, of: versions, ReleaseOffer(channel: channel)),
                 of: versions, in: channel, log)
             let manifest = publication.version.manifest
-            let (state, seen) = try open(channel, log) { (state) throws(StoreError) in
-                try checkOffered(publication.version, in: channel, state)
+            let (opened, seen) = try open(channel, log) { (state) throws(StoreError) in
+                let known = try trusted(state, channel, log, isSaid: false)
+                try checkOffered(publication.version, in: channel, known)
                 try checkSigning(channel, upon: state, log)
             }
+            let state = try trusted(opened, channel, log)
             let packing = ReleasePacking(publication)
             guard try packing.prepare(in: state) else {
                 var commit = try finish(channel, seen, state, log, isUnchanged: true)
@@ -62,7 +64,7 @@ extension OriginPublisher {
         let publication = publication(
             try Publisher.describe(name, of: versions, ReleaseOffer(channel: channel)),
             of: versions, in: channel, log)
-        let state = try open(channel, log).state
+        let state = try trusted(open(channel, log).state, channel, log)
         try checkOffered(publication.version, in: channel, state)
         return try ReleasePacking(publication).plan(in: state)
     }
@@ -105,8 +107,8 @@ extension OriginPublisher {
         let seen = try LogCopy.pointer(channel).read(from: storage)
         let known = try logged(channel, seen, log)
         let there = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
-        try checkName(version, there.pointers)
-        let state = try trusted(there, channel, log)
+        try checkSigning(channel, upon: there, log)
+        let state = try base(for: version, in: channel, there, log)
         let packing = ReleasePacking(publication)
         if options.verifiesObjects, options.packs.moment == .never {
             try packing.checkKept(in: state)

@@ -232,6 +232,8 @@ extension OriginPublisher {
         var pointers = try known(in: state, log)
         var step = try self.step(rotation, upon: pointers, after: state.number)
         try checkEntries(of: step, upon: state)
+        let named = pointers.values.max { $0.trustVersion ?? 1 < $1.trustVersion ?? 1 }
+        if let named { try putTrustBack(for: named) }
         if !step.isThere { try write(step.file, insteadOf: { !step.mayBeFollowed($0) }) }
         var commits: [OriginCommit] = []
         for channel in step.channels {
@@ -271,13 +273,19 @@ extension OriginPublisher {
         _ rotation: TrustRotation, upon pointers: [ChannelName: ChannelPointer],
         after number: Int64, signing only: ChannelName? = nil
     ) throws(StoreError) -> TrustRotation.Step {
+        var known: [TrustFile] = []
         if let origin = pointers.values.compactMap(\.origin).min() {
             try options.sealing.checkOrigin(origin, of: pointers, storage)
+            known = try options.sealing.trusts(of: origin)
         }
         return try rotation.step(
             upon: pointers, by: options.sealing, in: storage.place, log: number + 1,
             signing: only.map { [$0] } ?? [], now: now()
-        ) { (version) throws(StoreError) in try storage.trust(version) }
+        ) { (version) throws(StoreError) in
+            // What a key remembers counts, whatever stands in its place: it is put back.
+            if let file = known.first(where: { $0.version == version }) { return file }
+            return try storage.trust(version)
+        }
     }
 
     /// The newest pointer of each channel that a key known here has signed: anybody can write others, and no rotation waits

@@ -91,8 +91,8 @@ package struct OriginPublisher: Sendable {
         let version = publication.version
         let (state, seen) = try open(offer.channel, log, isCreating: true) {
             (state) throws(StoreError) in
-            try checkName(version, state.pointers)
             try checkSigning(offer.channel, upon: state, log)
+            _ = try base(for: version, in: offer.channel, state, log, isSaid: false)
         }
         if state.pointers[offer.channel] == nil, !state.pointers.isEmpty {
             let others = state.pointers.keys.sorted().map(\.description).joined(separator: ", ")
@@ -114,9 +114,9 @@ package struct OriginPublisher: Sendable {
         func change(
             _ state: inout OriginState
         ) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? {
-            try checkName(version, state.pointers)
+            state = try base(for: version, in: offer.channel, state, log)
             let release = try place(offer, upload, packing, facts, log, source, in: &state)
-            try checkName(version, state.pointers)
+            state = try base(for: version, in: offer.channel, state, log)
             upon = state.pointers[offer.channel]
             let before = upon ?? .empty(offer.channel, now: now())
             if let after = offering(release, version, upon: before) { return (after, .publish) }

@@ -207,27 +207,54 @@ extension ChannelPointer {
 }
 
 extension OriginPublisher {
-    // A device that has one of them would refuse the other.
-    func checkName(
-        _ version: PublishedVersion, _ pointers: [ChannelName: ChannelPointer]
-    ) throws(StoreError) {
-        for pointer in pointers.values.sorted(by: { $0.channel < $1.channel }) {
+    /// What a version is published upon, if no name is in its way: a device that has one of two refuses the other.
+    ///
+    /// Anybody can write names into a list, and into one of withdrawn versions: only those count that the publisher's keys
+    /// have signed, or that it adopts with the channel. An `--adopt` that such a name asks for is for what the keys have
+    /// signed last, where that has it.
+    /// - Parameter isSaid: as of ``trusted(_:_:_:isSaid:isRotating:)``.
+    /// - Throws: `.versionExists`.
+    func base(
+        for version: PublishedVersion, in channel: ChannelName, _ state: OriginState,
+        _ log: OriginLog, isSaid: Bool = true
+    ) throws(StoreError) -> OriginState {
+        var base = try trusted(state, channel, log, isSaid: isSaid)
+        if options.sealing.isSigning, options.sealing.adopts {
+            var other = self
+            other.options.sealing.adopts = false
+            let known = try other.trusted(state, channel, other.makeLog(), isSaid: false)
+            if try other.objection(to: version, in: channel, known) != nil { base = known }
+        }
+        if let objection = try objection(to: version, in: channel, base) { throw objection }
+        return base
+    }
+
+    /// Which name is in the way of a version.
+    private func objection(
+        to version: PublishedVersion, in channel: ChannelName, _ state: OriginState
+    ) throws(StoreError) -> StoreError? {
+        let sealing = options.sealing
+        for pointer in state.pointers.values.sorted(by: { $0.channel < $1.channel }) {
             let offered = pointer.releases.compactMap(\.version)
                 .map { WithdrawnVersion(name: $0.name, content: $0.content) }
-            for (known, isOffered) in offered.map({ ($0, true) })
-                + pointer.withdrawn.map({ ($0, false) })
-            where known.bars(version) && (isOffered || !options.sealing.adopts) {
-                let other = known.name
-                throw StoreError(
-                    .versionExists,
-                    isOffered
-                        ? "channel \(pointer.channel) offers a version \(other) with other content; "
-                            + "choose another name: devices that have it would refuse this one"
-                        : "a version \(other) with other content was withdrawn from channel \(pointer.channel), and devices "
-                            + "that have it would refuse this one; choose another name or, if nobody has withdrawn that (castree "
-                            + "channels lists it), say --adopt")
-            }
+            let other = offered.first { $0.bars(version) }
+            let withdrawn = sealing.adopts ? nil : pointer.withdrawn.first { $0.bars(version) }
+            guard let name = (other ?? withdrawn)?.name else { continue }
+            let origin = try sealing.origin(at: storage, saidBy: state.pointers.values)
+            let isOwn = !sealing.isSigning || sealing.knows(pointer, of: origin)
+            guard isOwn || sealing.adopts && pointer.channel == channel else { continue }
+            let advice =
+                "; no key that is known here has signed that: if it is not yours, leave --adopt out"
+            return StoreError(
+                .versionExists,
+                other != nil
+                    ? "channel \(pointer.channel) offers a version \(name) with other content; "
+                        + "choose another name: devices that have it would refuse this one\(isOwn ? "" : advice)"
+                    : "a version \(name) with other content was withdrawn from channel \(pointer.channel), and devices "
+                        + "that have it would refuse this one; choose another name or, if nobody has withdrawn that (castree "
+                        + "channels lists it), say --adopt")
         }
+        return nil
     }
 
     /// What is published of a store.

@@ -96,7 +96,7 @@ package struct PointerSealing: Sendable {
                     + TrustFile.remedy + TrustFile.otherwise)
         }
         if adopts {
-            notice(Self.adoption(of: before, pointer.channel, base.origin))
+            notice(try adoption(of: before, pointer.channel, base.origin))
             let unknown = before.map(unknownKeys) ?? []
             if !unknown.isEmpty {
                 notice(
@@ -298,14 +298,20 @@ package struct PointerSealing: Sendable {
         }
     }
 
-    private static func adoption(
+    private func adoption(
         of before: ChannelPointer?, _ channel: ChannelName, _ origin: String
-    ) -> String {
+    ) throws(StoreError) -> String {
         let releases = (before?.releases ?? []).map { release in
             release.version.map { "version \($0.name) (manifest \($0.manifest))" }
                 ?? "the version shipped with the app"
         }
+        var stranger = ""
+        if let before, try !vouches(for: before.seal, of: origin) {
+            stranger =
+                "; its pointer of sequence \(before.sequence) is adopted, which the keys that are trusted here have not signed "
+                + "for this origin"
+        }
         return "signing channel \(channel) of origin \(origin) with all that it offers already: "
-            + (releases.isEmpty ? "nothing" : releases.joined(separator: ", "))
+            + (releases.isEmpty ? "nothing" : releases.joined(separator: ", ")) + stranger
     }
 }

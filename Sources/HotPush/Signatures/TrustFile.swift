@@ -72,9 +72,9 @@ package struct TrustFile: Sendable, Hashable {
         (try? check(follows: previous, version, of: origin)) != nil
     }
 
-    /// Whether a pointer names it, and its keys have signed that.
+    /// Whether a pointer of its origin names it, and its keys have signed that.
     func counts(_ pointer: ChannelPointer) -> Bool {
-        pointer.trustVersion == version && trusted.judge(pointer).objection == nil
+        pointer.trustVersion == version && trusted.judge(pointer, of: origin).objection == nil
     }
 
     /// A version that is read; `nil` for a file that is no version of a trust: no device follows that, so it is in nobody's way.

@@ -101,6 +101,37 @@ import BucketTestSupport
         }
     }
 
+    @Test(
+        "is not taken for one that a rotation has signed, where the other origin has changed its keys before",
+        arguments: places, [true, false])
+    func rotatedElsewhere(_ kind: OriginPlace, _ remembers: Bool) throws {
+        let people = try SignedPlace(kind)
+        let alice = try people.sealing(people.alice)
+        let rotation = TrustRotation(adding: [try people.key(people.bob)])
+        for channel in ["stable", "beta"] { try people.publish("1", alice, to: channel) }
+        let id = try require(people.pointer().origin)
+        let other = SignedPlace(copying: people, "other")
+        try other.publish("1", alice)
+        try other.publisher(alice).rotate(rotation)
+        let state = try Scene.state(people)
+        while try Scene.state(other).number <= state.number {
+            try other.publisher(alice).resign()
+        }
+        let copy = try other.pointer()
+        var entry = try LogEntry(after: state, .publish, now: copy.createdAt)
+        entry.channels[.stable] = state.number + 1
+        entry.pointers[.stable] = copy
+        try people.place.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
+        if !remembers { try people.forget(people.alice) }
+        let step = try people.publisher(alice).rotate(rotation)
+        expect(step.pointers.count, equals: 2)
+        for channel in ["stable", "beta"] {
+            let pointer = try people.pointer(channel)
+            expect(pointer.origin == id && pointer.trustVersion == 2, "\(channel)")
+        }
+        try people.publish("2", alice)
+    }
+
     @Test("is told to who signs every channel anew, with what to do", arguments: places)
     func told(_ kind: OriginPlace) throws {
         let scene = try Scene(kind, .beside, remembers: true)

@@ -138,7 +138,7 @@ import StorageTestSupport
         for bytes in [nil, Array(#"{"castreeTrust":1,"keys""#.utf8)] {
             for verb in ["publish", "withdraw", "resign", "rotate"] {
                 try people.place.restore(whole)
-                try people.forget(people.mallory)
+                try people.forget(people.mallory, people.bob)
                 try people.place.set(OriginLayout.trust(3), bytes)
                 let notices = Notices()
                 let both = try people.sealing(people.mallory, people.bob)
@@ -160,6 +160,30 @@ import StorageTestSupport
                 expect(said.contains { $0.contains(remedy) }, "\(verb) \(said)")
             }
         }
+    }
+
+    @Test(
+        "comes back from the memory of a key that changes the keys, whatever stands in its place",
+        arguments: places, Harm.allCases)
+    func rotatedOn(_ kind: OriginPlace, _ harm: Harm) throws {
+        let people = try rotated(kind)
+        let whole = try people.place.published()
+        let path = OriginLayout.trust(3)
+        let both = try people.sealing(people.mallory, people.bob)
+        let rotation = TrustRotation(
+            adding: [try people.key(people.bob)], removing: [try people.key(people.mallory).id])
+        try people.place.set(path, harm.bytes(3, in: people, whole))
+        let notices = Notices()
+        let step = try people.publisher(both, notices: notices).rotate(rotation)
+        expect(step.file.version, equals: 4)
+        try expect(people.place.bytes(path), equals: whole[path])
+        expect(notices.all.contains { $0.hasPrefix(path) && $0.hasSuffix("is put back") })
+        try expect(audit(people), equals: [])
+        // A repeated one changes nothing else.
+        let (last, after) = (OriginLayout.trust(4), try people.place.published())
+        try people.place.set(last, nil)
+        try people.publisher(both).rotate(rotation)
+        try expect(people.place.published(), equals: after)
     }
 
     @Test(

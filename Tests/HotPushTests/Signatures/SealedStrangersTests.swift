@@ -127,14 +127,7 @@ import StrictJSON
             for channel in ["beta", "stable"] { try place.publish("1", alice, to: channel) }
             let (what, forge) = try forgeries(place)[position]
             func append() throws {
-                let state = try require(try OriginLog(place.place.storage()).state(from: 0))
-                var pointer = try require(state.pointers[.stable])
-                (pointer.channel, pointer.log) = (try ChannelName(name), state.number + 1)
-                try forge(&pointer)
-                var entry = try LogEntry(after: state, .publish, now: pointer.createdAt)
-                entry.channels[pointer.channel] = state.number + 1
-                entry.pointers[pointer.channel] = pointer
-                try place.place.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
+                try self.append(to: name, in: place, forge)
             }
             try append()
             let renewing = try place.sealing(place.alice) { $0.expiry = .after(1 << 30) }
@@ -255,6 +248,89 @@ import StrictJSON
             }
             if isOwn { try expect(people.place.published(), equals: before) }
         }
+    }
+
+    /// Writes the next entry of the log, as a stranger may: the pointer of the stable channel, changed.
+    private func append(
+        to channel: String, in place: SignedPlace, _ change: (inout ChannelPointer) throws -> Void
+    ) throws {
+        let state = try require(try OriginLog(place.place.storage()).state(from: 0))
+        var pointer = try require(state.pointers[.stable])
+        (pointer.channel, pointer.log) = (try ChannelName(channel), state.number + 1)
+        try change(&pointer)
+        var entry = try LogEntry(after: state, .publish, now: pointer.createdAt)
+        entry.channels[pointer.channel] = state.number + 1
+        entry.pointers[pointer.channel] = pointer
+        try place.place.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
+    }
+
+    @Test(
+        "publishes under each name, and packs it, whatever a stranger says was offered or withdrawn under it",
+        arguments: places, ["stable", "evil"])
+    func strangersNames(_ kind: OriginPlace, _ channel: String) throws {
+        for isWithdrawn in [true, false] {
+            let place = try SignedPlace(kind)
+            let alice = try place.sealing(place.alice)
+            try place.publish("1", alice)
+            func append() throws {
+                try self.append(to: channel, in: place) { pointer in
+                    let other = try ObjectID(of: [1])
+                    if isWithdrawn {
+                        pointer.withdrawn = [
+                            WithdrawnVersion(name: try VersionName("2"), content: other)
+                        ]
+                        pointer.releases = []
+                    } else {
+                        var version = try require(pointer.releases[0].version)
+                        version.name = try VersionName("2")
+                        version.content = other
+                        pointer.releases[0].target = .version(version)
+                    }
+                }
+            }
+            try append()
+            _ = try place.publisher(alice).plan("2", of: place.place.versions)
+            try place.publish("2", alice)
+            try append()
+            _ = try place.publisher(alice).engine().planPacks("2", of: place.place.versions)
+            _ = try place.publisher(alice).engine().pack("2", of: place.place.versions)
+            let offered = try place.pointer().releases.compactMap { $0.version?.name.description }
+            expect(offered, equals: ["2", "1"])
+            guard channel == "stable", !isWithdrawn else { continue }
+            try append()
+            let adopting = try place.sealing(place.alice) { $0.adopts = true }
+            let refused = refusal { try place.publish("2", adopting) }
+            expect(refused?.message.contains("leave --adopt out") == true, "\(refused as Any)")
+        }
+    }
+
+    @Test(
+        "adopts for the sake of a name only what its keys have signed, and says whose list it adopts else",
+        arguments: places, ["stable", "beta"])
+    func adoptedNames(_ kind: OriginPlace, _ channel: String) throws {
+        let place = try SignedPlace(kind)
+        let alice = try place.sealing(place.alice)
+        for channel in ["stable", "beta"] { try place.publish("1", alice, to: channel) }
+        // Withdrawn by a key, and with other content.
+        var pointer = try place.pointer("beta")
+        pointer.withdrawn = [
+            WithdrawnVersion(name: try VersionName("2"), content: try ObjectID(of: [1]))
+        ]
+        pointer.sequence += 1
+        try place.put(alice.sign(pointer, now: pointer.createdAt), "beta")
+        try append(to: channel, in: place) { $0.releases[0].isMandatory = true }
+        let refused = refusal { try place.publish("2", alice, to: channel) }
+        expect(refused?.code == .versionExists && refused?.message.contains("--adopt") == true)
+        let adopting = try place.sealing(place.alice) { $0.adopts = true }
+        try place.publish("2", adopting, to: channel)
+        let releases = try place.pointer(channel).releases
+        expect(releases.count == 2 && releases.allSatisfy { !$0.isMandatory })
+        try append(to: channel, in: place) { $0.releases[0].isMandatory = true }
+        let notices = Notices()
+        try place.publisher(adopting, notices: notices).resign(ChannelName(channel))
+        let said = notices.all.first { $0.hasPrefix("signing channel \(channel)") }
+        expect(said?.contains("is adopted, which the keys") == true, "\(notices.all)")
+        try expect(place.pointer(channel).releases.contains(where: \.isMandatory))
     }
 
     @Test(arguments: places)

@@ -300,7 +300,8 @@ import StorageTestSupport
         try place.place.set("trust/2.json", nil)
         try place.publisher(both).rotate(rotation(place))
         let counts = try require(place.place.bytes("trust/2.json"))
-        // In the place of one that counts: with his own key beside Bob's.
+        // In the place of one that counts, where Bob's key remembers nothing: with his own key beside Bob's.
+        try place.forget(place.bob)
         try put([mallory, place.key(place.bob)], 2, by: [place.mallory])
         let next = TrustRotation(adding: [try place.key(place.alice)])
         let bob = try place.sealing(place.bob)
