@@ -32,6 +32,6 @@ extension Option {
     /// `--no-sync`: dangerous, and says so.
     package static let withoutSync = flag(
         "no-sync",
-        "DANGEROUS: do not wait for the disk; a power cut or a crash of the system may lose or"
-            + " damage what was written")
+        "DANGEROUS: do not wait for the disk; a power cut or system crash may lose or damage what was written"
+    )
 }

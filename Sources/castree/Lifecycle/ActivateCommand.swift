@@ -8,9 +8,9 @@ extension Command {
     static let activate = Command(
         "activate", summary: "makes a version current, in one step",
         discussion: """
-            Programs that read the current version see either the old one or the new one, whole. \
-            With --at-next-boot the version is pending until the app starts again (castree boot); \
-            without, no older version stays pending.
+            Programs that read the current version see either the old one or the new one, never a \
+            mixture. With --at-next-boot the version is pending until the app next starts (castree \
+            boot). Without it, an older pending version is dropped.
 
                 castree activate 42
                 castree activate 42 --at-next-boot

@@ -11,16 +11,17 @@ extension Command {
         "boot", summary: "counts a start of the app and says which version to start",
         discussion: """
             Run it when the app starts, before it shows anything of a version. It records the \
-            start durably and switches to a pending version. If the version that was started last \
-            was never confirmed, it rolls back; the next boot tries that version again, unless a \
-            newer one is pending. After --strikes failed starts a version is banned until castree \
-            forgive. A start that a reboot ended does not count, unless it is the third in a row. \
-            Content that is known good under another name needs no trial.
+            start durably and switches to the pending version, if there is one. If the last \
+            started version was never confirmed, boot rolls back; the next boot tries that version \
+            again unless a newer one is pending. After --strikes failed starts a version is banned \
+            until castree forgive. A start that a reboot ended does not count, unless it is the \
+            third in a row. Content that is known good under another name needs no trial.
 
-            A mandatory release that waits is started even if nobody has confirmed what is current, \
-            which is then neither good nor bad.
+            A pending mandatory release is started even if the current version is unconfirmed; \
+            that one then counts neither as good nor as failed.
 
-            If a running server watches the start, the server judges it; boot then prints its token.
+            If a running server watches the start, the server judges it, and boot prints the \
+            server's token.
 
                 castree boot --json
                 castree confirm 42 --token TOKEN
@@ -43,11 +44,11 @@ extension Command {
 
     /// `confirm`: the version works.
     static let confirm = Command(
-        "confirm", summary: "says that the version that was started works",
+        "confirm", summary: "marks the started version as working",
         discussion: """
-            Run it once the app works: the version becomes known good, and the next boot does not \
-            roll it back. VERSION and TOKEN must be those that castree boot printed, so that a \
-            late confirmation never vouches for another version. Confirming twice changes nothing.
+            Run it once the app works. The version becomes known good, and the next boot does not \
+            roll it back. VERSION and TOKEN must be those that castree boot printed, so a late \
+            confirmation never counts for another version. Confirming twice changes nothing.
 
                 castree confirm 42 --token 0f9c2b7a
             """,

@@ -9,25 +9,26 @@ extension Option {
     static let clientSigners: [Option] = [
         .text(
             "client-key", placeholder: "SYSTEM=FILE",
-            "sign what that system's clients are offered by the RSA key in this file; repeatable",
+            "sign that system's offers with the RSA key in this file; repeatable",
             repeats: true, completion: .files),
         .text(
             "client-sign-command", placeholder: "SYSTEM=COMMAND",
-            "sign it by this command: it gets the bytes on standard input and prints their signature in base64; repeatable",
+            "sign them with this command, which reads the bytes on standard input and prints their "
+                + "signature in base64; repeatable",
             repeats: true),
     ]
 
     /// Which clients of other systems are offered a version.
     static let toldSystems = Option.text(
         "for", placeholder: "SYSTEMS",
-        "offer it only to the clients of these systems, with commas between [else to those of all that are enabled]",
+        "of the enabled systems, offer it only to these, separated by commas [else to all]",
         completion: .words { _ in ClientSystem.allCases.map(\.rawValue) })
 
     /// What is only for origins in directories, where clients of other systems are told something.
     static let telling =
         clientSigners + [
             toldSystems,
-            .flag("strict", "offer it to nobody if a system that is enabled cannot be offered it"),
+            .flag("strict", "publish nothing if an enabled system cannot be offered it"),
         ]
 }
 

@@ -144,7 +144,9 @@ extension Option {
     /// How a bucket is reached, for the commands that write to origins.
     static let bucket: [Option] =
         reachingBucket + [
-            .integer("jobs", in: 1...128, "so many requests to a bucket at once", fallback: 16)
+            .integer(
+                "jobs", in: 1...128, "send at most this many requests to a bucket at once",
+                fallback: 16)
         ]
 
     /// What a command declares that means nothing for a directory.
