@@ -84,7 +84,7 @@ import ProgramTestSupport
         try place.castree("origin", "enable", "site", "expo", Self.url[0], Self.url[1])
         try place.castree("withdraw", "1", "site", "--embedded", "--no-sync")
         let text = try place.castree("origin", "status", "site").text
-        expect(text.hasSuffix("    what was shipped with the app: offered\n"), "\(text)")
+        expect(text.hasSuffix("    the embedded version: offered\n"), "\(text)")
     }
 
     @Test func `publish --for wants systems that are told of the channel`() throws {
@@ -121,7 +121,7 @@ import ProgramTestSupport
             .castree,
             ["origin", "enable", "site", "hot-updater", "--deployment", "ios/production=stable"]
                 + ["--deployment", "android/production=typo"] + Self.url)
-        expect(hotUpdater.errors.contains("channel typo of site offers nothing so far"))
+        expect(hotUpdater.errors.contains("channel typo of site offers nothing yet"))
         expect(!hotUpdater.errors.contains("channel stable of"), "\(hotUpdater)")
         // The ids are those of the offer: its manifest is for every app.
         expect(hotUpdater.text.contains("    1: id "), "\(hotUpdater)")

@@ -217,7 +217,7 @@ import ProgramTestSupport
         }
         try expect(kiosk.served.end().status, equals: 0)
         let status = try place.device("status")
-        expect(status.status == 0 && status.text.contains("nothing needs anybody"), "\(status)")
+        expect(status.status == 0 && status.text.contains("nothing to do"), "\(status)")
         let log = try place.device("log").text
         expect(log.contains("1970-01-01T00:01"), "\(log)")
     }

@@ -89,7 +89,9 @@ import ProgramTestSupport
         let shared = try place.castree("retire", "4").text
         expect(shared.contains("other versions use them, too"), "\(shared)")
         let last = try place.castree("retire", "3").text
-        expect(last.contains("castree gc now frees what only it used: 2 objects, 18 B"), "\(last)")
+        expect(
+            last.contains("castree gc now frees what only this version used: 2 objects, 18 B"),
+            "\(last)")
         try expect(place.castree("gc").text.hasPrefix("Deleted 2 objects, 18 B; "))
     }
 

@@ -15,7 +15,7 @@ extension ClientRelease {
         guard release.version != nil else {
             // What was shipped with the app has no files in the origin.
             let nothing = StoreError(
-                .damagedOrigin, "what was shipped with the app has no files in the origin")
+                .damagedOrigin, "the embedded version has no files in the origin")
             return ClientRelease(
                 release: release, configuration: configuration, now: now,
                 read: { (_) throws(StoreError) in throw nothing },

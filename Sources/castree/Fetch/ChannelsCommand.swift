@@ -118,8 +118,8 @@ extension Invocation {
             if device == nil, pointers.contains(where: { $0.releases.contains(where: \.isPartial) })
             {
                 output.print(
-                    "A roll-out reaches devices by their names, which stores draw when they first pull one: "
-                        + "--device ID says it of that name.")
+                    "Roll-outs choose devices by id, which a store draws at its first pull of one. "
+                        + "--device ID tells whether a device is included.")
             }
             for pointer in pointers {
                 let channel = pointers.count > 1 ? "\(pointer.channel): " : ""

@@ -34,7 +34,7 @@ extension Command {
         let waited = try versions.lifecycle().pending
         let previous = try versions.activate(name)
         if let waited, waited != name, try versions.lifecycle().pending == nil {
-            invocation.note("version \(waited), which is older, waits no longer")
+            invocation.note("version \(waited), which is older, is no longer pending")
         }
         return try invocation.report(sentence(onSwitchTo: name, from: previous)) { writer in
             writer.member("current", name)

@@ -82,7 +82,7 @@ extension Invocation {
             }
             diagnostics.warn(
                 code: error.code.description,
-                "version \(boot.version), which current shows, starts, and the start counts for nothing: \(error.message)"
+                "version \(boot.version), the current one, starts, but the start is not counted: \(error.message)"
             )
             return (boot, false)
         }
@@ -102,7 +102,7 @@ extension Invocation {
                     ? "it is banned (castree forgive lifts the ban)"
                     : boot.isWaiting
                         ? "the next boot tries it again"
-                        : "no boot tries it again (castree activate does)"
+                        : "no boot tries it again (use castree activate)"
                 output.print(
                     "Rolled back from version \(from): \(boot.reason ?? "it failed"); \(fate).")
             }

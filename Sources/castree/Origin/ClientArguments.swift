@@ -70,7 +70,7 @@ extension Invocation {
             throw .usage("the clients of \(system.rawValue) check no signatures")
         }
         guard telling.signers[system] == nil else {
-            throw .usage("\(system.rawValue) has two keys; its clients know one")
+            throw .usage("two keys are given for \(system.rawValue), whose clients know only one")
         }
         telling.signers[system] = signer
     }
@@ -88,7 +88,7 @@ extension Invocation {
     func clientSystem(_ name: String) throws(CommandError) -> ClientSystem {
         guard let system = ClientSystem(rawValue: name) else {
             let known = ClientSystem.allCases.sorted().map(\.rawValue).joined(separator: ", ")
-            throw .usage("'\(name)' is no system that castree knows: \(known)")
+            throw .usage("castree does not know the system '\(name)': it knows \(known)")
         }
         return system
     }

@@ -96,8 +96,8 @@ extension Invocation {
             return try reportClients(
                 ClientStatus.all(in: publisher.clients()), changed: wasEnabled,
                 wasEnabled
-                    ? "The clients of \(system.rawValue) are told nothing more."
-                    : "The clients of \(system.rawValue) were told nothing."
+                    ? "Clients of \(system.rawValue) are offered nothing any more."
+                    : "Clients of \(system.rawValue) were offered nothing."
             ) { publisher.figures.writeMembers(to: &$0) }
         }
         if let isDamaged, try value("base-url") == nil { throw isDamaged }
@@ -123,8 +123,8 @@ extension Invocation {
         for file in try clients.staleFiles(channels) {
             let problem = StoreError(
                 .badClients,
-                "\(file.path) is not what the log says; the next castree publish or castree withdraw writes it again, "
-                    + "and so does castree fsck --repair")
+                "\(file.path) differs from the log; the next castree publish or castree withdraw rewrites it, and so does castree fsck --repair"
+            )
             for place in statuses.indices {
                 let status = statuses[place]
                 let reads =
@@ -198,7 +198,7 @@ extension Invocation {
             for channel in Set(statuses.flatMap(\.channels).filter(\.live.isEmpty).map(\.name))
                 .sorted()
             {
-                note("channel \(channel) of \(origin) offers nothing so far")
+                note("channel \(channel) of \(origin) offers nothing yet")
             }
         }
         return try report { writer in
@@ -211,7 +211,8 @@ extension Invocation {
         } text: { output in
             if let sentence { output.print("\(sentence)") }
             if statuses.isEmpty {
-                output.print("The clients of no other system are told anything by \(origin).")
+                output.print(
+                    "\(origin) serves no clients of other systems (castree origin enable).")
             }
             for status in statuses { status.print(to: output) }
         }

@@ -111,7 +111,7 @@ extension Invocation {
         diagnostics.warn(
             code: "pointerBehind",
             "entry \(commit.entry) is written, but the pointer of channel \(commit.pointer.channel) could not be: "
-                + "devices see the release before it until the next command on it, or a prune (\(problem.message))"
+                + "devices see the previous release until the next command or prune there (\(problem.message))"
         )
     }
 
@@ -167,7 +167,7 @@ extension Invocation {
             OriginLayout.isInsideOrigin(bucket.prefix)
         {
             throw CommandError.usage(
-                "\(bucket) would be part of an origin above it, whose prunes would delete its files; choose another "
+                "\(bucket) is inside another origin, whose prunes would delete its files; choose another "
                     + "prefix")
         }
         return reference

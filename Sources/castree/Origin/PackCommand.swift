@@ -193,7 +193,7 @@ extension PackReport {
     ) {
         if isWithdrawn {
             return output.print(
-                "Version \(version) has no packs: channel \(channel) offers it no more.")
+                "Version \(version) has no packs: channel \(channel) no longer offers it.")
         }
         for pack in packs {
             let lacking = pack.version.map { "what version \($0) lacks" } ?? "what a base lacks"

@@ -87,19 +87,19 @@ extension Invocation {
             }
             if done.unknownCount > 0 {
                 output.print(
-                    "\(counted(done.unknownCount, "file")) may be there still: the store did not answer. "
-                        + "The next prune tries again.")
+                    "\(counted(done.unknownCount, "file")) may still be there: the store did not answer. The next prune tries again."
+                )
             }
             if done.uploadCount > 0 {
                 let uploads = counted(done.uploadCount, "upload")
                 output.print(
-                    "\(uploads) in parts, begun more than a week ago and never ended, "
+                    "\(uploads) in parts, begun more than a week ago and never completed, "
                         + (isDryRun ? "would be ended." : "ended."))
             }
             if done.waiting.count > 0 {
                 output.print(
-                    "\(counted(done.waiting.count, "file")) that no release has, "
-                        + "\(sizes.text(done.waiting.byteCount)), wait for a later prune.")
+                    "\(counted(done.waiting.count, "file")) of no release, \(sizes.text(done.waiting.byteCount)), stay until a later prune."
+                )
             }
         }
     }

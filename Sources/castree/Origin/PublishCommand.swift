@@ -268,8 +268,8 @@ extension Invocation {
     private func print(_ rollout: Rollout?, to output: Output) {
         guard let rollout, rollout.perMille < 1000 else { return }
         output.print(
-            "It reaches \(rollout.perMille) of 1,000 devices, chosen by the id that each store draws or --device names; "
-                + "older castree without --device gets only what is for all.")
+            "It reaches \(rollout.perMille) of 1,000 devices, chosen by their ids (--device, or drawn by the store). Older versions of castree without --device ignore it."
+        )
     }
 
     /// Says what is written for the clients of other systems; nothing where all of it was there.

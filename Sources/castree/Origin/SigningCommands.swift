@@ -117,11 +117,13 @@ extension Invocation {
                     + "\(threshold == 1 ? "one" : "\(threshold)") of \(keys.joined(separator: ", ")) must sign."
             )
             output.print("No other key counts from now on.")
-            if step.isThere, step.pointers.isEmpty { output.print("That was so: nothing changes.") }
+            if step.isThere, step.pointers.isEmpty {
+                output.print("They count already; nothing changes.")
+            }
             if step.assumesThreshold {
                 output.print(
-                    "How many must sign nobody had written down: it is as many as sign now of the keys so far; --threshold "
-                        + "changes it.")
+                    "No threshold was recorded, so it is now the number of current signers; "
+                        + "--threshold changes it.")
             }
             for pointer in step.pointers {
                 output.print(

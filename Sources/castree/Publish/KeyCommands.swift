@@ -26,7 +26,7 @@ extension Command {
         if try POSIXFileSystem().status(POSIXFileSystem.workingDirectory, publicFile) != nil {
             throw StoreError(
                 .io,
-                "\(printable(publicFile)) exists, and no key is written over: choose another name"
+                "\(printable(publicFile)) exists, and keys are never overwritten: choose another name"
             )
         }
         // The directory's owner signs with it, also where root has made it.

@@ -55,8 +55,8 @@ extension Invocation {
 extension ExitStatuses {
     /// Of `status`.
     fileprivate static let status = ExitStatuses(help: [
-        (.done, "all is well"),
-        (.failed, "something needs somebody; the lines 'wrong' say what"),
+        (.done, "everything is in order"),
+        (.failed, "something needs attention; the lines 'wrong' say what"),
         (.usage, "the command line was wrong"),
         (.notFound, "there is no store"),
         (.busy, "another process held the store for longer than --wait"),
@@ -133,7 +133,7 @@ extension StoreStatus {
         rows.append(("checked", checkText))
         let room = Self.lineCountMax - rows.count
         if problems.isEmpty {
-            rows.append(("well", "\("nothing needs anybody", .green)"))
+            rows.append(("well", "\("nothing to do", .green)"))
         } else {
             let shown = problems.count <= room ? problems.count : room - 1
             for problem in problems.prefix(shown) {
@@ -203,9 +203,13 @@ extension StoreStatus {
             downloads.map { download in
                 let progress = download.progress
                 let missing = max(0, progress.missingBytes - progress.stagedBytes)
-                let rest = download.isFetched ? "" : ", and nobody fetches it"
-                let since = download.isFetched ? nil : download.at.map { " since \(timestamp($0))" }
-                return "\(progress.version) lacks \(counted(progress.missingObjects, "object")), "
+                let rest =
+                    download.isFetched || download.at != nil ? "" : "; no download is running"
+                let since =
+                    download.isFetched
+                    ? nil : download.at.map { "; no download since \(timestamp($0))" }
+                return
+                    "\(progress.version) is missing \(counted(progress.missingObjects, "object")), "
                     + "\(sizes.text(missing)) of \(sizes.text(progress.totalBytes))"
                     + rest + (since ?? "")
             })
@@ -236,6 +240,6 @@ extension StoreStatus {
         guard check.leftoverCount > 0 else {
             return "\(counted(check.findingCount, "problem")), all repaired"
         }
-        return "only what dead writers have left; castree gc cleans it up"
+        return "only leftovers of killed writers; castree gc removes them"
     }
 }

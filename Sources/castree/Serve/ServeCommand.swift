@@ -336,9 +336,9 @@ extension Invocation {
 
     /// What a store without a current version waits for.
     private func emptyAdvice(_ server: AppServer) -> String {
-        guard server.isFollowing else { return "what is current cannot be shown yet" }
+        guard server.isFollowing else { return "the current version cannot be shown yet" }
         return isGiven("updates")
-            ? "nothing is here yet: the first release is shown once it has come"
+            ? "there is no version yet; the first release is shown once it is downloaded"
             : "no version is current yet (castree activate)"
     }
 

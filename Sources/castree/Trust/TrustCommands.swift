@@ -129,7 +129,7 @@ extension Invocation {
                 }
             output.print("Releases of \(places[0]) are taken only if \(whose) signed them.")
             if origin.id == nil {
-                output.print("  Which origin it is, the first verified pointer will say.")
+                output.print("  The first verified pointer will set the origin's id.")
             }
         }
     }
@@ -143,7 +143,7 @@ extension Invocation {
         } text: { output in
             if origins.isEmpty {
                 output.print(
-                    "No origin: releases are taken as they come. castree trust add changes that.")
+                    "No origin has to sign its releases. castree trust add changes that.")
             }
             for origin in origins { origin.print(to: output) }
         }
@@ -180,7 +180,8 @@ extension Invocation {
                 writer.member("lost", true)
             } text: { output in
                 output.print(
-                    "trust.json was lost; from now on what any origin offers is taken as it comes.")
+                    "trust.json was lost; from now on releases of any origin are accepted unsigned."
+                )
             }
         }
         let left = try askedOrigin { () throws(StoreError) in
@@ -193,9 +194,9 @@ extension Invocation {
             left.writeMembers(to: &writer)
         } text: { output in
             if let key {
-                output.print("Key \(key) counts no longer for \(place).")
+                output.print("Key \(key) is no longer trusted for \(place).")
             } else {
-                output.print("What \(place) offers is taken as it comes from now on.")
+                output.print("From now on releases of \(place) are accepted unsigned.")
             }
         }
     }
@@ -307,7 +308,7 @@ extension StoreTrust {
             throw StoreError(
                 .badKey,
                 origin.keys.count == 1
-                    ? "key \(key) is the only one for \(place): add another first, or leave it out to take what comes again"
+                    ? "key \(key) is the only one for \(place): add another first, or give no key to accept unsigned releases again"
                     : "\(origin.threshold) keys must sign the releases of \(place), and fewer would be left: add another "
                         + "first (castree trust add), or lower --threshold there")
         }

@@ -90,8 +90,7 @@ extension Invocation {
         let report = try add(directory, listing, as: name, to: versions)
         if let own = VersionStore.shippedName(in: directory) {
             note(
-                "\(directory) has a program.json of Meteor's, for version \(own): its files were added as "
-                    + "they are; castree adopt \(directory) also reads its URLs and what it requires"
+                "\(directory) has a program.json of Meteor's, for version \(own): its files were added as they are; castree adopt \(directory) also reads its URLs and requirements"
             )
         }
         let previous = flag("activate") ? try versions.activate(name) : nil

@@ -97,7 +97,7 @@ extension Invocation {
             output.print(
                 report.becameCurrent
                     ? "It is current now: \(report.reason)."
-                    : "What is current stays: \(report.reason).")
+                    : "The current version stays: \(report.reason).")
         }
     }
 }

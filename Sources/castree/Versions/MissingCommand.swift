@@ -35,7 +35,7 @@ extension Command {
             writer.member("isLowerBound", isLowerBound)
         } text: { output in
             guard !entries.isEmpty else {
-                output.print("Version \(name) lacks nothing.")
+                output.print("Version \(name) is complete.")
                 return
             }
             entries.print(to: output, invocation.sizes)
@@ -44,7 +44,7 @@ extension Command {
             let least =
                 byteCount == 0 ? "of unknown size" : "at least \(size); some sizes are unknown"
             let words = isLowerBound ? least : size
-            output.print("Version \(name) lacks \(objects), \(words).")
+            output.print("Version \(name) is missing \(objects), \(words).")
         }
     }
 }

@@ -31,7 +31,7 @@ extension Command {
             case nil: "\(used); castree gc deletes what nothing else uses."
             case (_, [], _)?: "\(used); other versions use them, too."
             case (_, let objects, let bytes)?:
-                "\(used). castree gc now frees what only it used: "
+                "\(used). castree gc now frees what only this version used: "
                     + "\(counted(objects.count, "object")), \(invocation.sizes.text(bytes))."
             }
         return try invocation.report("\(text)") { writer in
