@@ -4,10 +4,10 @@ internal import HotPush
 internal import S3
 internal import Storage
 
-/// One of libcurl's easy handles, and the request of a bucket that occupies it.
+/// One of libcurl's easy handles, and the bucket request that occupies it.
 ///
-/// Used by one thread at a time: `@unchecked Sendable`, since it is only handed on between requests,
-/// under the lock of ``CurlBucketCarrier``.
+/// `@unchecked Sendable`: one thread at a time uses it, and it is handed on only between requests, under the lock of
+/// ``CurlBucketCarrier``.
 final class CarryHandle: @unchecked Sendable {
     private static let bufferByteCount = 262_144
 
@@ -20,7 +20,7 @@ final class CarryHandle: @unchecked Sendable {
     private var hasHead = false
     private var offset: Int64 = 0
     private var drip = DripWatch(nil)
-    /// This side's decision, made before libcurl reports an error for it.
+    /// This side's decision, which replaces the error that libcurl then reports.
     private var verdict: CarryEnd?
 
     init(_ options: TransportOptions) throws(StoreError) {
@@ -57,12 +57,11 @@ final class CarryHandle: @unchecked Sendable {
         }
         try easy.set(CURLOPT_NOPROGRESS, 0)
         try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.bufferByteCount)
-        // The path is signed as it is: no segment may be taken away.
+        // The signature covers the path as it is, so no segment may be removed.
         try easy.set(CURLOPT_PATH_AS_IS, 1)
         try easy.set(CURLOPT_LOW_SPEED_LIMIT, 1)
     }
 
-    /// Sends the request and returns when it has ended.
     func carry(
         _ request: CarriedRequest, _ onHead: @escaping (AnswerHead) -> Bool,
         _ onBytes: @escaping (UnsafeRawBufferPointer) -> Bool
@@ -98,7 +97,7 @@ final class CarryHandle: @unchecked Sendable {
     private func prepare() throws(StoreError) {
         try easy.set(CURLOPT_URL, request.url)
         try easy.set(CURLOPT_CUSTOMREQUEST, nil as String?)
-        // Also takes back what the request before has set.
+        // Also undoes the settings of the previous request.
         try easy.set(CURLOPT_HTTPGET, 1)
         switch request.method {
         case "GET": break
@@ -116,7 +115,7 @@ final class CarryHandle: @unchecked Sendable {
     }
 
     private func lines() throws(StoreError) -> [String] {
-        // No proxy in between encodes on its own, and no server is asked whether it wants a body.
+        // No proxy in between may encode on its own, and no server is asked whether it wants a body.
         var lines = ["Accept-Encoding: identity", "Expect:"]
         for (name, value) in request.fields {
             guard RequestFields.isToken(name), RequestFields.isFieldValue(value) else {
@@ -178,7 +177,7 @@ final class CarryHandle: @unchecked Sendable {
     private func end(_ code: CURLcode) -> CarryEnd {
         if let verdict { return verdict }
         if code == CURLE_OK {
-            // To libcurl, a head that breaks off is the end of an answer like any other.
+            // To libcurl, a head that breaks off ends an answer like any other.
             return hasHead ? .finished : .failed(failure(.noAnswer, "the answer has no whole head"))
         }
         let found = FailureKinds.failure(
@@ -200,12 +199,12 @@ final class CarryHandle: @unchecked Sendable {
 }
 
 extension CarriedRequest {
-    /// How slowly its answer may come.
+    /// How slowly the answer may come.
     ///
-    /// While nothing does, and while it is sent, libcurl counts how long nothing moves: it hands on what is sent by the
-    /// buffer, so whatever moves then is no drip.
+    /// Before the answer comes, libcurl only counts how long nothing moves: it sends whole buffers, so any movement is
+    /// fast enough.
     fileprivate var dripLimit: DripLimit {
-        // Who may be silent for longer may not be too slow sooner.
+        // A transfer that may be silent for longer must not be too slow sooner.
         DripLimit(
             leastByteCount, in: max(.milliseconds(paceMilliseconds), .seconds(stallSeconds)))
     }

@@ -8,7 +8,6 @@ struct ConfinedCredentials {
     /// A file in which libcurl looks for a user.
     let netrcFile: String?
 
-    /// - Returns: nil if there are none.
     init?(_ credentials: OriginCredentials?) {
         guard let credentials, let origin = URLParts(credentials.origin) else { return nil }
         self.origin = origin
@@ -16,14 +15,13 @@ struct ConfinedCredentials {
         netrcFile = credentials.netrcFile
     }
 
-    /// Whether a request gets them.
     /// - Parameter isForeign: whether a redirect led to an origin other than the request's own.
     func isFor(_ url: String, isForeign: Bool) -> Bool {
         guard !isForeign, let parts = URLParts(url) else { return false }
         return parts.hasOrigin(of: origin)
     }
 
-    /// The field of a request that gets them; nil where its URL names a user, who comes first.
+    /// Nil if the URL names a user, who takes precedence.
     func field(for url: String) -> String? {
         guard let authorization, URLParts(url)?.hasUser == false else { return nil }
         return "Authorization: \(authorization)"

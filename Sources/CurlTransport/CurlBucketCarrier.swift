@@ -4,24 +4,21 @@ package import S3
 import Storage
 internal import Synchronization
 
-/// Carries the requests of a bucket with libcurl: each on the thread that asks.
+/// Carries the requests of a bucket with libcurl, each on the calling thread.
 ///
-/// Many threads may call at once. Each request has a handle of its own while it lasts; handles, and
-/// with them open connections, wait for the next one. Proxies come from the environment, unless the
-/// options name one.
+/// Many threads may call at once. Each request has a handle while it lasts; handles and their open connections are
+/// reused. Proxies come from the environment, unless the options name one.
 package final class CurlBucketCarrier: BucketCarrier {
     private let options: TransportOptions
     private let free = Mutex<[CarryHandle]>([])
 
-    /// Makes a carrier without connections.
-    ///
-    /// - Parameter options: how long connecting may take, the proxy, the certificates and the
-    ///   program's name; the rest does not matter here.
+    /// Creates a carrier without connections.
+    /// - Parameter options: only the connect timeout, the proxy, the certificates and the program's name matter.
     /// - Throws: `.transport` if libcurl cannot start or an option is bad.
     package init(_ options: TransportOptions = TransportOptions()) throws(StoreError) {
         try options.start()
         var options = options
-        // A connection for each request at once: what HTTP/2 would share, no bucket needs.
+        // Each concurrent request has a connection, so HTTP/2 has nothing to share.
         options.isHTTP2Allowed = false
         self.options = options
     }

@@ -3,9 +3,9 @@ import CCurl
 import CLibraries
 import HotPush
 
-/// libcurl, which is loaded and started when the first request is to be carried.
+/// libcurl, loaded and started for the first request.
 enum CurlLibrary {
-    /// Why it is of no use; `nil` if it is.
+    /// Why libcurl is unusable; `nil` if it works.
     private static let problem: String? = {
         if let missing = castree_load_curl() {
             let said = String(cString: missing)
@@ -18,14 +18,13 @@ enum CurlLibrary {
         return nil
     }()
 
-    /// - Throws: `.transport` if it is not installed, or does not start.
+    /// Throws `.transport` if libcurl is not installed, or does not start.
     fileprivate static func start() throws(StoreError) {
         if let problem { throw StoreError(.transport, problem) }
     }
 }
 
 extension TransportOptions {
-    /// Starts libcurl for them unless this process has already started it.
     func start() throws(StoreError) {
         try CurlLibrary.start()
         guard RequestFields.isFieldValue(userAgent) else {

@@ -7,15 +7,14 @@ public func curlVersion() -> String { String(cString: curl_version()) }
 
 /// Carries requests with libcurl, many at once on one thread.
 ///
-/// One object is for one thread at a time. It keeps its connections, so a second ``run(_:)`` of the
-/// same object finds them open. Nothing is global except libcurl's own start-up. The proxies come
-/// from the environment (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`), or from
+/// Used by one thread at a time. Connections stay open for a second ``run(_:)``. Nothing is global except libcurl's own
+/// start-up. The proxies come from the environment (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`), or from
 /// ``HotPush/TransportOptions/proxy``.
 public final class CurlTransport: Transport {
     /// The longest that libcurl waits for the network before the client is asked again.
     private static let tickMilliseconds: Int64 = 100
-    /// The most that one read takes: large enough that a fast connection needs few system calls per
-    /// megabyte, small enough that 16 of them do not matter (measured at 500 MB and at 10,000 files).
+    /// The most bytes of one read: large enough for few system calls per megabyte, small enough that 16 of them do not
+    /// matter (measured at 500 MB and at 10,000 files).
     private static let chunkByteCountMax = 262_144
 
     private let options: TransportOptions
@@ -25,16 +24,14 @@ public final class CurlTransport: Transport {
     private let state: RunState
     private var exchanges: [Exchange] = []
     private var free: [Exchange] = []
-    /// The client last said that it has nothing to do; this holds until another transfer ends.
+    /// Holds until another transfer ends, like ``waitsUntil``.
     private var hasNothing = false
-    /// The client last said when to ask again; this holds until another transfer ends.
     private var waitsUntil: Int64 = 0
     private var isRunning = false
 
-    /// Makes a transport without connections.
+    /// Creates a transport without connections.
     ///
-    /// - Throws: `StoreError` with code `transport` if libcurl cannot start or an option is
-    ///   invalid, `outOfMemory`.
+    /// - Throws: `transport` if libcurl cannot start or an option is invalid, `outOfMemory`.
     public init(_ options: TransportOptions = TransportOptions()) throws(StoreError) {
         try options.start()
         guard options.parallelCount >= 1 else {
@@ -62,20 +59,19 @@ public final class CurlTransport: Transport {
         curl_multi_cleanup(multi)
     }
 
-    /// The rate in its options.
+    /// The rate in the options.
     public var byteRateMax: Int64? { options.byteRateMax }
-    /// The number in its options.
+    /// The number in the options.
     public var parallelCount: Int { options.parallelCount }
 
-    /// The text without the credentials in its options.
+    /// The text without the credentials in the options.
     public func concealed(in text: String) -> String {
         options.credentials?.concealed(in: text) ?? text
     }
 
     /// Carries the client's requests; see ``Transport/run(_:)``.
     ///
-    /// - Throws: `StoreError` with code `outOfMemory` or `transport`. By then every transfer that
-    ///   had begun has ended as `cancelled`.
+    /// - Throws: `outOfMemory` or `transport`; every transfer that had begun has then ended as `cancelled`.
     public func run(_ client: some TransferClient) throws(StoreError) {
         precondition(!isRunning, "a client must not run the transport that calls it")
         isRunning = true
@@ -107,8 +103,8 @@ public final class CurlTransport: Transport {
             let now = castree_milliseconds()
             if now - lastTick >= Self.tickMilliseconds {
                 lastTick = now
-                // Judged by the time before this turn: if the client was slow while other
-                // transfers' bytes waited, those transfers did not stall.
+                // Judged by the time before this turn: while a slow client kept other transfers' bytes waiting, those
+                // transfers did not stall.
                 endOverdue(client)
                 guard client.tick() else {
                     cancelAll(client)
@@ -176,7 +172,7 @@ public final class CurlTransport: Transport {
 
     // MARK: Ending
 
-    /// Hands out the transfers that libcurl has finished; returns whether there were any.
+    /// Ends the transfers that libcurl has finished; returns whether there were any.
     private func finishDone(_ client: some TransferClient) throws(StoreError) -> Bool {
         var hasEnded = false
         var left: Int32 = 0

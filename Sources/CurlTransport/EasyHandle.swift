@@ -4,7 +4,6 @@ internal import HotPush
 
 /// One of libcurl's easy handles, set up once for all the requests it will carry.
 final class EasyHandle {
-    /// The handle itself.
     let raw: UnsafeMutableRawPointer
     /// Where libcurl writes its error messages.
     private let errorText: UnsafeMutablePointer<CChar>
@@ -21,7 +20,6 @@ final class EasyHandle {
         errorText.deallocate()
     }
 
-    /// The error if libcurl has no memory for a handle.
     static var noMemory: StoreError {
         StoreError(.outOfMemory, "unable to download: libcurl has no memory for another transfer")
     }
@@ -50,9 +48,7 @@ final class EasyHandle {
         try check(castree_curl_set_offset(raw, option, curl_off_t(offset)), option)
     }
 
-    /// Sets the options that are the same for every request.
-    ///
-    /// - Parameter context: passed to both functions.
+    /// Sets the options that are the same for every request; `context` is passed to both functions.
     func setUp(
         _ options: TransportOptions, chunkByteCount: Int, context: UnsafeMutableRawPointer,
         onHeader: castree_curl_sink, onBody: castree_curl_sink
@@ -82,7 +78,7 @@ final class EasyHandle {
         if let file = options.credentials?.netrcFile { try set(CURLOPT_NETRC_FILE, file) }
         if let proxy = options.proxy { try set(CURLOPT_PROXY, proxy) }
         if let file = options.certificatesFile {
-            // Replaces the system's: libcurl does not search the system's directory either.
+            // Replaces the system's certificates, including the directory that libcurl would search.
             try set(CURLOPT_CAINFO, file)
             try set(CURLOPT_CAPATH, nil as String?)
             try set(CURLOPT_PROXY_CAINFO, file)
@@ -90,12 +86,10 @@ final class EasyHandle {
         }
     }
 
-    /// Clears the last transfer's error.
     func clearError() { errorText[0] = 0 }
 
-    /// What libcurl says about the last transfer's error; may be empty.
-    ///
-    /// Without how long it took ("after 12 ms"): the same trouble has the same words, and is told once.
+    /// libcurl's message about the last transfer, or an empty text; without durations ("after 12 ms"), so that a
+    /// repeated failure has the same words and is reported once.
     var error: String {
         var text = String(cString: errorText)
         if let start = text.firstRange(of: " after "),

@@ -2,7 +2,6 @@ internal import CASStore
 internal import CCurl
 internal import HotPush
 
-/// What all exchanges of a transport share while it runs.
 final class RunState {
     var client: (any TransferClient)?
     var rate: RateLimit
@@ -14,23 +13,20 @@ final class RunState {
 
 /// A place for one transfer at a time, and the transfer that occupies it.
 ///
-/// A transfer is one request or, with redirects, several in a row. libcurl calls in while the loop
-/// performs; the transfer's result is read when libcurl has finished.
+/// A transfer is one request or, with redirects, several in a row. libcurl calls in during the loop; the result is read
+/// when libcurl has finished.
 final class Exchange {
-    /// How far a transfer has come.
     enum Phase {
         case idle
-        /// The final head has not come.
         case asking
-        /// The head redirects; its body is read so that the connection can be reused.
+        /// The body of a redirect is read so that the connection can be reused.
         case redirecting(to: String)
-        /// The client does not want the body; it is read so that the connection can be reused.
+        /// An unwanted body is read so that the connection can be reused.
         case discarding
-        /// The body goes to the client.
         case taking
     }
 
-    /// No more than this is read to keep a connection: opening another is cheaper.
+    /// The most to read to keep a connection: beyond that, opening another is cheaper.
     static let discardByteCountMax = 65_536
 
     let easy: EasyHandle
@@ -38,20 +34,20 @@ final class Exchange {
     private let credentials: ConfinedCredentials?
     private(set) var phase = Phase.idle
     private(set) var request = TransferRequest(id: 0, url: "")
-    /// The URLs so far; the last one is the current request's.
+    /// Ends with the current request's URL.
     private(set) var visited: [String] = []
     private var reader = HeadReader()
     private var bodyByteCount: Int64 = 0
     private(set) var isPaused = false
-    /// This side's decision, made before libcurl reports an error for it.
+    /// This side's decision, which replaces the error that libcurl then reports.
     private var verdict: TransferOutcome?
     private var lines: LineList?
 
-    /// When the transfer began, redirects included.
+    /// Includes redirects.
     private var begunAt: Int64 = 0
-    /// When the current request was handed to libcurl.
+    /// When libcurl got the current request.
     private var askedAt: Int64 = 0
-    /// When something wanted last came: the whole final head, or bytes for the client.
+    /// When the whole final head, or bytes for the client, last came.
     private var lastActivity: Int64 = 0
 
     init(_ options: TransportOptions, chunkByteCount: Int, state: RunState) throws(StoreError) {
@@ -76,9 +72,7 @@ final class Exchange {
 
     // MARK: Beginning
 
-    /// Prepares the handle for a request.
-    ///
-    /// - Returns: why the request cannot be made; nil if it can.
+    /// Prepares the handle for a request; returns why the request cannot be made, or nil.
     func begin(_ request: TransferRequest) throws(StoreError) -> TransferFailure? {
         self.request = request
         begunAt = state.now
@@ -124,12 +118,12 @@ final class Exchange {
         return nil
     }
 
-    /// Lets libcurl find a user for the origin, or returns the field that says who asks; for other servers neither.
+    /// Lets libcurl find a user for the origin, or returns the field with its credentials; for other servers neither.
     private func authorize(_ url: String, isForeign: Bool) throws(StoreError) -> String? {
         guard let credentials else { return nil }
         let isOwn = credentials.isFor(url, isForeign: isForeign)
         if credentials.netrcFile != nil {
-            // Optional: what stands in the URL comes first.
+            // Optional: the user in the URL takes precedence.
             let use = isOwn ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED
             try easy.set(CURLOPT_NETRC, Int(use.rawValue))
         }
@@ -154,10 +148,10 @@ final class Exchange {
         }
     }
 
-    /// Takes a field after a chunked body, which is no progress.
+    /// A field after a chunked body is not progress.
     private func takeTrailer(_ line: UnsafeRawBufferPointer) -> Bool {
         guard case .malformed(let text) = reader.readTrailer(line) else { return true }
-        // Where only the head was wanted, what follows it decides nothing.
+        // If only the head was wanted, what follows does not matter.
         guard case .taking = phase else { return false }
         return end(.failed(failure(.malformed, text)))
     }
@@ -190,7 +184,7 @@ final class Exchange {
         }
     }
 
-    /// Whether HTTP/1 says of a body neither how long it is nor, in chunks, where it ends.
+    /// Whether HTTP/1 announces neither the body's length nor, in chunks, its end.
     private func isUnframed(_ head: TransferHead) -> Bool {
         guard reader.isHTTP1, head["content-length"] == nil else { return false }
         let last = head.fields.last { $0.name == "transfer-encoding" }?.value
@@ -218,7 +212,7 @@ final class Exchange {
         case .idle, .asking:
             return stop(.failed(failure(.malformed, "a body came before its head")))
         case .redirecting, .discarding:
-            // Nobody wants these bytes, so they are not progress either.
+            // Unwanted bytes are not progress.
             bodyByteCount += Int64(bytes.count)
             state.rate.take(bytes.count)
             return bodyByteCount <= Self.discardByteCountMax ? bytes.count : Self.stopCode
@@ -262,7 +256,6 @@ final class Exchange {
 
     // MARK: Ending
 
-    /// Why the transfer has lasted too long; nil if it has not.
     func overdue(_ limits: TimeLimits) -> TransferFailure? {
         if let total = limits.total, state.now - begunAt > total {
             return failure(.timeout, "the transfer took longer than \(limits.seconds(total)) s")
@@ -274,13 +267,11 @@ final class Exchange {
         return failure(.timeout, "nothing came for \(limits.seconds(limits.stall)) s")
     }
 
-    /// What to do after libcurl has finished with the handle.
     enum Next {
         case end(TransferOutcome)
         case follow(String)
     }
 
-    /// What libcurl's result means.
     func result(_ code: CURLcode) -> Next {
         if let verdict { return .end(verdict) }
         switch phase {
@@ -300,10 +291,8 @@ final class Exchange {
                     url: visited.last ?? request.url)))
     }
 
-    /// Whether the request was on its way.
     var hasSent: Bool { easy.connectedAfter > 0 }
 
-    /// Frees the place.
     func clear() {
         phase = .idle
         isPaused = false
@@ -314,7 +303,6 @@ final class Exchange {
     }
 }
 
-/// How long a transfer may take, in milliseconds.
 struct TimeLimits {
     let stall: Int64
     let total: Int64?
@@ -324,7 +312,6 @@ struct TimeLimits {
         total = options.totalTimeout.map { max($0.milliseconds, 1) }
     }
 
-    /// Milliseconds as seconds, for people.
     func seconds(_ milliseconds: Int64) -> String {
         milliseconds % 1000 == 0
             ? "\(milliseconds / 1000)" : "\(Double(milliseconds) / 1000)"

@@ -1,16 +1,12 @@
 internal import CCurl
 internal import HotPush
 
-/// What libcurl's result codes mean for a decision about another attempt.
+/// Maps libcurl's result codes (libcurl-errors(3)) to kinds of failures.
 ///
-/// The codes: libcurl-errors(3). Those of protocols that this transport never speaks are `request`:
-/// they cannot happen, and if they did, trying again would not help.
+/// Codes of protocols that this transport never speaks are `request`: they cannot occur, and a retry would not help.
 enum FailureKinds {
-    /// The kind of a failure.
-    ///
     /// - Parameters:
-    ///   - hasSent: whether the request was on its way: some codes mean one thing before and
-    ///     another after.
+    ///   - hasSent: whether the request was on its way, which changes the meaning of some codes.
     ///   - message: libcurl's words, which distinguish a cut handshake from a refused one.
     static func kind(
         of code: CURLcode, hasSent: Bool, message: String
@@ -40,9 +36,9 @@ enum FailureKinds {
         case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR,
             CURLE_RANGE_ERROR, CURLE_BAD_DOWNLOAD_RESUME, CURLE_HTTP_RETURNED_ERROR:
             .malformed
-        // An answer without a head (HTTP/0.9) has the same code as an unsupported scheme; one with a field
-        // longer than 100 KiB (lib/http.h, CURL_MAX_HTTP_HEADER), as too little memory, or 100 ("A value or
-        // data field grew larger than allowed": the name is newer than the library here).
+        // An answer without a head (HTTP/0.9) has the same code as an unsupported scheme; one with a field longer than
+        // 100 KiB (lib/http.h, CURL_MAX_HTTP_HEADER), as too little memory, or 100 ("A value or data field grew larger
+        // than allowed": the name is newer than the library here).
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_OUT_OF_MEMORY, CURLcode(100):
             hasSent ? .malformed : .request
         default:
@@ -52,15 +48,14 @@ enum FailureKinds {
 
     /// Whether the network, not the peer's TLS, ended the handshake.
     ///
-    /// The library has one code for both. A peer that refuses sends an alert or a version, which
-    /// OpenSSL reports as an `error:` with a reason; a connection that ends gives no reason.
+    /// libcurl has one code for both. A refusing peer sends an alert or a version, which OpenSSL reports as an `error:`
+    /// with a reason; a connection that ends gives no reason.
     private static func isCutHandshake(_ message: String) -> Bool {
         if message.contains("unexpected eof") { return true }
         return message.contains("SSL_ERROR_SYSCALL") || message.contains("onnection reset")
             || message.contains("Broken pipe") || message.contains("onnection timed out")
     }
 
-    /// The failure, with a sentence that says where it happened.
     static func failure(
         of code: CURLcode, hasSent: Bool, message: String, url: String
     ) -> TransferFailure {
@@ -74,7 +69,7 @@ enum FailureKinds {
         if isLongTrailer {
             text = "a field after the chunks of the answer is longer than 4 KiB, or memory is short"
         }
-        // Only its decoders end this way here: what a client refuses has a verdict of its own.
+        // Only the decoders end this way: a refusal by the client has a verdict of its own.
         if code == CURLE_WRITE_ERROR {
             text =
                 "more bytes follow the end of the answer's compressed body (Content-Encoding): what compresses it, at the "
@@ -90,16 +85,16 @@ enum FailureKinds {
             sentence(text, url: url))
     }
 
-    /// What to say where the port speaks the other of http and https; nil where nothing shows that.
+    /// Advice if the port speaks the other of http and https; nil if nothing shows that.
     private static func wrongScheme(_ code: CURLcode, _ message: String, _ url: String) -> String? {
-        // OpenSSL's words for what is no TLS (SSL_R_WRONG_VERSION_NUMBER, SSL_R_PACKET_LENGTH_TOO_LONG).
+        // OpenSSL's words for data other than TLS (SSL_R_WRONG_VERSION_NUMBER, SSL_R_PACKET_LENGTH_TOO_LONG).
         let noTLS = ["wrong version number", "packet length too long", "http request"]
         if url.hasPrefix("https:"), code == CURLE_SSL_CONNECT_ERROR,
             noTLS.contains(where: message.contains)
         {
             return "the server does not speak TLS on that port; is it http, not https?"
         }
-        // A TLS alert is no HTTP, so libcurl takes it for HTTP/0.9.
+        // libcurl takes a TLS alert for HTTP/0.9.
         if url.hasPrefix("http:"), code == CURLE_UNSUPPORTED_PROTOCOL, message.contains("HTTP/0.9")
         {
             return "the server does not speak http on that port; is it https, not http?"
@@ -107,14 +102,13 @@ enum FailureKinds {
         return nil
     }
 
-    /// Whether a certificate is refused only because nobody has said that its signer is to be trusted.
+    /// Whether a certificate is refused only because its signer is not trusted.
     private static func isUnknownAuthority(_ code: CURLcode, _ message: String) -> Bool {
         // OpenSSL's words (X509_verify_cert_error_string); older ones write "self signed".
         let words = ["self-signed", "self signed", "local issuer", "issuer certificate"]
         return code == CURLE_PEER_FAILED_VERIFICATION && words.contains(where: message.contains)
     }
 
-    /// `text` followed by the URL, both safe to print.
     static func sentence(_ text: String, url: String) -> String {
         "\(text): \(URLParts.shown(url))"
     }

@@ -2,39 +2,32 @@ internal import HotPush
 
 /// Reads response heads line by line and keeps the final one.
 ///
-/// It drops interim responses (1xx; RFC 9110, section 15.2). What it has read is bounded, and so
-/// are all interim responses together, and the trailer: a server can neither fill the memory with
-/// fields nor send responses that are no answer for ever.
+/// Drops interim responses (1xx; RFC 9110, section 15.2). The head, all interim responses together and the trailer are
+/// bounded: a server can neither fill the memory with fields nor send interim responses indefinitely.
 struct HeadReader {
-    /// The result of a line.
     enum Progress {
-        /// More lines follow.
         case more
-        /// The final head is complete.
         case whole(status: Int, fields: [(name: String, value: String)])
-        /// The head is over ``byteCountMax``, or is malformed.
         case malformed(String)
     }
 
-    /// The largest head, in bytes, as in most servers and clients; the same limit applies to all
-    /// interim responses before it together.
+    /// The largest head, in bytes, as in most servers and clients, and the limit of all interim responses together.
     static let byteCountMax = 65_536
 
     private var bytes: [UInt8] = []
-    /// The bytes of the interim responses that were dropped.
+    /// The bytes of dropped interim responses.
     private var interimByteCount = 0
     private var trailerByteCount = 0
 
-    /// Forgets what has been read.
     mutating func reset() {
         bytes.removeAll(keepingCapacity: true)
         interimByteCount = 0
         trailerByteCount = 0
     }
 
-    /// Takes a line that comes after the final head, of the trailer of a chunked body (RFC 9112, section 7.1.2).
+    /// Takes a line of the trailer of a chunked body (RFC 9112, section 7.1.2).
     ///
-    /// Nobody reads it here, but libcurl keeps each of its fields, as those of heads, until the transfer ends.
+    /// The trailer is unused, but libcurl keeps its fields, as those of heads, until the transfer ends.
     mutating func readTrailer(_ line: UnsafeRawBufferPointer) -> Progress {
         trailerByteCount += line.count
         guard trailerByteCount <= Self.byteCountMax else {
@@ -64,7 +57,6 @@ struct HeadReader {
         return .whole(status: status, fields: fields())
     }
 
-    /// Whether the head that came last is HTTP/1's.
     var isHTTP1: Bool { bytes.starts(with: "HTTP/1.".utf8) }
 
     private static func isEmptyLine(_ line: UnsafeRawBufferPointer) -> Bool {
@@ -78,8 +70,8 @@ struct HeadReader {
         return status >= 100 ? status : nil
     }
 
-    /// The fields, names in lower case; a folded line belongs to the field before it (RFC 9112,
-    /// section 5.2), and a line without a name is no field.
+    /// Names in lower case; a folded line belongs to the field before it (RFC 9112, section 5.2), and a line without a
+    /// name is not a field.
     private func fields() -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         fields.reserveCapacity(16)
@@ -113,7 +105,6 @@ struct HeadReader {
         }
     }
 
-    /// The line without blanks, tabs and line ends on either side.
     private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var line = line
         while let last = line.last, last == 32 || last == 9 || last == 13 { line.removeLast() }

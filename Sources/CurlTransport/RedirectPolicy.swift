@@ -2,12 +2,9 @@ internal import HotPush
 
 /// Decides which redirects to follow (RFC 9110, section 15.4).
 struct RedirectPolicy {
-    /// The most redirects in a row.
     let countMax: Int
 
-    /// Whether a response with that status redirects if it has a `Location`.
-    ///
-    /// 300 offers a choice and 304 answers a condition; both are for the client to handle.
+    /// Excludes 300, which offers a choice, and 304, which answers a condition: both are for the client.
     static func isRedirect(_ status: Int) -> Bool {
         switch status {
         case 301, 302, 303, 307, 308: true
@@ -15,8 +12,6 @@ struct RedirectPolicy {
         }
     }
 
-    /// Where to go from the last of `visited`.
-    ///
     /// - Parameter visited: the URLs of this transfer so far, ending with the one that answered last.
     /// - Throws: why the redirect is not followed.
     func next(

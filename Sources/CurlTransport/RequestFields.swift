@@ -9,11 +9,9 @@ enum RequestFields {
         "authorization", "cookie", "proxy-authorization",
     ]
 
-    /// The lines of a request: `Name: value`.
-    ///
+    /// Returns `Name: value` lines; nil if a field is invalid (RFC 9110, section 5), because a line end in a value
+    /// would smuggle in further fields.
     /// - Parameter isForeign: whether a redirect led to an origin other than the request's own.
-    /// - Returns: nil if a field is invalid (RFC 9110, section 5): a line end in a value would
-    ///   smuggle in further fields.
     static func lines(of request: TransferRequest, isForeign: Bool = false) -> [String]? {
         var lines: [String] = []
         // Sent explicitly, so that no proxy in between encodes on its own.
@@ -47,7 +45,7 @@ enum RequestFields {
 struct LineList: ~Copyable {
     private(set) var first: UnsafeMutablePointer<curl_slist>?
 
-    /// Makes a list; nil if there is no memory.
+    /// Nil if there is no memory.
     init?(_ lines: [String]) {
         var list: UnsafeMutablePointer<curl_slist>?
         for line in lines {

@@ -1,7 +1,7 @@
 internal import CASStore
 internal import CCurl
 
-/// A URL, parsed by the library that will fetch it, so that nothing is read in two ways.
+/// A URL, parsed by the library that will fetch it, so that both read it the same way.
 struct URLParts: Equatable {
     /// In lower case.
     var scheme: String
@@ -11,12 +11,9 @@ struct URLParts: Equatable {
     var port: String
     /// The whole URL, normalized.
     var text: String
-    /// Whether it names a user.
     var hasUser: Bool
 
-    /// Parses `url`; with `base` it may be relative (RFC 3986, section 5).
-    ///
-    /// - Returns: nil if it is not a URL.
+    /// Parses `url`, which may be relative to `base` (RFC 3986, section 5); nil if it is invalid.
     init?(_ url: String, relativeTo base: String? = nil) {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }
@@ -53,7 +50,7 @@ struct URLParts: Equatable {
         scheme == other.scheme && host == other.host && port == other.port
     }
 
-    /// A URL as messages show it: without user and password, values of a query, or control characters.
+    /// A URL for messages: without user and password, values of a query, or control characters.
     static func shown(_ url: String) -> String {
         printable(withoutSecrets(url, mark: nil, ofAddressesOnly: false))
     }

@@ -29,7 +29,7 @@ extension UInt8 {
             || self == ASCII.tab
     }
 
-    /// The value of a hexadecimal digit of either case.
+    /// Accepts either case.
     var hexValue: UInt32? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(self) - 0x30
@@ -46,7 +46,6 @@ extension UInt8 {
     }
 }
 
-/// A value that contains others.
 enum JSONContainer {
     case object, array
 }

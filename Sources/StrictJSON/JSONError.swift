@@ -1,8 +1,8 @@
 // What is wrong with a JSON text, for programs and for people.
 
-/// Describes why a text was refused, and where.
+/// Why a text was refused, and where.
 public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Names what is wrong, for programs to branch on.
+    /// A reason that programs can branch on.
     public enum Reason: String, Sendable, Hashable, CaseIterable {
         /// The input ends inside the value: everything so far could still become valid.
         case unexpectedEnd
@@ -30,11 +30,11 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
         case wrongType
     }
 
-    /// What is wrong, for programs.
+    /// The reason, for programs.
     public var reason: Reason
-    /// The byte of the input at which it is wrong, counted from zero.
+    /// The offset of the wrong byte in the input, counted from zero.
     public var offset: Int
-    /// What is wrong and where, as one sentence for people; bytes of the input are escaped in it.
+    /// A sentence for people with the error and its place; bytes of the input are escaped.
     public var message: String
 
     /// The message.

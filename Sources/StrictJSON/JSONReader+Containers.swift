@@ -69,7 +69,6 @@ extension JSONReader {
         position += 1
     }
 
-    /// Goes to the next key or element and returns true, or leaves the container.
     private mutating func advance(
         to closing: UInt8, expectation: StaticString
     ) throws(JSONError) -> Bool {
@@ -91,7 +90,7 @@ extension JSONReader {
         return true
     }
 
-    /// Makes sure that `byte` stands at the position, without passing it.
+    /// Requires `byte` at the position, without passing it.
     private mutating func expect(
         _ byte: UInt8, _ expectation: StaticString
     ) throws(JSONError) {

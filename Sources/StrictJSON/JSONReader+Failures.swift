@@ -1,22 +1,19 @@
-// Errors, and how they name the place. Nothing here runs while the text is valid.
+// Errors and their places. Nothing here runs while the text is valid.
 
 extension JSONReader {
-    /// Makes a `wrongType` error, for decoders that refuse what they read.
-    ///
-    /// The place is appended to the sentence: write it without a full stop.
+    /// Makes a `wrongType` error for decoders to throw; the reader itself can continue.
     ///
     /// - Parameters:
-    ///   - message: What is wrong.
-    ///   - offset: Where; by default the reader's ``offset``. Save the offset before reading a
-    ///     value to name its beginning; discarded text has no line any more.
-    /// - Returns: The error, to be thrown; the reader itself continues as if nothing had happened.
+    ///   - message: The error without a full stop, because the place is appended.
+    ///   - offset: The place; by default the reader's ``offset``. To name the beginning of a value, save the offset
+    ///     before reading it; discarded text has no line any more.
     public func failure(_ message: String, at offset: Int? = nil) -> JSONError {
         let place = offset.map { $0 - base } ?? position
         return JSONError(
             reason: .wrongType, offset: base + place, message: located(message, at: place))
     }
 
-    /// Makes an error and lets every later verb throw it again.
+    /// Makes an error that every later call throws again.
     mutating func fail(_ reason: JSONError.Reason, at offset: Int, _ message: String) -> JSONError {
         let error = JSONError(
             reason: reason, offset: base + offset, message: located(message, at: offset))
@@ -25,13 +22,12 @@ extension JSONReader {
         return error
     }
 
-    /// Returns the error thrown before, or stops the program if the caller made a mistake.
+    /// Returns the earlier error, or stops the program if the caller made a mistake.
     func misuse(_ message: StaticString) -> JSONError {
         guard let firstError else { preconditionFailure("JSONReader: \(message)") }
         return firstError
     }
 
-    /// Explains that the value due has a type other than `expectation`, or that none is due.
     mutating func mismatch(_ expectation: StaticString) -> JSONError {
         do {
             let kind = try peekKind()
@@ -41,7 +37,6 @@ extension JSONReader {
         }
     }
 
-    /// Explains why no value begins with the byte at the position.
     mutating func failNoValue() -> JSONError {
         switch bytes[position] {
         case ASCII.plus, ASCII.period:
@@ -72,7 +67,7 @@ extension JSONReader {
         return "byte 0x" + hexadecimal(UInt32(byte), digitCount: 2)
     }
 
-    /// Returns a key in quotes, in printable ASCII only and cut where it gets long.
+    /// Returns a key in quotes, in printable ASCII only and cut if it is long.
     func quote(_ token: StringToken) -> String {
         var result = "\""
         for scalar in token.text(in: bytes).unicodeScalars {

@@ -9,7 +9,7 @@ extension JSONReader {
         return token.text(in: bytes)
     }
 
-    /// Reads the string that is due and appends its UTF-8, decoded, without making a `String`.
+    /// Reads the string that is due and appends its decoded UTF-8, without making a `String`.
     ///
     /// - Throws: what ``readString()`` throws; `target` is then unchanged.
     public mutating func readStringBytes(
@@ -21,8 +21,8 @@ extension JSONReader {
 
     /// Reads the number that is due, spelled `-?(0|[1-9][0-9]*)` and not `-0`.
     ///
-    /// - Throws: `wrongType` if it has a fraction or an exponent, is `-0` or is no number;
-    ///   `integerOutOfRange` if 64 bits do not hold it; `invalidNumber`.
+    /// - Throws: `wrongType` if it has a fraction or an exponent, is `-0` or is not a number; `integerOutOfRange` if it
+    ///   exceeds 64 bits; `invalidNumber`.
     public mutating func readInteger() throws(JSONError) -> Int64 {
         let token = try scanNumber()
         guard token.isInteger else {
@@ -65,13 +65,13 @@ extension JSONReader {
         return token
     }
 
-    /// Reads the number that is due without passing it.
+    /// Does not pass the number.
     mutating func scanNumber() throws(JSONError) -> NumberToken {
         guard try peekKind() == .number else { throw mismatch("a number") }
         while true {
             do {
                 let token = try NumberToken(in: bytes, at: position)
-                // What ends at the end of the window may continue after it.
+                // A number at the end of the window may continue after it.
                 if token.end < bytes.count || !extend() { return token }
             } catch {
                 if error.isCut, extend() { continue }

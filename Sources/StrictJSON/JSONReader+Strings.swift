@@ -1,4 +1,4 @@
-// Finds the end of a string and proves everything before it (RFC 8259 §7, §8.1; RFC 3629).
+// Finds the end of a string and validates everything before it (RFC 8259 §7, §8.1; RFC 3629).
 
 extension JSONReader {
     /// Reads the string whose quote is at the position, without passing it.

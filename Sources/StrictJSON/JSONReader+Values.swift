@@ -1,10 +1,10 @@
-// Whole values: as a tree, or checked and skipped. Neither recurses.
+// Whole values, as a tree, or checked and skipped. Neither recurses.
 
 extension JSONReader {
     /// Reads the value that is due, of any type, as a tree; numbers keep their spelling.
     ///
-    /// A tree can take some twenty times the memory of its text, so a stranger's text deserves a
-    /// low ``JSONLimits/byteCount`` here. Reading one value after the other takes next to none.
+    /// A tree can take some twenty times the memory of its text, so use a low ``JSONLimits/byteCount`` for foreign
+    /// texts. Reading value by value takes almost no memory.
     ///
     /// - Throws: whatever is wrong inside it.
     public mutating func readValue() throws(JSONError) -> JSONValue {
@@ -12,11 +12,10 @@ extension JSONReader {
         return try readValue(valuesLeft: &left)
     }
 
-    /// Reads the value that is due as a tree of a limited number of values, itself and its keys
-    /// counted.
+    /// Reads the value that is due as a tree with a limited number of values, itself and its keys counted.
     ///
-    /// - Parameter left: how many values may be read; reduced by those that were read, and to below
-    ///   0 if there are more.
+    /// - Parameter left: how many values may be read; reduced by those that were read, and to below 0 if there are
+    ///   more.
     /// - Throws: whatever is wrong inside it, or that it has more values.
     public mutating func readValue(valuesLeft left: inout Int) throws(JSONError) -> JSONValue {
         var open: [PartialValue] = []
@@ -34,9 +33,7 @@ extension JSONReader {
         }
     }
 
-    /// Skips the value that is due, and checks it as strictly as reading it would.
-    ///
-    /// - Throws: whatever is wrong inside it, duplicate keys included.
+    /// Skips the value that is due, and checks it as strictly as reading it would, duplicate keys included.
     public mutating func skipValue() throws(JSONError) {
         let depth = containers.count
         repeat {
@@ -103,10 +100,9 @@ extension JSONReader {
     }
 }
 
-/// An object or array whose end has not been read.
 private struct PartialValue {
     var container: JSONContainer
-    /// The key whose value comes next; of objects only.
+    /// The key whose value comes next, in objects.
     var key = ""
     var members: [JSONValue.Member] = []
     var elements: [JSONValue] = []

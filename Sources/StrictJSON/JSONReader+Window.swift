@@ -1,23 +1,22 @@
-// A text that is too long to be held whole: the reader gets the next piece when it needs it, and
-// forgets what it has read when the caller says so.
+// A text that is too long to be held whole: the reader gets the next piece on demand, and forgets what it has read when
+// the caller says so.
 
 extension JSONReader {
-    /// Gives the bytes of a text from an offset on: `count` of them or fewer, none at its end.
+    /// Returns at most `count` bytes of a text from an offset on; none at its end.
     public typealias Pieces = @Sendable (_ offset: Int, _ count: Int) -> [UInt8]
 
-    /// The least to ask for at once.
     static let pieceByteCount = 64 * 1024
 
-    /// Begins to read a text that comes in pieces, each asked for when the reader gets there.
+    /// Begins to read a text that comes in pieces, each requested when the reader gets there.
     ///
-    /// What was read stays in memory until ``discard()``, so call that between values. Everything
-    /// is accepted and refused as if the text were whole, with the same message.
+    /// What was read stays in memory until ``discard(atLeast:)``, so call that between values. The results and messages
+    /// are the same as for a whole text.
     ///
     /// - Parameters:
     ///   - byteCount: The length of the whole text.
     ///   - limits: What is accepted.
-    ///   - pieces: Gives the text. An empty piece ends the text: a caller must remember itself that
-    ///     its source failed.
+    ///   - pieces: Supplies the text. An empty piece ends the text, so the caller must remember a failure of its
+    ///     source.
     /// - Throws: `tooLong` above the limit, `byteOrderMark` if the text begins with one.
     public init(
         byteCount: Int, limits: JSONLimits = JSONLimits(), pieces: @escaping Pieces
@@ -25,11 +24,9 @@ extension JSONReader {
         try self.init([], byteCount, pieces, limits)
     }
 
-    /// Forgets the text before ``offset``, if that is worth doing.
+    /// Forgets the text before ``offset`` if it has at least `threshold` bytes.
     ///
     /// Costs little: call it after every value of a long array or object.
-    ///
-    /// - Parameter threshold: The number of bytes from which it is.
     public mutating func discard(atLeast threshold: Int = 64 * 1024) {
         // Not for fewer bytes than it moves: each call moves the kept keys again.
         guard position - keptCount >= max(threshold, keptCount), pieces != nil else { return }
@@ -62,7 +59,7 @@ extension JSONReader {
     mutating func extend() -> Bool {
         let end = base + bytes.count
         guard let pieces, end < byteCount else { return false }
-        // Doubles what there is: a value larger than a window is still read in linear time.
+        // Doubling reads even a value that is larger than a window in linear time.
         let wanted = min(max(Self.pieceByteCount, bytes.count - keptCount), byteCount - end)
         let piece = pieces(end, wanted)
         if piece.isEmpty {
@@ -79,7 +76,7 @@ struct TextPlace: Sendable {
     var line = 1
     var column = 1
 
-    /// Goes on to the end of `text`.
+    /// Advances to the end of `text`.
     mutating func pass(_ text: Slice<UnsafeBufferPointer<UInt8>>) {
         let bytes = UnsafeBufferPointer(rebasing: text)
         let feeds = Self.count(in: bytes, from: 0, Self.isLineFeed)

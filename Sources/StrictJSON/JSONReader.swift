@@ -1,4 +1,4 @@
-// The reader: its state, where it stands, and the end.
+// The reader: its state, its position, and the end.
 
 /// Reads one JSON text (RFC 8259) strictly, by pulling one value after the other.
 ///
@@ -14,14 +14,13 @@
 /// try reader.finish()
 /// ```
 ///
-/// Stricter than the RFC demands: a key may stand in an object only once, U+0000 is refused even as
-/// an escape, and so are lone surrogates and a byte order mark. Keys are equal if their decoded
-/// bytes are; `String` also calls different spellings of an accented letter equal, so a decoder
-/// that puts keys into a `Dictionary` MUST expect a collision there.
+/// Stricter than the RFC: it refuses duplicate keys, U+0000 even as an escape, lone surrogates and a byte order mark.
+/// Keys are equal if their decoded bytes are; `String` also equates different spellings of an accented letter, so a
+/// decoder that puts keys into a `Dictionary` MUST expect a collision there.
 ///
-/// After an error every verb throws that error again, except after ``JSONError/Reason/wrongType``
-/// and ``JSONError/Reason/integerOutOfRange``, which leave the reader where it was. Asking for a
-/// value where none can stand is a programmer's mistake and stops the program.
+/// After an error every method throws that error again, except after ``JSONError/Reason/wrongType`` and
+/// ``JSONError/Reason/integerOutOfRange``, which leave the reader where it was. Asking for a value where none can be is
+/// a programmer's mistake and stops the program.
 public struct JSONReader: ~Copyable, Sendable {
     /// The six types of values (RFC 8259 §3).
     public enum Kind: String, Sendable, Hashable, CaseIterable {
@@ -35,23 +34,20 @@ public struct JSONReader: ~Copyable, Sendable {
         case first
         /// A value inside a container was read: a comma is due, or the end.
         case next
-        /// The whole value was read.
         case done
-        /// An error was thrown; it is in `firstError`.
         case failed
     }
 
-    /// The window: the whole text, or the keys that are kept and the part that is being read.
+    /// The window: the whole text, or the kept keys and the part that is being read.
     var bytes: [UInt8]
-    /// Gets the next piece of a text that is not in memory as a whole.
+    /// Supplies the next piece of a text that is not in memory as a whole.
     let pieces: Pieces?
-    /// The byte of the text that would stand at index 0 if there were no kept keys.
+    /// The offset in the text of index 0 if there were no kept keys.
     var base = 0
-    /// The bytes of keys at the front of the window, which ``discard()`` has put there.
+    /// The bytes of kept keys at the front of the window, which ``discard(atLeast:)`` moved there.
     var keptCount = 0
-    /// The line and column of the text that begins after the kept keys.
+    /// The place of the text that begins after the kept keys.
     var windowStart = TextPlace()
-    /// The length of the whole text.
     var byteCount: Int
     let depthMax: Int
     var position = 0
@@ -94,7 +90,7 @@ public struct JSONReader: ~Copyable, Sendable {
         skipSpace()
     }
 
-    /// The byte at which the reader stands: where a value is due, its first byte.
+    /// The reader's position: where a value is due, its first byte.
     public var offset: Int { base + position }
 
     /// Returns the type of the value that is due, without reading it.
@@ -116,7 +112,7 @@ public struct JSONReader: ~Copyable, Sendable {
         }
     }
 
-    /// Makes sure that nothing but white space follows the value; a second call does no harm.
+    /// Requires that nothing but white space follows the value; may be repeated.
     ///
     /// - Throws: `trailingBytes`.
     public mutating func finish() throws(JSONError) {
@@ -138,7 +134,6 @@ public struct JSONReader: ~Copyable, Sendable {
         guard state == .value else { throw misuse("no value is due here") }
     }
 
-    /// Notes that a value ended at `end`.
     mutating func completeValue(at end: Int) {
         position = end
         state = containers.isEmpty ? .done : .next

@@ -1,4 +1,4 @@
-// Equality by bytes: `String`'s own would call two different texts the same.
+// Equality by bytes, because `String` equates different texts.
 
 extension JSONValue: Hashable {
     /// Returns whether both have the same text in canonical layout.
@@ -52,7 +52,7 @@ extension JSONValue.Member: Hashable {
 }
 
 extension Hasher {
-    /// Feeds the bytes of a text, and their count, which keeps neighbours apart.
+    /// Feeds the bytes of a text and their count, which separates it from the next.
     fileprivate mutating func combine(utf8Of text: String) {
         combine(text.utf8.count)
         for byte in text.utf8 { combine(byte) }

@@ -1,4 +1,4 @@
-// A JSON text as a tree, for texts that are small or whose shape is not known.
+// A JSON text as a tree, for small texts and unknown shapes.
 
 /// Any JSON value (RFC 8259 §3).
 ///
@@ -21,7 +21,7 @@ public enum JSONValue: Sendable {
         /// The value.
         public var value: JSONValue
 
-        /// Makes a member.
+        /// Creates a member.
         public init(key: String, value: JSONValue) {
             self.key = key
             self.value = value
@@ -40,12 +40,12 @@ public enum JSONValue: Sendable {
         return value
     }
 
-    /// Makes a number that is an integer.
+    /// Creates a number from an integer.
     public static func integer(_ value: Int64) -> JSONValue {
         .number(String(value))
     }
 
-    /// The value of the first member with exactly this key; nil if there is none or no object.
+    /// The value of the first member with exactly this key; nil if there is none, or this is not an object.
     public subscript(key: String) -> JSONValue? {
         asObject?.first { $0.key.utf8.elementsEqual(key.utf8) }?.value
     }
@@ -65,8 +65,7 @@ public enum JSONValue: Sendable {
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// The number, if ``JSONReader/readInteger()`` would read it: no fraction, no exponent, not
-    /// `-0`, within 64 bits.
+    /// The number, if ``JSONReader/readInteger()`` would read it: no fraction, no exponent, not `-0`, within 64 bits.
     public var asInt64: Int64? {
         guard case .number(let text) = self else { return nil }
         let bytes = Array(text.utf8)
@@ -77,7 +76,7 @@ public enum JSONValue: Sendable {
         return token.value(in: bytes)
     }
 
-    /// Seconds since 1970, if it is an integer; what is outside the years 1970 to 9999 is the first or last of them.
+    /// Seconds since 1970, if this is an integer, clamped to the years 1970 to 9999.
     package var asTime: Int64? { asInt64.map { min(max($0, 0), 253_402_300_799) } }
 
     /// The elements, if this is an array.

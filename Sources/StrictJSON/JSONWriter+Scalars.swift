@@ -8,25 +8,22 @@ extension JSONWriter {
         endValue()
     }
 
-    /// Writes a string whose UTF-8 is at hand: an array, a slice, a buffer.
+    /// Writes a string from its UTF-8: an array, a slice, a buffer.
     ///
-    /// Bytes that are not UTF-8 stop the program: validate bytes of unknown origin, such as a
-    /// file's name, first.
+    /// Bytes that are not UTF-8 stop the program: first validate bytes of unknown origin, such as a file's name.
     public mutating func string(utf8: some Collection<UInt8>) {
         let isContiguous: Void? = utf8.withContiguousStorageIfAvailable { string(utf8: $0) }
         if isContiguous == nil { Array(utf8).withUnsafeBufferPointer { string(utf8: $0) } }
     }
 
-    /// Writes a string whose UTF-8 is at hand, like the other `string(utf8:)`.
+    /// Writes a string from its UTF-8, like the other `string(utf8:)`.
     public mutating func string(utf8: UnsafeBufferPointer<UInt8>) {
         beginValue()
         appendString(utf8)
         endValue()
     }
 
-    /// Writes an integer.
-    ///
-    /// Beyond 2^53 not every reader keeps it exact (RFC 8259 §6).
+    /// Writes an integer; beyond 2^53, some readers lose precision (RFC 8259 §6).
     public mutating func integer(_ value: some BinaryInteger) {
         beginValue()
         if var rest = UInt64(exactly: value.magnitude) {
@@ -53,7 +50,6 @@ extension JSONWriter {
         literal("null")
     }
 
-    /// Writes text as it is.
     mutating func literal(_ text: String) {
         beginValue()
         bytes.append(contentsOf: text.utf8)
@@ -67,7 +63,7 @@ extension JSONWriter {
 
     private mutating func appendString(_ utf8: UnsafeBufferPointer<UInt8>) {
         bytes.append(ASCII.quote)
-        // What needs no escape is appended in one piece, multi-byte characters included.
+        // Text without escapes is appended in one piece, multi-byte characters included.
         var plain = 0
         var index = 0
         while true {

@@ -1,24 +1,21 @@
 // Trees, as they are or with their keys sorted.
 
 extension JSONWriter {
-    /// Writes a value alone.
+    /// Returns the UTF-8 text of a value, without white space.
     ///
     /// - Parameters:
     ///   - value: What to write.
-    ///   - sortedKeys: Whether the members of every object are ordered by the UTF-16 code units of
-    ///     their keys (RFC 8785 §3.2.3), so that equal values have equal texts. Numbers keep their
-    ///     spelling.
-    /// - Returns: The UTF-8 text, without white space.
+    ///   - sortedKeys: Whether to sort the members of every object by the UTF-16 code units of their keys (RFC 8785
+    ///     §3.2.3), so that equal values have equal texts. Numbers keep their spelling.
     public static func serialize(_ value: JSONValue, sortedKeys: Bool) -> [UInt8] {
         var writer = JSONWriter()
         writer.value(sortedKeys ? value.withSortedKeys : value)
         return writer.drain()
     }
 
-    /// Writes a tree, members in their order.
+    /// Writes a tree, members in their order; recurses as deep as the tree is nested.
     ///
-    /// A number whose spelling is not JSON stops the program. Recurses as deep as the tree is
-    /// nested.
+    /// A number whose spelling is not JSON stops the program.
     public mutating func value(_ value: JSONValue) {
         switch value {
         case .null: null()
@@ -43,7 +40,7 @@ extension JSONWriter {
         literal(text)
     }
 
-    /// Returns whether RFC 8785 §3.2.3 puts one key before the other: by their UTF-16 code units.
+    /// Whether one key precedes the other by their UTF-16 code units (RFC 8785 §3.2.3).
     public static func keyPrecedes(_ left: String, _ right: String) -> Bool {
         var leftBytes = left.utf8.makeIterator()
         var rightBytes = right.utf8.makeIterator()
@@ -54,15 +51,15 @@ extension JSONWriter {
         return false
     }
 
-    /// The order of UTF-8 is that of UTF-16 but for one thing: U+E000…U+FFFF, which begin with 0xEE
-    /// or 0xEF, come after the surrogates that spell what begins with 0xF0…0xF4.
+    /// UTF-8 sorts like UTF-16 with one exception: U+E000…U+FFFF, which begin with 0xEE or 0xEF, come after the
+    /// surrogates for characters that begin with 0xF0…0xF4.
     private static func utf16Rank(_ byte: UInt8) -> UInt8 {
         byte == 0xEE || byte == 0xEF ? byte + 0x10 : byte
     }
 }
 
 extension JSONValue {
-    /// The same with the members of every object in the order of their keys.
+    /// Sorts the members of every object by their keys.
     package var withSortedKeys: JSONValue {
         switch self {
         case .array(let elements): .array(elements.map(\.withSortedKeys))
@@ -73,7 +70,6 @@ extension JSONValue {
 }
 
 extension [JSONValue.Member] {
-    /// The same, and all that is in them, in the order of their keys.
     package var withSortedKeys: Self {
         map { JSONValue.Member(key: $0.key, value: $0.value.withSortedKeys) }
             .sorted { JSONWriter.keyPrecedes($0.key, $1.key) }

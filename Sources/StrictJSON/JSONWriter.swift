@@ -11,26 +11,23 @@
 /// let bytes = writer.drain()  // {"size":42}
 /// ```
 ///
-/// The writer puts commas and colons. The caller sees to the order of keys, and that they differ.
-/// Calling a verb where its text cannot stand is a programmer's mistake and stops the program.
+/// The writer adds commas and colons; the caller orders the keys and avoids duplicates. A call that does not fit the
+/// grammar is a programmer's mistake and stops the program.
 public struct JSONWriter: Sendable {
     private enum State {
         /// A value is due: the outermost, or that of a key.
         case value
-        /// A container was begun.
         case first
-        /// A value inside a container was written.
         case next
-        /// The outermost value is complete.
         case done
     }
 
-    /// What was written and not yet drained.
+    /// The text that was not yet drained.
     public internal(set) var bytes: [UInt8] = []
     private var levels: [JSONContainer] = []
     private var state = State.value
 
-    /// Makes a writer that has written nothing.
+    /// Creates an empty writer.
     public init() {}
 
     /// Whether one whole value was written, so that the text is valid.
@@ -67,7 +64,7 @@ public struct JSONWriter: Sendable {
         state = .value
     }
 
-    /// Prepares for a value: its comma, and a check that a value may stand here.
+    /// Writes the comma before a value, and checks that a value fits here.
     mutating func beginValue() {
         switch state {
         case .value: break
@@ -78,7 +75,6 @@ public struct JSONWriter: Sendable {
         }
     }
 
-    /// Notes that a value was written.
     mutating func endValue() {
         state = levels.isEmpty ? .done : .next
     }

@@ -1,6 +1,6 @@
-// The keys of the objects that are open, to refuse a key that comes twice.
+// The keys of the open objects, for finding duplicates.
 
-/// Remembers the keys of nested objects in two stacks, so that no object costs an allocation.
+/// The keys of nested objects in two stacks, so that no object costs an allocation.
 ///
 /// ```
 ///          outer object        inner object      (only the innermost grows)
@@ -8,13 +8,12 @@
 /// slots   [. 3 . 8 1 . … … . | ]                 indices into keys; none up to `linearCountMax`
 /// ```
 ///
-/// A few keys are compared one by one. More are found through `slots`, an open-addressing table
-/// whose
-/// hash is seeded anew in every process, so that nobody can prepare keys that collide.
+/// A few keys are compared one by one. More are found through `slots`, an open-addressing table with a hash that is
+/// seeded anew in every process, so that nobody can prepare keys that collide.
 struct KeyTable: Sendable {
     private struct Key {
         var start: UInt32
-        /// The byte count, and whether there are escapes in the lowest bit.
+        /// The byte count shifted left, with the presence of escapes in the lowest bit.
         var extent: UInt32
         /// Valid only once the object has slots.
         var hash: UInt32 = 0
@@ -42,13 +41,11 @@ struct KeyTable: Sendable {
     private var scopes: [Scope] = []
     private var scope = Scope(firstKey: 0, firstSlot: 0)
 
-    /// Begins an object inside the current one.
     mutating func open() {
         scopes.append(scope)
         scope = Scope(firstKey: keys.count, firstSlot: slots.count)
     }
 
-    /// Forgets the keys of the innermost object.
     mutating func close() {
         keys.removeLast(keys.count - scope.firstKey)
         slots.removeLast(slots.count - scope.firstSlot)
@@ -56,7 +53,7 @@ struct KeyTable: Sendable {
         scope = outer
     }
 
-    /// Adds a key to the innermost object and returns false if it was there already.
+    /// Returns false if the innermost object has the key already.
     mutating func insert(_ token: StringToken, in bytes: [UInt8]) -> Bool {
         var key = Key(token)
         let count = keys.count - scope.firstKey
@@ -74,7 +71,7 @@ struct KeyTable: Sendable {
         return insertHashed(key, in: bytes)
     }
 
-    /// Copies the bytes of all keys out of `bytes` and lets them begin at zero.
+    /// Copies the bytes of all keys out of `bytes` and rebases their offsets to the copy.
     mutating func moveKeys(from bytes: [UInt8]) -> [UInt8] {
         var moved: [UInt8] = []
         for index in keys.indices {
@@ -131,7 +128,7 @@ struct KeyTable: Sendable {
         return UInt32(truncatingIfNeeded: hasher.finalize())
     }
 
-    /// Compares what the keys spell, byte by byte: RFC 8259 §8.3 knows no other equality.
+    /// Compares the decoded keys byte by byte: RFC 8259 §8.3 knows no other equality.
     private static func areEqual(_ left: Key, _ right: Key, in bytes: [UInt8]) -> Bool {
         if (left.extent | right.extent) & 1 == 0 {
             guard left.extent == right.extent else { return false }

@@ -1,22 +1,19 @@
 // The grammar of numbers, RFC 8259 §6: -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
 
-/// Where a number ends and whether it is spelled as an integer.
 struct NumberToken {
     var start: Int
     var end: Int
     /// Whether it has neither fraction nor exponent, and is not `-0`.
     var isInteger: Bool
 
-    /// Why a text is not a number.
     struct Refusal: Error {
         var offset: Int
-        /// Whether the text could become a number if it went on.
+        /// Whether more text could make it a number.
         var isCut: Bool
         var expectation: StaticString
     }
 
-    /// Reads the longest number at `start`; what follows it is the caller's business, except that
-    /// a digit after a leading zero is refused here.
+    /// Reads the longest number at `start`; ignores what follows, but refuses a digit after a leading zero.
     init(in bytes: [UInt8], at start: Int) throws(Refusal) {
         var index = start
         let isNegative = index < bytes.count && bytes[index] == ASCII.minus
@@ -56,7 +53,7 @@ struct NumberToken {
         throw Refusal(offset: index, isCut: index == bytes.count, expectation: expectation)
     }
 
-    /// Returns the value if it fits 64 bits; for integers only.
+    /// `nil` beyond 64 bits; for integers only.
     func value(in bytes: [UInt8]) -> Int64? {
         assert(isInteger)
         return Int64(String(decoding: bytes[start..<end], as: UTF8.self))

@@ -1,7 +1,7 @@
-// Skips the text of a string that needs no attention, eight bytes at a time.
+// Skips the plain text of a string, eight bytes at a time.
 
-/// Returns the first index from `start` on whose byte ends a plain run: a quote, a backslash, a
-/// control character below 0x20 or a byte of a multi-byte character; or the count if none does.
+/// The first index from `start` on of a quote, a backslash, a control character below 0x20 or a byte of a multi-byte
+/// character; the count if there is none.
 func endOfPlainRun(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
     let raw = UnsafeRawBufferPointer(bytes)
     var index = start
@@ -21,8 +21,7 @@ private func isPlain(_ byte: UInt8) -> Bool {
 
 /// Sets the top bit of each byte that ends a run.
 ///
-/// Bits above the lowest one set may be wrong, because a subtraction borrows from the next byte;
-/// the lowest is always right.
+/// The lowest set bit is always right; bits above it may be wrong, because a subtraction borrows from the next byte.
 // https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord
 private func bytesThatStop(_ word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101

@@ -1,12 +1,11 @@
-// A string that was found valid, and what it spells.
+// A validated string, and its decoded text.
 
-/// Where the text between the quotes of a validated string lies.
+/// The range of the text between the quotes of a validated string.
 struct StringToken {
     var start: Int
     var end: Int
     var hasEscapes: Bool
 
-    /// Returns the text, decoded.
     func text(in bytes: [UInt8]) -> String {
         guard hasEscapes else { return String(decoding: bytes[start..<end], as: UTF8.self) }
         var decoded: [UInt8] = []
@@ -14,7 +13,6 @@ struct StringToken {
         return String(decoding: decoded, as: UTF8.self)
     }
 
-    /// Appends the decoded UTF-8 to `target`.
     func append(from bytes: [UInt8], to target: inout [UInt8]) {
         guard hasEscapes else {
             target.append(contentsOf: bytes[start..<end])
@@ -32,7 +30,7 @@ struct StringToken {
         }
     }
 
-    /// Appends what the escape at `index` stands for and returns where it ends (RFC 8259 §7).
+    /// Appends the decoded escape at `index` and returns where it ends (RFC 8259 §7).
     private func appendEscape(at index: Int, from bytes: [UInt8], to target: inout [UInt8]) -> Int {
         let letter = bytes[index + 1]
         guard letter == UInt8(ascii: "u") else {
@@ -49,7 +47,6 @@ struct StringToken {
         return index + 12
     }
 
-    /// Returns the byte that a two-character escape stands for.
     static func byte(forEscape letter: UInt8) -> UInt8? {
         switch letter {
         case ASCII.quote, ASCII.backslash, UInt8(ascii: "/"): letter
@@ -62,7 +59,6 @@ struct StringToken {
         }
     }
 
-    /// Returns the UTF-16 code unit that four hexadecimal digits spell.
     private static func codeUnit(in bytes: [UInt8], at index: Int) -> UInt32 {
         var unit: UInt32 = 0
         for digit in bytes[index..<index + 4] { unit = unit << 4 | (digit.hexValue ?? 0) }

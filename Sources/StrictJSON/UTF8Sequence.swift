@@ -1,14 +1,12 @@
 // Well-formed multi-byte characters, after the syntax in RFC 3629 §4.
 
-/// What stands where a multi-byte character should.
 enum UTF8Sequence: Equatable {
     case wellFormed(byteCount: Int)
     /// The input ends inside a character that was well-formed so far.
     case cut
-    /// The byte at this index cannot stand there.
     case malformed(index: Int)
 
-    /// Reads the character whose first byte is at `start`, which is 0x80 or above.
+    /// The first byte, at `start`, is 0x80 or above.
     init(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) {
         let byteCount: Int
         var allowed: ClosedRange<UInt8> = 0x80...0xBF
@@ -40,7 +38,7 @@ enum UTF8Sequence: Equatable {
 }
 
 extension [UInt8] {
-    /// Appends the UTF-8 of a code point that is not a surrogate.
+    /// Requires that the code point is not a surrogate.
     mutating func append(codePoint value: UInt32) {
         if let scalar = Unicode.Scalar(value) { append(contentsOf: String(scalar).utf8) }
     }

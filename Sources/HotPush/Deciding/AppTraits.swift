@@ -1,30 +1,28 @@
 import CASStore
 
-/// What an app says of itself, so that releases for other apps are left alone.
+/// What an app says of itself, so that it ignores releases for other apps.
 public struct AppTraits: Sendable, Hashable {
-    /// The app's version in the store it came from: numbers with points between, of which three count, or by semver.org.
+    /// The app's version in its app store: dotted numbers, of which three count, or semver.org.
     public var version: String?
-    /// What native code it has: equal keys mean equal native interfaces (Meteor's
-    /// `cordovaCompatibilityVersion`).
+    /// The key of its native interfaces: equal keys mean equal interfaces (Meteor's `cordovaCompatibilityVersion`).
     public var compatibility: String?
     /// The name of its runtime (Expo's `runtimeVersion`).
     public var runtimeVersion: String?
     /// The number of its native interface; a larger one includes the smaller ones (chcp).
     public var nativeInterface: Int64?
-    /// A fingerprint of its native code from when it was built (Expo's and hot-updater's
-    /// `fingerprint`): apps with equal ones run the same releases.
+    /// A build-time fingerprint of its native code (`fingerprint` of Expo and hot-updater); equal ones run the same
+    /// releases.
     public var fingerprint: String?
     /// The groups that this device is in: testers, a cohort, a customer.
     public var groups: Set<String> = []
 
-    /// An app that says nothing of itself.
+    /// Creates traits of an app that says nothing of itself.
     public init() {}
 
     /// Why an app cannot run a release; empty if it can.
     ///
-    /// A requirement of a kind that this castree does not know is not met: the publisher had a reason
-    /// to make it. Of requirements of one kind on several platforms, one must be met: an app is made
-    /// for one platform.
+    /// A requirement of an unknown kind is not met, because its publisher had a reason for it. Of requirements of one
+    /// kind for several platforms, one must be met, because an app is made for one platform.
     package func objections(to requirements: [Requirement]) -> [String] {
         unmet(requirements).compactMap { objection(to: $0) }
     }
@@ -80,8 +78,7 @@ public struct AppTraits: Sendable, Hashable {
         }
     }
 
-    /// What is said of a version that cannot be compared, so that releases which ask for one pass the app over; `nil`
-    /// if there is nothing to say.
+    /// A message about a version that cannot be compared, and so fails every requirement on it; `nil` if there is none.
     package var problemOfVersion: String? {
         guard let version, SemanticVersion(app: version) == nil else { return nil }
         return
@@ -124,7 +121,7 @@ extension Requirement {
     public static let appVersionRange = "appVersionRange"
     /// The lowest ``AppTraits/nativeInterface`` allowed.
     public static let minimumNativeInterface = "minimumNativeInterface"
-    /// Must be one of ``AppTraits/groups``; of several, with commas between them, one is enough.
+    /// One of these, separated by commas, must be in ``AppTraits/groups``.
     package static let group = "group"
 
     /// The kinds that a publisher may require.

@@ -2,10 +2,7 @@ package import CASStore
 
 extension Audience {
     /// Why a device does not get the release, as sentences about the release; empty if it does.
-    ///
-    /// - Parameters:
-    ///   - device: its name in roll-outs; nil for a device that takes part in none.
-    ///   - app: says which groups it is in.
+    /// - Parameter device: its name in rollouts; nil for a device that takes part in none.
     func objections(device: String?, _ app: AppTraits) throws(StoreError) -> [String] {
         var reasons: [String] = []
         if isDisabled { reasons.append("its publisher has disabled it") }
@@ -27,15 +24,13 @@ extension Rollout {
         perMille % 10 == 0 ? "\(perMille / 10) %" : "\(perMille / 10).\(perMille % 10) %"
     }
 
-    /// Whether a device gets the release.
+    /// A device's place among 1,000, which must be below a rollout's share.
     ///
-    /// A device's place is the first 8 bytes of SHA-256(salt, NUL, device), as a big-endian number,
-    /// modulo 1000; it gets the release if its place is below the share. So a larger share never takes
-    /// a device out, and another salt chooses other devices.
-    ///
+    /// The first 8 bytes of SHA-256(salt, NUL, device) as a big-endian number, modulo 1000. So a larger share never
+    /// excludes a device, and another salt chooses other devices.
     /// - Parameters:
     ///   - salt: makes the choice differ from release to release.
-    ///   - device: names the device for ever; not a secret, not a number that identifies a person.
+    ///   - device: a permanent name; neither a secret nor a number that identifies a person.
     package static func place(salt: String, device: String) throws(StoreError) -> Int {
         let bytes = Array(salt.utf8) + [0] + Array(device.utf8)
         let digest = try Digester.digest(.sha256, of: bytes)

@@ -2,30 +2,28 @@ import CASStore
 package import StrictJSON
 package import VersionTree
 
-/// What a release requires and its place among its publisher's releases, kept with the version.
+/// A release's requirements and its place among its publisher's releases, kept with the version.
 ///
-/// A member `terms` of the version's manifest: `{"order":7,"scope":"stable","requirements":
-/// [{"kind":"compatibility","value":"…"}]}`. An app update reads it: nobody goes back to what the
-/// new app cannot run.
+/// A member `terms` of the version's manifest:
+/// `{"order":7,"scope":"stable","requirements": [{"kind":"compatibility","value":"…"}]}`. After an app update it
+/// prevents a rollback to a version that the new app cannot run.
 package struct ReleaseTerms: Sendable, Hashable {
     /// Orders releases of one origin: a larger one is newer.
     package var order: Int64?
     /// The scope of ``order``: the channel of a castree origin; nil if unknown.
     package var scope: String?
-    /// The format that the version came in, if it is not castree's own: its orders are of another kind.
+    /// The version's format, if it is not castree's own: its orders are not comparable with castree's.
     var family: String?
-    /// What an app must satisfy to run it.
     package var requirements: [Requirement] = []
 }
 
 extension ReleaseTerms {
-    /// The terms of a release.
     package init(of release: Release) {
         self.init(
             order: release.order, scope: release.scope, requirements: release.requirements)
     }
 
-    /// The terms that a version came with; empty for one that was added by hand.
+    /// Empty for a version that was added by hand.
     package init(of manifest: Manifest) {
         let terms = manifest.foreign.first { $0.key == Self.key }?.value
         self.init(
@@ -63,15 +61,12 @@ extension ReleaseTerms {
 }
 
 extension VersionStore {
-    /// What a release requires, and the app that must meet it: one rule for a ``Pull`` and an
-    /// ``UpdateManager``.
+    /// A release's requirements, and the app that must meet them: one rule for a ``Pull`` and an ``UpdateManager``.
     ///
-    /// Servers of other systems name a compatibility key for every app, and few apps know their own. Then the
-    /// app counts as what the current version required; in a store without one there is nothing to compare
-    /// with. A channel of castree's requires only what its publisher wanted: there an app that says nothing
-    /// does not meet it.
-    ///
-    /// - Parameter platform: the app's, if known: requirements for other platforms are left out.
+    /// Servers of other systems name a compatibility key for every app, and few apps know their own. Such an app counts
+    /// as what the current version required; without a current version nothing is compared. castree's channels state
+    /// only what their publisher wants, so there an app without a key does not meet it.
+    /// - Parameter platform: the app's, if known; requirements for other platforms are omitted.
     func demand(
         of release: Release, on app: AppTraits, platform: String?
     ) throws(StoreError) -> (requirements: [Requirement], app: AppTraits) {
@@ -90,7 +85,7 @@ extension VersionStore {
         return (wanted.filter { $0.kind != Requirement.compatibility }, app)
     }
 
-    /// The manifest of the current version; `nil` if there is none, or it cannot be read.
+    /// `nil` if there is none, or it cannot be read.
     func currentManifest() throws(StoreError) -> Manifest? {
         guard let current = try lifecycle().current else { return nil }
         return try readableManifest(of: current)

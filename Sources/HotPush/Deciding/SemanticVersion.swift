@@ -1,18 +1,14 @@
 /// A version by Semantic Versioning 2.0.0, as app stores and publishers number apps.
 ///
-/// Build metadata is checked and dropped: it has no precedence (semver.org, section 10), so two
-/// versions are equal if neither precedes the other.
+/// Build metadata is checked and dropped, because it has no precedence (semver.org, section 10): two versions are equal
+/// if neither precedes the other.
 package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// Incompatible changes.
     package var major: UInt64
-    /// Additions.
     package var minor: UInt64
-    /// Corrections.
     package var patch: UInt64
-    /// What follows the hyphen; empty for a release.
+    /// The identifiers after the hyphen; empty for a release.
     package var prerelease: [Identifier] = []
 
-    /// A part of a pre-release.
     package enum Identifier: Sendable, Hashable, Comparable {
         /// Digits without leading zeros, of any length.
         case number(String)
@@ -34,7 +30,6 @@ package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConv
         }
     }
 
-    /// Makes a release.
     package init(_ major: UInt64, _ minor: UInt64, _ patch: UInt64) {
         self.major = major
         self.minor = minor
@@ -42,9 +37,7 @@ package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConv
     }
 
     /// Reads `1.2.3`, `1.2.3-beta.1`, `1.2.3+5`; `nil` for anything else.
-    ///
-    /// - Parameter padding: also reads a version as app stores spell it: `1` and `1.2` mean `1.0.0` and
-    ///   `1.2.0`.
+    /// - Parameter padding: also accepts `1` and `1.2`, as app stores do, for `1.0.0` and `1.2.0`.
     package init?(_ text: String, padding: Bool = false) {
         // A NUL, a space or a letter beyond ASCII is refused below, as part of some component.
         let withoutBuild = text.split(
@@ -70,10 +63,11 @@ package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConv
         self.prerelease = prerelease
     }
 
-    /// Reads the version that an app says it has, as stores let people write it: `1`, `1.2`, `8.1.2.4`, `2.01`, `1.2-beta`.
+    /// Reads an app's version as app stores accept it: `1`, `1.2`, `8.1.2.4`, `2.01`, `1.2-beta`; `nil` for anything
+    /// else.
     ///
-    /// The one reading for all who ask, castree's own devices and those of other systems: numbers that lack are zeros, those
-    /// beyond the third do not count, nor do zeros before a number. `nil` for anything else.
+    /// Missing numbers are zeros; numbers beyond the third, and leading zeros, do not count. Used for castree's devices
+    /// and for those of other systems.
     package init?(app text: String) {
         let core = text.prefix { $0 != "-" && $0 != "+" }
         var parts = core.split(separator: ".", omittingEmptySubsequences: false)
@@ -129,7 +123,6 @@ package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConv
         return left.prerelease.lexicographicallyPrecedes(right.prerelease)
     }
 
-    /// The version as it is spelled.
     package var description: String {
         let tail = prerelease.map { identifier in
             switch identifier {

@@ -10,30 +10,23 @@ public enum SwitchPolicy: Sendable, Hashable {
     case background(Duration)
 }
 
-/// When to ask whether to switch.
 package enum SwitchMoment: String, Sendable, Hashable, CaseIterable {
-    /// The version has become ready, or something that it waited for is over.
+    /// The version has become ready, or what it waited for has ended.
     case ready
-    /// A page is about to be loaded.
     case navigation
-    /// The app starts.
     case start
     /// The app has been in the background for as long as its policy asks.
     case background
 }
 
-/// What a version that is ready waits for.
 package enum SwitchWait: Sendable, Hashable {
     /// The current version must be confirmed first.
     case confirmation
-    /// A page must be loaded.
     case nextNavigation
-    /// It is left to the next process.
     case nextStart
     /// No page may be visible for so long.
     case background(seconds: Int64)
 
-    /// Its name for programs.
     package var code: String {
         switch self {
         case .confirmation: "confirmation"
@@ -43,7 +36,6 @@ package enum SwitchWait: Sendable, Hashable {
         }
     }
 
-    /// What it is, in words for people.
     package var sentence: String {
         switch self {
         case .confirmation: "the current version to be confirmed"
@@ -56,11 +48,10 @@ package enum SwitchWait: Sendable, Hashable {
 
 extension SwitchPolicy {
     /// What a version that is ready waits for; `nil` to switch to it now.
-    ///
     /// - Parameters:
-    ///   - isForced: whether the publisher says that the app must not go on without it.
-    ///   - isTrusted: whether the start of the current version is confirmed or needs no confirmation.
-    ///     Otherwise nobody could tell later whether that version was good.
+    ///   - isForced: whether the publisher requires it before the app may continue.
+    ///   - isTrusted: whether the start of the current version is confirmed or needs no confirmation. Otherwise a
+    ///     switch would leave it unknown whether that version is good.
     package func wait(
         isForced: Bool, at moment: SwitchMoment, isTrusted: Bool
     ) -> SwitchWait? {

@@ -1,23 +1,18 @@
 package import CASStore
 package import VersionTree
 
-/// What a store has and what an app is, as far as the decision depends on it.
+/// The state of a store and an app, as far as the decision depends on it.
 package struct UpdateStanding: Sendable {
-    /// A version in the store.
     package struct Known: Sendable, Hashable {
-        /// The address of its content.
         package var content: ObjectID
-        /// Whether none of its objects is missing.
         package var isComplete: Bool
     }
 
-    /// Where things stand.
     package var lifecycle: Lifecycle
-    /// The registered versions by name.
+    /// By name.
     package var versions: [String: Known]
-    /// The app.
     package var app = AppTraits()
-    /// The device's name in gradual roll-outs.
+    /// The device's name in gradual rollouts.
     package var device: String?
     /// The place of the embedded version among the origin's releases, if the app gives it.
     package var embeddedOrder: Int64?
@@ -27,22 +22,21 @@ package struct UpdateStanding: Sendable {
 package enum UpdateDecision: Sendable, Hashable {
     /// Nothing: the app already shows it, and the reason.
     case nothing(String)
-    /// Nothing: this version is the offered one, complete, and waits for its turn.
+    /// Nothing: this version is the offered one, complete and pending.
     case waiting(version: String)
-    /// Leave it; the reasons are sentences about the release.
+    /// Ignore it; the reasons are sentences about the release.
     case refuse([String])
     /// Fetch what is missing.
     case download
     /// It is complete under its name and only needs to become pending.
     case take
-    /// The app shows its content under this name; what is pending is no longer offered or waiting.
+    /// The app shows its content under this name; the pending version is no longer offered and must not wait.
     case stay(version: String)
 
     /// Decides about an offer.
     ///
-    /// The origin has the last word on which version is right: a version older than the current one
-    /// is taken, too, because that is how publishers take a release back. Only the version shipped
-    /// with the app sets a lower limit.
+    /// The origin decides which version is right: even one older than the current version is taken, because publishers
+    /// take releases back so. Only the version shipped with the app sets a lower limit.
     package static func decide(
         on release: Release, _ standing: UpdateStanding
     ) throws(StoreError) -> UpdateDecision {
@@ -58,7 +52,7 @@ package enum UpdateDecision: Sendable, Hashable {
             return .waiting(version: pending)
         }
         if let current = lifecycle.current, isOffered(current) {
-            // What waits was offered before and is no longer offered.
+            // The pending version is no longer offered.
             if lifecycle.pending != nil {
                 return current == version ? .take : .stay(version: current)
             }
@@ -96,8 +90,8 @@ extension Release {
         return reasons
     }
 
-    /// The address of the content that the release will have, by which bans are kept; `nil` if the
-    /// format does not give the address and size of every file.
+    /// The address of the release's content, by which bans are kept; `nil` if the format does not give the address and
+    /// size of every file.
     package func contentAddress() throws(StoreError) -> ObjectID? {
         if let statedContent { return statedContent }
         var entries: [Manifest.Entry] = []

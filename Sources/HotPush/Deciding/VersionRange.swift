@@ -1,15 +1,13 @@
-/// Which versions of an app a release is for: a range as npm and CodePush spell it.
+/// The versions of an app that a release is for: a range as npm and CodePush spell it.
 ///
-/// Alternatives separated by `||`; in each, conditions that must all hold: `1.2.3`, `>=1.2 <2`,
-/// `1.2.x`, `*`, `~1.2.3`, `^1.2.3`, `1.2.3 - 1.4`. A pre-release satisfies a range only if the
-/// range names a pre-release of the same three numbers (github.com/npm/node-semver, README,
-/// "Prerelease Tags").
+/// Alternatives are separated by `||`; in each, all conditions must hold: `1.2.3`, `>=1.2 <2`, `1.2.x`, `*`, `~1.2.3`,
+/// `^1.2.3`, `1.2.3 - 1.4`. A pre-release satisfies a range only if the range names a pre-release of the same three
+/// numbers (github.com/npm/node-semver, README, "Prerelease Tags").
 package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
     /// The range as it was spelled.
     package let description: String
     private let alternatives: [[Bound]]
 
-    /// Reads a range; `nil` if the text is not one.
     package init?(_ text: String) {
         var alternatives: [[Bound]] = []
         for part in text.split(separator: "||", omittingEmptySubsequences: false) {
@@ -20,7 +18,6 @@ package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
         description = text
     }
 
-    /// Whether a version is in the range.
     package func contains(_ version: SemanticVersion) -> Bool {
         alternatives.contains { bounds in
             guard bounds.allSatisfy({ $0.admits(version) }) else { return false }
@@ -32,11 +29,11 @@ package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a version lies above all of the range, so that only an older app would do (node-semver, `gtr`).
+    /// Whether a version lies above the whole range, so that only an older app would do (node-semver, `gtr`).
     package func isBelow(_ version: SemanticVersion) -> Bool {
         if contains(version) { return false }
         return alternatives.allSatisfy { bounds in
-            // Without conditions it reaches from 0.0.0 to the end of all versions.
+            // Without conditions the range covers all versions from 0.0.0.
             guard var high = bounds.first, var low = bounds.first else { return false }
             for bound in bounds {
                 if bound.version > high.version {
@@ -119,7 +116,6 @@ private struct PartialVersion {
     private var numbers: [UInt64] = []
     private var prerelease: [SemanticVersion.Identifier] = []
 
-    /// Reads a version; `nil` if the text is not one.
     init?(_ text: Substring) {
         let text = text.hasPrefix("v") ? text.dropFirst() : text
         let core = text.prefix { $0 != "-" && $0 != "+" }
@@ -136,7 +132,7 @@ private struct PartialVersion {
             }
         }
         if core.endIndex < text.endIndex {
-            // Build metadata and pre-releases need a whole version, and must be valid.
+            // Build metadata and pre-releases need all three numbers, and must be valid.
             guard numbers.count == 3, let whole = SemanticVersion(String(text)) else { return nil }
             prerelease = whole.prerelease
         }
@@ -164,7 +160,7 @@ private struct PartialVersion {
     /// Up to the first number that is not 0, or the last one given.
     var significantCount: Int { numbers.firstIndex { $0 > 0 }.map { $0 + 1 } ?? numbers.count }
 
-    /// From it to the end of all that agree with it in the first numbers, at most those that are given.
+    /// From it to the end of all versions that agree with it in the first `count` numbers, as far as they are given.
     func bounds(agreeing count: Int) -> [Bound] {
         if numbers.isEmpty { return [] }
         var lowest = version(numbers)

@@ -1,6 +1,6 @@
 internal import VersionTree
 
-/// Whether to show a newly embedded version instead of the current one: decided without a disk.
+/// Decides, without a disk, whether to show a newly embedded version instead of the current one.
 enum EmbeddedDecision {
     /// A version that competes with the embedded one.
     struct Rival: Sendable, Hashable {
@@ -15,12 +15,8 @@ enum EmbeddedDecision {
         var wasEmbedded = false
     }
 
-    /// Decides.
-    ///
     /// Deletes nothing: the loser stays in the store, and costs nothing if an origin offers it again.
-    ///
-    /// - Parameters:
-    ///   - winsWhenInDoubt: decides if the orders do not tell which is newer.
+    /// - Parameter winsWhenInDoubt: decides if the orders do not tell which is newer.
     static func decide(
         order: Int64?, winsWhenInDoubt: Bool, current: Rival?, pending: Rival?
     ) -> EmbeddedChange {
@@ -41,7 +37,7 @@ enum EmbeddedDecision {
         var change = EmbeddedChange()
         (change.becomesCurrent, change.reason) =
             current.map(wins) ?? (true, "nothing else was current")
-        // A pending version that is no newer would take the place at the next start.
+        // A pending version that is no newer would replace it at the next start.
         if let pending { change.dropsPending = pending.isSame || wins(pending).0 }
         return change
     }

@@ -2,24 +2,19 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// What a publishing system's document in an app's own directory says of the files there: the URLs
-/// that lead to them, what native code they need, which app they are.
+/// A publishing system's document in the app's own directory: the URLs of its files, their native requirements, the
+/// app.
 ///
-/// With it, the shipped version is served like a fetched one, and what an origin offers is
-/// recognized in it.
+/// With it, the shipped version is served like a fetched one, and an origin's offer can be recognized in it.
 struct EmbeddedRelease {
-    /// What it says of files, by path.
     var extras: [TreePath: Manifest.Extras] = [:]
-    /// What an app must satisfy to run it.
     var requirements: [Requirement] = []
-    /// What it says about the app.
     var app: AppIdentity?
     /// The name that its publisher gave it.
     let version: String
 
-    /// Whether the app that it was shipped with can run a version with these requirements.
-    ///
-    /// An app that does not name its compatibility key has the key of what it was shipped with.
+    /// Whether the app that the version was shipped with can run one with these requirements; an app that does not name
+    /// its compatibility key has that of its shipped version.
     func isFit(_ terms: [Requirement], _ app: AppTraits) -> Bool {
         func isKey(_ requirement: Requirement) -> Bool {
             requirement.kind == Requirement.compatibility
@@ -40,15 +35,14 @@ struct EmbeddedRelease {
 
     private static let byteCountMax = 64 << 20
 
-    /// Reads what is there; nil if there is no document of a known format, or a broken one: the app
-    /// still shows its files by their paths.
+    /// Nil if there is no valid document of a known format; the app still shows its files by their paths.
     init?(in directory: String, _ fileSystem: any FileSystem) {
         let context = ReleaseContext(layout: .directory)
         for format in ReleaseFormats.all where !(format is CastreeFormat) {
             for document in format.documents(.directory, version: nil) {
                 guard let bytes = Self.read(directory, document.path, fileSystem),
                     format.recognizes(bytes),
-                    // Broken: see above.
+                    // A broken document: see above.
                     let release = try? format.read(bytes, context)
                 else { continue }
                 self.init(release, format, context) { Self.read(directory, $0, fileSystem) }
@@ -67,12 +61,12 @@ struct EmbeddedRelease {
         for file in release.files {
             extras[file.path] = Manifest.Extras(routes: file.routes, foreign: file.foreign)
             guard file.needsInspection, let bytes = read(file.path.description) else { continue }
-            // What is shipped is shown, whatever is wrong with its page.
+            // The shipped version is shown, whatever is wrong with its page.
             if let found = try? format.inspect(file, bytes, of: release, context) { app = found }
         }
     }
 
-    /// The bytes of a file; nil if they cannot be read.
+    /// Nil if the file cannot be read.
     private static func read(
         _ directory: String, _ path: String, _ fileSystem: any FileSystem
     ) -> [UInt8]? {

@@ -4,7 +4,7 @@ public struct EmbeddedVersion: Sendable, Hashable {
     public var directory: String
     /// Its name; other content needs another name, such as a build number or a digest.
     ///
-    /// If the directory's own document names it (Meteor's `program.json`), that name counts.
+    /// A name in the directory's own document (Meteor's `program.json`) takes precedence.
     public var version: String
     /// Its place among the origin's releases, if the app knows it: compared with that of downloads.
     public var order: Int64?
@@ -12,16 +12,16 @@ public struct EmbeddedVersion: Sendable, Hashable {
     ///
     /// True by default: users who have just updated the app from a store expect to see it.
     public var winsWhenInDoubt = true
-    /// Whether to compare the directory with what was adopted even if the name is the same.
+    /// Whether to compare the directory with the adopted version even if the name is the same.
     ///
-    /// Costs a look at every file at every start; for developers who do not number their builds.
+    /// Examines every file at every start; for developers who do not number their builds.
     public var comparesContent = false
-    /// What to leave out, each by the rules of gitignore(5), before the directory's `.castreeignore` files.
+    /// What to leave out, as gitignore(5) patterns, before the directory's `.castreeignore` files.
     public var excluded: [String] = []
-    /// Leave out what systems leave behind: `.DS_Store`, AppleDouble files, `__MACOSX`, `Thumbs.db`, `desktop.ini`.
+    /// Whether to leave out system files: `.DS_Store`, AppleDouble files, `__MACOSX`, `Thumbs.db`, `desktop.ini`.
     public var skipsJunk = false
 
-    /// Makes an embedded version.
+    /// Creates an embedded version.
     public init(directory: String, version: String, order: Int64? = nil) {
         self.directory = directory
         self.version = version
@@ -39,12 +39,11 @@ public struct EmbeddedReport: Sendable, Hashable {
     public var becameCurrent: Bool
     /// Objects that the store did not have before.
     package var newObjects: Int
-    /// Their bytes.
     package var newBytes: Int64
     /// Why it is shown or not, in words for people.
     public var reason: String
     /// What of the directory was left out when it was adopted now; a directory ends with a slash.
     public var leftOut: [String] = []
-    /// What was taken now and looks as if it were not for users, such as `.env`; a directory ends with a slash.
+    /// Adopted files that look unintended for users, such as `.env`; a directory ends with a slash.
     public var unwanted: [String] = []
 }

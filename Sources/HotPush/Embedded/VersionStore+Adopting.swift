@@ -2,20 +2,20 @@ public import CASStore
 public import VersionTree
 
 extension VersionStore {
-    /// Makes sure that the store has the version shipped with the app, to go back to if all else fails.
+    /// Ensures that the store has the version shipped with the app, as the last resort for a rollback.
     ///
-    /// Call it when the app starts, before `boot`. After the first time it costs a look at lifecycle.json and one
-    /// sync. When an app update brings another version, its files are copied into the store (they are often on
-    /// another file system, and disappear with the next update); files that the store already has cost nothing.
-    /// Downloads and bans are kept. It becomes current unless what is current is newer; see
-    /// ``HotPush/EmbeddedVersion/order`` and ``HotPush/EmbeddedVersion/winsWhenInDoubt``. Versions whose terms the
-    /// app no longer meets are neither shown nor gone back to.
+    /// Call it when the app starts, before `boot`; if it is interrupted or killed, repeat it. After the first time it
+    /// reads lifecycle.json and makes one sync. After an app update it copies the files that the store does not have:
+    /// they are often on another file system, and disappear with the next update. Downloads and bans are kept. The
+    /// version becomes current unless the current one is newer; see ``HotPush/EmbeddedVersion/order`` and
+    /// ``HotPush/EmbeddedVersion/winsWhenInDoubt``. Versions whose terms the app no longer meets are neither shown nor
+    /// rolled back to.
     ///
-    /// If the directory holds a document of a known format (Meteor's `program.json`), the version has the URLs
-    /// listed there, and what an origin offers is compared with it.
+    /// If the directory holds a document of a known format (Meteor's `program.json`), the version has the URLs listed
+    /// there, and an origin's offer is compared with it.
     ///
-    /// If it is interrupted or killed, just repeat it.
-    /// - Throws: what importing throws, `.unsupportedFile` for a directory without files; then the lifecycle is unchanged.
+    /// - Throws: what importing throws, `.unsupportedFile` for a directory without files; then the lifecycle is
+    ///   unchanged.
     @discardableResult
     public func adopt(
         _ embedded: EmbeddedVersion, app: AppTraits = AppTraits()
@@ -24,7 +24,7 @@ extension VersionStore {
         if let same = try adoptedBefore(embedded) { return same }
         let release = EmbeddedRelease(in: embedded.directory, fileSystem)
         if let release, release.version != embedded.version {
-            // The same release comes from an origin under this name.
+            // An origin gives the same release this name.
             embedded.version = release.version
             if let same = try adoptedBefore(embedded) { return same }
         }
@@ -48,7 +48,7 @@ extension VersionStore {
             leftOut: added.leftOut, unwanted: added.unwanted)
     }
 
-    /// The report, if the version was adopted before, as far as its name tells.
+    /// The report if the version was adopted before, judged by its name only.
     private func adoptedBefore(
         _ embedded: EmbeddedVersion
     ) throws(StoreError) -> EmbeddedReport? {
@@ -61,20 +61,20 @@ extension VersionStore {
             reason: "the app was not updated")
     }
 
-    /// The name that a directory's own document gives what was shipped there; `nil` if it has none.
+    /// The name in the directory's own document; `nil` if it has none.
     package static func shippedName(in directory: String) -> String? {
         EmbeddedRelease(in: directory, POSIXFileSystem())?.version
     }
 
-    /// Whether a name in the store is that of an app's version: as it is, or with the suffix that
-    /// distinguishes it from other content of that name.
+    /// Whether a stored name is that of an app's version, with or without the suffix that distinguishes it from other
+    /// content.
     private static func isName(_ name: String, of embedded: EmbeddedVersion) -> Bool {
         name == embedded.version || name.hasPrefix(embedded.version + shippedMark)
     }
 
     private static let shippedMark = "+shipped."
 
-    /// Whether a version can be shown without a look at its files; one of none shows nothing.
+    /// Whether a version can be shown, without examining its files; one without files cannot.
     private func isWhole(_ name: String) throws(StoreError) -> Bool {
         try versions().contains {
             $0.version == name && $0.state == .materialized && $0.files > 0
@@ -136,7 +136,7 @@ extension VersionStore {
             if lifecycle.current == name { change.becomesCurrent = false }
             return change
         }
-        // Banned on this device, as a download. There may be something better to show, or not.
+        // It was banned on this device as a download. There may be something better to show, or not.
         let fit = [lifecycle.current].compactMap { $0 } + lifecycle.knownGood
         let isOnly = !fit.contains { rivals[$0]?.isFit == true }
         change.becomesCurrent = isOnly
@@ -163,8 +163,8 @@ extension VersionStore {
             rival.order = terms.order
             rival.isFit = isFit(terms.requirements)
         } catch {
-            // A version whose manifest is gone or damaged cannot be shown either. If one merely cannot be
-            // read now, nobody knows: it is not forgotten, and counts as one that says nothing of itself.
+            // A version whose manifest is gone or damaged cannot be shown. One that merely cannot be read now is kept,
+            // as a version without terms.
             rival.isFit = !Self.saysManifestIsLost(error)
         }
         return rival

@@ -1,21 +1,16 @@
 import StrictJSON
 
-/// The fields of a document that the neutral model has no place for, unless they are large.
-///
-/// A tree can take twenty times the memory of its text, and the received document has all fields.
+/// The fields of a document that the neutral model has no place for, unless they are large: a tree can take twenty
+/// times the memory of its text, and the received document has all fields.
 struct ForeignFields {
-    /// Those that are kept, in the order of the document.
     private(set) var members: [JSONValue.Member] = []
-    /// How many more bytes of text can be kept.
     private var left = 256 * 1024
 
-    /// Keeps a value that has been read, if there is room for its text.
     mutating func keep(_ key: String, _ value: JSONValue, byteCount: Int) {
         guard spend(byteCount) else { return }
         members.append(.init(key: key, value: value))
     }
 
-    /// Keeps a value that was skipped, if there is room for its text and its key.
     mutating func keep(_ key: String, text: ArraySlice<UInt8>) throws(JSONError) {
         guard spend(key.utf8.count + text.count) else { return }
         members.append(.init(key: key, value: try JSONValue.parse(Array(text))))

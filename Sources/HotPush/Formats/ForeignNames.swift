@@ -3,25 +3,22 @@ import StrictJSON
 package import VersionTree
 
 extension VersionName {
-    /// The longest name of a version read from a foreign document, in bytes.
     static let foreignByteCountMax = 1024
 
     /// Makes a name from what a publisher calls a version.
     ///
-    /// A text that is already a name stays as it is. Any other becomes `v~` and its bytes, with
-    /// everything but letters, digits, `.`, `_` and `-` as `~` and two hexadecimal digits; if that is
-    /// too long, its first 60 characters, `~~` and the SHA-256 of the text. Different texts get
-    /// different names; a text that begins with `v~` is spelled this way, too.
-    ///
-    /// - Throws: `.badName` for a text that is not a name but a place: absolute, with `..`, NUL or a
-    ///   backslash; for an empty text; for more than 1,024 bytes.
+    /// A valid name stays as it is. Any other text becomes `v~` and its bytes, with everything but letters, digits,
+    /// `.`, `_` and `-` as `~` and two hexadecimal digits; if that is too long, its first 60 characters, `~~` and the
+    /// SHA-256 of the text. Different texts get different names; a text that begins with `v~` is spelled this way too.
+    /// - Throws: `.badName` for a text that is a path: absolute, with `..`, NUL or a backslash; for an empty text; for
+    ///   more than 1,024 bytes.
     package static func foreign(_ text: String) throws(StoreError) -> VersionName {
         let bytes = Array(text.utf8)
         if let problem = foreignProblem(bytes) {
             throw StoreError(
                 .badName, "\(quoted(text)) cannot be the name of a version: \(problem)")
         }
-        // If the rules of names refuse it, it is spelled out below.
+        // A text that the rules of names refuse is spelled out below.
         if !bytes.starts(with: "v~".utf8), let name = try? VersionName(text) { return name }
         var spelled: [UInt8] = []
         for byte in bytes {
@@ -38,10 +35,7 @@ extension VersionName {
         return try VersionName("v~" + String(decoding: spelled, as: UTF8.self))
     }
 
-    /// Makes a name from what a publisher's document calls a version.
-    ///
-    /// - Parameter refusal: the beginning of the message if it cannot be a name.
-    /// - Throws: `.badRelease`.
+    /// Throws `.badRelease` with `refusal` as the beginning of the message.
     static func foreign(_ text: String, refusal: String) throws(StoreError) -> VersionName {
         do throws(StoreError) {
             return try foreign(text)
@@ -71,7 +65,7 @@ extension VersionName {
 }
 
 extension TreePath {
-    /// Makes a path from a stranger's document; the error does not repeat a text that is far too long.
+    /// Makes a path from a foreign document; the error does not repeat a text that is far too long.
     static func foreign(_ text: String) throws(StoreError) -> TreePath {
         guard text.utf8.count <= byteCountMax else {
             throw StoreError(
@@ -83,20 +77,19 @@ extension TreePath {
     }
 }
 
-/// A stranger's text in quotes, fit for a message: printable, and cut if it is long.
+/// A foreign text in quotes, printable, and cut if it is long.
 func quoted(_ text: String) -> String { "\"\(printable(text, 200))\"" }
 
 extension Release {
-    /// The key of ``foreign`` for the publisher's name of the version if the store cannot use it.
+    /// The key of ``foreign`` for the publisher's version name if the store cannot use it.
     package static let publisherVersionKey = "publisherVersion"
 
-    /// What the publisher calls the version.
     package var publisherVersion: String {
         let kept = foreign.first { $0.key.utf8.elementsEqual(Self.publisherVersionKey.utf8) }
         return kept?.value.asString ?? version.description
     }
 
-    /// Keeps what the publisher calls the version, if it differs from the version's name.
+    /// Keeps the publisher's version name if it differs from the version's name.
     mutating func keep(publisherVersion text: String) {
         guard !text.utf8.elementsEqual(version.description.utf8) else { return }
         foreign.append(.init(key: Self.publisherVersionKey, value: .string(text)))

@@ -4,6 +4,6 @@ public import CASStore
 extension StoreError.Code {
     /// A document is not a release of its format, or breaks the format's rules.
     public static let badRelease = Self("badRelease")
-    /// A release is sound but not for this app: it is for another app or platform version.
+    /// A release is valid but not for this app: it is for another app or platform version.
     public static let unsuitableRelease = Self("unsuitableRelease")
 }

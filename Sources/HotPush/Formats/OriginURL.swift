@@ -2,10 +2,10 @@ package import CASStore
 import S3
 import Storage
 
-/// The URL of an origin: where releases come from, always ending in a slash.
+/// The URL of an origin, always ending in a slash.
 ///
-/// `https://host/app` and `https://host/app/` are the same origin here, so a relative source never
-/// replaces its last component.
+/// `https://host/app` and `https://host/app/` are the same origin, so a relative source never replaces the last
+/// component.
 package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
     /// In lower case: `https`, `http`, `file` or `s3`.
     package let scheme: String
@@ -14,9 +14,7 @@ package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
     /// Begins and ends with a slash; percent-encoded.
     package let path: String
 
-    /// Reads an absolute URL.
-    ///
-    /// Encodes characters of the path that a URL cannot hold; escapes stay as they are.
+    /// Reads an absolute URL and encodes path characters that a URL cannot hold; escapes stay as they are.
     /// - Throws: `.badOrigin` for another scheme, no host, a query or fragment.
     package init(_ text: String) throws(StoreError) {
         func refuse(_ problem: String) -> StoreError {
@@ -49,17 +47,16 @@ package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
         guard Self.isPort(authority) else { throw refuse("its port is not one of 1 to 65535") }
     }
 
-    /// The base of a bucket's files, as ``SignedTransport`` knows them: `s3://BUCKET/PREFIX/`.
+    /// The base of a bucket's files, `s3://BUCKET/PREFIX/`, as ``SignedTransport`` expects it.
     init(of bucket: BucketLocation) {
         (scheme, authority) = ("s3", bucket.bucket)
         // A prefix has no character that needs escaping.
         path = bucket.prefix.isEmpty ? "/" : "/\(bucket.prefix)/"
     }
 
-    /// The URL as text.
     package var description: String { "\(scheme)://\(authority)\(path)" }
 
-    /// The host in lower case, without user and port; an IPv6 address in brackets.
+    /// In lower case, without user and port; an IPv6 address in brackets.
     package var host: String {
         let name = authority.utf8.split(separator: 64, omittingEmptySubsequences: false).last
         var host = Array(name ?? authority.utf8[...])
@@ -71,10 +68,10 @@ package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
         return String(decoding: host, as: UTF8.self).lowercased()
     }
 
-    /// The absolute URL of a source that is relative to the origin, or absolute itself.
+    /// The absolute URL of a source that is relative to the origin, or absolute.
     ///
-    /// Appends it unchanged: `x:y.png` is a name here and not a scheme, and a leading slash also
-    /// means the origin. A source must have no `.` or `..` components; formats refuse those.
+    /// Appends a relative source unchanged: `x:y.png` is a name and not a scheme, and a leading slash also means the
+    /// origin. Formats refuse `.` and `..` components.
     package func url(of source: String) -> String {
         if Self.isAbsolute(source) { return source }
         if source.utf8.first == 47 { return description + String(source.dropFirst()) }

@@ -1,14 +1,13 @@
 import CASStore
 import VersionTree
 
-// Rules that every release must obey, whatever its format. The store requires the same of its
-// manifests, but only when everything is here; a release is refused before a byte is fetched.
+// Rules for every release, whatever its format. The store checks the same in manifests, but only when everything is
+// here; a release is refused before a byte is fetched.
 
 extension Release {
-    /// The most sources of one file.
     static let sourceCountMax = 64
 
-    /// - Parameter origin: where it came from; what comes over TLS may name only sources with TLS.
+    /// - Parameter origin: where the release came from; over TLS, it may name only sources with TLS.
     /// - Throws: `.badRelease`, naming the rule and the path or route.
     func validate(origin: OriginURL?) throws(StoreError) {
         guard files.count <= Manifest.countMax else {
@@ -21,7 +20,7 @@ extension Release {
         try validateTrust()
     }
 
-    /// - Throws: `.tooLarge` for more files and directories than a device takes.
+    /// Throws `.tooLarge` for more files and directories than a device accepts.
     func refuseBeyond(_ limits: DeviceLimits) throws(StoreError) {
         if let objection = limits.objection(toFiles: files.count, directories: directoryCount) {
             throw StoreError(
@@ -29,7 +28,7 @@ extension Release {
         }
     }
 
-    /// How many directories its tree has below its own.
+    /// Excludes the root.
     var directoryCount: Int {
         let paths = files.map { Array($0.path.description.utf8) }
             .sorted { $0.lexicographicallyPrecedes($1) }
@@ -84,7 +83,6 @@ extension Release {
         }
     }
 
-    /// Why castree cannot send a field in a request.
     private static func problem(field: ContentSource.Field) -> String? {
         let name = field.name.lowercased()
         if !name.utf8.allSatisfy({ $0 > 32 && $0 < 127 && !separators.contains($0) })
@@ -113,7 +111,7 @@ extension Release {
         for file in files where !paths.insert(ByteText(file.path.description)).inserted {
             throw refuse("it has the path \(shown(file)) twice")
         }
-        // Neighbours are mostly in one directory.
+        // Consecutive files are mostly in one directory.
         var last: [UInt8] = []
         for file in files {
             let path = Array(file.path.description.utf8)
@@ -145,7 +143,7 @@ extension Release {
         }
     }
 
-    /// The rule that a route breaks (as in manifests).
+    /// Applies the rules of manifests.
     private static func problem(route: String) -> String? {
         let bytes = route.utf8
         if bytes.first != 47 { return "must begin with \"/\"" }

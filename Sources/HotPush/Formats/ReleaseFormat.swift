@@ -3,49 +3,42 @@ public import VersionTree
 
 /// How one publishing system writes its releases.
 ///
-/// Formats are pure: bytes in, values out. Fetching, waiting and storing happen elsewhere. A new
-/// format conforms to this protocol; ``PullOptions/reader`` takes it.
+/// Formats are pure functions of bytes; fetching and storing happen elsewhere. A new format conforms to this protocol,
+/// and ``PullOptions/reader`` takes it.
 public protocol ReleaseFormat: Sendable {
-    /// Its name in `--format`.
+    /// The format's name in `--format`.
     var name: String { get }
 
     /// The number of the format; a new number makes a new family.
     var number: Int { get }
 
-    /// The documents that may describe a release, in the order in which to ask for them.
-    ///
+    /// The documents that may describe a release, in the order in which to request them.
     /// - Parameters:
     ///   - layout: how the origin is laid out.
     ///   - version: the wanted version; nil for the one that the origin offers.
     /// - Returns: an empty list if the format needs to be given a version there.
     func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument]
 
-    /// Whether bytes look like a document of this format.
-    ///
-    /// The beginning is enough if it holds what identifies the format.
+    /// Whether bytes look like a document of this format; a beginning that holds what identifies the format is enough.
     func recognizes(_ bytes: [UInt8]) -> Bool
 
     /// Reads a document.
-    ///
-    /// - Throws: `.badRelease` with what is wrong and where; `.unsuitableRelease` if the document
-    ///   already says that it is not for this app.
+    /// - Throws: `.badRelease` with the error and its place; `.unsuitableRelease` if the document already says that it
+    ///   is not for this app.
     func read(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> Release
 
-    /// Reads a document that may say something other than a release.
-    ///
-    /// Formats that cannot say anything else need only ``read(_:_:)``.
+    /// Reads a document that may say something other than a release; other formats need only ``read(_:_:)``.
     func answer(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> FormatAnswer
 
     /// Checks the content of a file that ``ReleaseFile/needsInspection``.
-    ///
-    /// - Returns: what the release says about the app; it becomes ``ReleaseContext/app`` when the
-    ///   release becomes current. Nil if it says nothing.
+    /// - Returns: what the release says about the app, if anything; it becomes ``ReleaseContext/app`` when the release
+    ///   becomes current.
     /// - Throws: `.unsuitableRelease`, `.badRelease`.
     func inspect(
         _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
     ) throws(StoreError) -> AppIdentity?
 
-    /// The message for people about a problem, in the words that users of the system know.
+    /// A message about a problem, in words that users of the system know.
     func message(_ problem: ReleaseProblem) -> String
 }
 
@@ -53,12 +46,11 @@ extension ReleaseFormat {
     /// Name and number: `meteor/1`.
     public var family: String { "\(name)/\(number)" }
 
-    /// The error for a problem.
     package func error(_ problem: ReleaseProblem) -> StoreError {
         StoreError(problem.code, message(problem))
     }
 
-    /// The error for a useless answer; if the server is in trouble, it includes the URL.
+    /// The error for a useless answer; if the server is failing, it includes the URL.
     func error(_ problem: ReleaseProblem, at url: String) -> StoreError {
         var error = error(problem)
         if error.code == .network {
@@ -68,25 +60,25 @@ extension ReleaseFormat {
         return error
     }
 
-    /// In most formats every document is a release.
+    /// Treats every document as a release.
     public func answer(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> FormatAnswer { .release(try read(bytes, context)) }
 
-    /// Formats whose documents say everything have nothing to inspect.
+    /// Inspects nothing.
     public func inspect(
         _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
     ) throws(StoreError) -> AppIdentity? { nil }
 
-    /// Formats without their own words use castree's.
+    /// Uses castree's own words.
     public func message(_ problem: ReleaseProblem) -> String { problem.message }
 }
 
 /// What a document says.
 public enum FormatAnswer: Sendable {
-    /// Run this.
+    /// Run this release.
     case release(Release)
-    /// Run what was shipped with the app (Expo's `rollBackToEmbedded`, hot-updater's `ROLLBACK`).
+    /// Run the version shipped with the app (Expo's `rollBackToEmbedded`, hot-updater's `ROLLBACK`).
     case embedded
     /// There is nothing for this device; the reasons, as sentences.
     case nothing([String])
@@ -102,16 +94,12 @@ public enum DocumentLayout: Sendable, Hashable {
 
 /// A document that may describe a release.
 public struct ReleaseDocument: Sendable, Hashable {
-    /// Its path relative to the origin.
+    /// Relative to the origin.
     package var path: String
-    /// The `Accept` field of the request.
     package var accept: String
-    /// The media types that it may have.
     package var mediaTypes: [String]
 
-    /// Makes the description of a JSON document.
-    ///
-    /// Static servers that do not know the type send it as plain text or octets.
+    /// Describes a JSON document; static servers that do not know the type send it as plain text or octets.
     public init(
         path: String, accept: String = "application/json",
         mediaTypes: [String] = [
@@ -124,10 +112,9 @@ public struct ReleaseDocument: Sendable, Hashable {
         self.mediaTypes = mediaTypes
     }
 
-    /// Whether an answer with this `Content-Type` may be the document; one without it may.
+    /// Whether an answer with this `Content-Type`, or without one, may be the document.
     ///
-    /// A server whose router catches everything answers with a page, and it is better to say so
-    /// than to let the parser find out.
+    /// A server with a catch-all route answers with a page, which deserves a clearer error than the parser's.
     package func accepts(contentType: String?) -> Bool {
         guard let contentType else { return true }
         let essence = contentType.utf8.prefix { $0 != 59 }.filter { $0 != 32 && $0 != 9 }
@@ -138,7 +125,7 @@ public struct ReleaseDocument: Sendable, Hashable {
 
 /// What a format needs to know about the origin and the app.
 public struct ReleaseContext: Sendable {
-    /// Where the document came from, for messages; nil for a directory.
+    /// For messages; nil for a directory.
     package var origin: OriginURL?
     /// How the origin is laid out.
     public var layout: DocumentLayout
@@ -146,22 +133,21 @@ public struct ReleaseContext: Sendable {
     public var platform: String?
     /// The app as the current version knows it.
     public var app: AppIdentity
-    /// The device's name in gradual roll-outs, for formats with a rule of their own: such a format
-    /// decides, and omits ``Audience/rollout`` or sets ``Audience/isDisabled``.
+    /// The device's name, for formats with their own rollout rule: such a format decides, and omits
+    /// ``Audience/rollout`` or sets ``Audience/isDisabled``.
     public var device: String?
-    /// The groups that the device is in; for the same formats.
+    /// The groups that the device is in, for the same formats.
     public var groups: Set<String> = []
     /// The most files that a document may list; a format refuses more while it reads them.
     public var entryCountMax = Manifest.countMax
 
-    /// Makes a context, for tests of your own format.
+    /// Creates a context, for tests of your own format.
     public init(
         layout: DocumentLayout = .server, platform: String? = nil, app: AppIdentity = AppIdentity()
     ) {
         self.init(origin: nil, layout: layout, platform: platform, app: app)
     }
 
-    /// Makes a context.
     package init(
         origin: OriginURL?, layout: DocumentLayout = .server, platform: String? = nil,
         app: AppIdentity = AppIdentity()
@@ -173,14 +159,14 @@ public struct ReleaseContext: Sendable {
     }
 }
 
-/// What a version says about the app it belongs to.
+/// What a version says about its app.
 public struct AppIdentity: Sendable, Hashable {
     /// The publisher's name of the app (Meteor's `appId`); nil if unknown.
     public var id: String?
     /// Where the app's updates come from (Meteor's `ROOT_URL`); nil if unknown.
     public var rootURL: String?
 
-    /// Makes an identity.
+    /// Creates an identity.
     public init(id: String? = nil, rootURL: String? = nil) {
         self.id = id
         self.rootURL = rootURL

@@ -2,24 +2,21 @@ import StrictJSON
 
 /// The formats that castree reads.
 package enum ReleaseFormats {
-    /// All of them; first those that a key of their own identifies.
+    /// First those that a key of their own identifies.
     package static let all: [any ReleaseFormat] = [
         CastreeFormat(), MeteorFormat(), EightFitFormat(),
     ]
 
-    /// The names for `--format`, besides `auto`.
     package static var names: [String] { all.map(\.name) }
 
-    /// The format with a name, as `--format` takes it; nil for an unknown one.
+    /// Nil for an unknown format.
     package static func named(_ name: String) -> (any ReleaseFormat)? {
         all.first { $0.name == name }
     }
 }
 
-/// Scans the keys of a JSON object, as far as the text goes, until `isEnough` returns true.
-///
-/// - Parameter isEnough: gets each key, the type of its value, and the value if it is a string.
-/// - Returns: whether it returned true.
+/// Scans the keys of a JSON object, which may be cut off, until `isEnough` returns true; returns whether it did.
+/// - Parameter isEnough: receives each key, the type of its value, and the value if it is a string.
 func scanMembers(
     of bytes: [UInt8], _ isEnough: (String, JSONReader.Kind, String?) -> Bool
 ) -> Bool {

@@ -2,26 +2,25 @@ package import CASStore
 import Storage
 import VersionTree
 
-/// What can be wrong with an answer or a release, for ``ReleaseFormat/message(_:)``.
+/// A problem with an answer or a release, for ``ReleaseFormat/message(_:)``.
 public enum ReleaseProblem: Sendable {
     /// The document came with an error status.
     case documentStatus(Int)
-    /// The document did not come; the cause is the transport's sentence.
+    /// The document did not come, for this reason in the transport's words.
     case documentUnreachable(String)
     /// Something other than the document came; with its type and its first bytes.
     case documentType(String?, beginning: [UInt8])
     /// A file came with an error status.
     case fileStatus(ReleaseFile, Int)
-    /// The bytes of a file, or its entity tag, are not what the release says.
+    /// The bytes of a file, or its entity tag, differ from the release.
     case fileMismatch(ReleaseFile)
-    /// The same, with what differs.
+    /// The same, with the difference.
     case fileDiffers(ReleaseFile, String)
     /// The release requires something that the app does not have.
     case unmet(Requirement)
     /// The version is banned on this device.
     case banned(String)
 
-    /// What programs branch on.
     package var code: StoreError.Code {
         switch self {
         case .documentStatus(let status), .fileStatus(_, let status):
@@ -38,13 +37,12 @@ public enum ReleaseProblem: Sendable {
         }
     }
 
-    /// Whether a status says only that the server cannot answer now, and nothing about its content
-    /// (RFC 9110, section 15.6).
+    /// Whether a status says only that the server cannot answer now (RFC 9110, section 15.6).
     static func isTrouble(_ status: Int) -> Bool {
         status >= 500 || RetryPolicy.isWorthRetrying(status: status)
     }
 
-    /// What to do about a status that asks who is there (RFC 9110, sections 15.5.2 and 15.5.8); `nil` for others.
+    /// Advice on a status that asks for credentials (RFC 9110, sections 15.5.2 and 15.5.8); `nil` for others.
     static func question(_ status: Int) -> String? {
         switch status {
         case 401:
@@ -57,8 +55,7 @@ public enum ReleaseProblem: Sendable {
         }
     }
 
-    /// The error for an answer that says nothing of what was asked for.
-    ///
+    /// The error for an answer that does not address the request.
     /// - Parameter answer: who answered what.
     static func noAnswer(_ answer: String, _ status: Int) -> StoreError {
         if let question = question(status) {
@@ -67,7 +64,6 @@ public enum ReleaseProblem: Sendable {
         return StoreError(.network, "\(answer); try again later")
     }
 
-    /// castree's own words.
     var message: String {
         switch self {
         case .documentStatus(let status):
@@ -99,7 +95,6 @@ public enum ReleaseProblem: Sendable {
         type.map { "the type \"\(printable($0))\"" } ?? "no type"
     }
 
-    /// The first bytes of an answer, fit for a message.
     static func shown(_ beginning: [UInt8]) -> String {
         printable(String(decoding: beginning.prefix(60), as: UTF8.self))
     }

@@ -3,33 +3,30 @@ internal import StrictJSON
 internal import Synchronization
 public import VersionTree
 
-/// The event log of a store: what happened lately, so that a user's trouble can be explained afterwards.
+/// The event log of a store, from which a user's problem can be explained afterwards.
 ///
-/// `events.jsonl` holds a line of JSON for each event, at most 128 KiB; when it is full it becomes
-/// `events.older.jsonl` and a new file begins. Any number of processes may append, one at a time, under
-/// the lock `leases/.events`. It is not synced: a power cut may lose the last lines or leave a torn one,
-/// which readers skip.
+/// `events.jsonl` holds a line of JSON for each event, at most 128 KiB; when it is full it becomes `events.older.jsonl`
+/// and a new file begins. Any number of processes may append, one at a time, under the lock `leases/.events`. It is not
+/// synced: a power cut may lose the last lines or leave a torn one, which readers skip.
 ///
-/// Who asks an origin every quarter of an hour mostly hears the same. Such answers in a row are one line, with their
-/// number and the time of the first, so that years of them do not push out what happened. The first answer after
-/// failures follows a line that says how many they were.
+/// Repeated equal answers of an origin share one line with their number and the time of the first, so that years of
+/// polling do not push out other events. The first answer after failures follows a line with their number.
 ///
-/// Recording never fails: an operation matters more than the record of it. Events that cannot be written
-/// are counted, and their number precedes the next one that can.
+/// Recording never fails, because an operation matters more than its record. Events that cannot be written are counted,
+/// and their number precedes the next event.
 public final class Journal: Sendable {
-    /// How large each of the two files may become.
     static let fileByteCountMax = 128 << 10
 
     private let store: Store
     private let now: @Sendable () -> Int64
     private let lostCount = Atomic<Int>(0)
 
-    /// The log of a store.
+    /// Opens the log of a store.
     public convenience init(_ versions: VersionStore) {
         self.init(versions, now: { secondsNow() })
     }
 
-    /// For tests: a log with a clock of its own, in seconds since 1970.
+    /// For tests; the clock gives seconds since 1970.
     package init(_ versions: VersionStore, now: @escaping @Sendable () -> Int64) {
         store = versions.store
         self.now = now
@@ -38,14 +35,13 @@ public final class Journal: Sendable {
     private var fileSystem: any FileSystem { store.fileSystem }
     private var directories: StoreDirectories { store.directories }
 
-    /// How many events could not be written and are not yet reported.
+    /// Events that could not be written and are not yet reported.
     package var lostEventCount: Int { lostCount.load(ordering: .relaxed) }
 
-    /// How long to wait for others that note events: they need almost no time unless they are stopped,
-    /// and then the operation matters more than the record of it.
+    /// Other writers need almost no time unless they are stopped, and then the operation matters more than its record.
     private static let patience: Duration = .seconds(5)
 
-    /// Notes an event; waits at most a few seconds for other processes that do so, and for nothing else.
+    /// Waits at most a few seconds for other writers, and for nothing else.
     package func record(_ event: StoreEvent) {
         do throws(StoreError) {
             try append(event)
@@ -54,9 +50,7 @@ public final class Journal: Sendable {
         }
     }
 
-    /// Notes that an origin could not be asked, or gave no answer of use.
-    ///
-    /// That somebody stopped it says nothing of the origin.
+    /// Notes that an origin could not be asked, or gave no useful answer; ignores interruptions by the user.
     func record(_ error: StoreError, asking origin: String) {
         guard error.code != .interrupted else { return }
         record(
@@ -65,7 +59,7 @@ public final class Journal: Sendable {
                 failure: JournalFailure(error)))
     }
 
-    /// Notes an error by its code and sentence; what somebody stopped has not failed.
+    /// Ignores an error that means that the user interrupted the operation.
     package func record(_ error: StoreError, during deed: String) {
         guard error.code != .interrupted else { return }
         record(.failed(deed: deed, failure: JournalFailure(error), message: error.message))
@@ -109,17 +103,15 @@ public final class Journal: Sendable {
             byteCount = 0
             tail = []
         }
-        // Ends a line that a power cut has torn, so that it does not spoil the next one.
+        // End a line that a power cut has torn, so that it does not spoil the next one.
         if let byte = tail.last, byte != 10 { bytes.insert(10, at: 0) }
         try write(bytes, to: file.raw, at: byteCount, instead: [])
         lostCount.subtract(lost, ordering: .relaxed)
     }
 
-    /// Writes a run of answers over its lines.
+    /// Overwrites the lines of a run of answers; returns `false` if the file is too full.
     ///
-    /// In one call, with empty lines where something remains of those before: a process that is killed leaves the run
-    /// as it was or as it is.
-    /// - Returns: `false` if the file is too full for it.
+    /// A single write, padded with empty lines: a killed process leaves the run as it was or as it is.
     private func goOn(
         _ run: PollRun, with entry: JournalEntry, in file: Int32, _ tail: [UInt8],
         _ byteCount: Int64
@@ -139,14 +131,14 @@ public final class Journal: Sendable {
         return true
     }
 
-    /// - Parameter before: what stands there, and is put back if the writing fails.
+    /// - Parameter before: what the range holds now, and is restored if the write fails.
     private func write(
         _ bytes: [UInt8], to file: Int32, at offset: Int64, instead before: [UInt8]
     ) throws(StoreError) {
         do throws(StoreError) {
             try fileSystem.write(file, bytes, at: offset)
         } catch {
-            // Half a line says nothing. Readers skip it if it cannot be taken back.
+            // Half a line is useless. Readers skip it if it cannot be undone.
             if !before.isEmpty { try? fileSystem.write(file, before, at: offset) }
             try? fileSystem.truncate(file, to: offset + Int64(before.count))
             throw error
@@ -179,13 +171,12 @@ public final class Journal: Sendable {
 
     // MARK: Reading
 
-    /// The events that can still be read, the oldest first.
+    /// The events that can still be read, oldest first; needs no lock, and writes nothing.
     ///
-    /// Needs no lock, and writes nothing.
-    /// - Throws: what reading throws; lines that make no sense are skipped.
+    /// - Throws: what reading throws; invalid lines are skipped.
     public func entries() throws(StoreError) -> [JournalEntry] {
-        // The newer file first: if it becomes the older one in between, its events are seen twice
-        // rather than never.
+        // Read the newer file first: if it becomes the older one meanwhile, its events are seen twice rather than
+        // never.
         let newer = try read(StoreLayout.events)
         let older = try read(StoreLayout.olderEvents)
         let first = newer.first?.sequence ?? .max
@@ -204,9 +195,9 @@ public final class Journal: Sendable {
 }
 
 extension VersionStore {
-    /// The same store, recording what its verbs do in the store's event log.
+    /// Returns the same store, which records its operations in the store's event log.
     ///
-    /// A store that already has an observer keeps that one.
+    /// An existing observer is kept.
     public func recordingEvents() -> VersionStore {
         guard observer == nil else { return self }
         let journal = Journal(self)

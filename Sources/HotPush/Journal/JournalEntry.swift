@@ -4,31 +4,30 @@ package import VersionTree
 
 /// One line of the event log.
 public struct JournalEntry: Sendable, Hashable {
-    /// Counts the events of a store, from 1; a gap means that events were lost, or count together.
+    /// Counts the events of a store, from 1; a gap means that events were lost, or share a line.
     public var sequence: Int64
     /// When, in seconds since 1970, by the clock of the machine.
     public var at: Int64
-    /// What happened.
     package let event: StoreEvent
-    /// How many times in a row; only of what an origin answered more than once.
+    /// How often in a row; above 1 only for an origin's answers.
     package var times = 1
-    /// When it happened first, if more than once.
+    /// When it first happened, if more than once.
     package var since: Int64?
 
     /// What happened, as a sentence for people, with exact sizes.
     public var sentence: String { event.sentence + (times > 1 ? " (\(times) times in a row)" : "") }
 
-    /// An event that is to be written, without what a log must not hold.
+    /// Removes what a log must not hold.
     init(sequence: Int64, at: Int64, event: StoreEvent) {
         self.sequence = sequence
         self.at = at
         self.event = event.cleaned
     }
 
-    /// More than anybody writes: what is beyond it, nobody could count on from.
+    /// A larger number leaves no room for counting on, and nobody writes one.
     private static let sequences: ClosedRange<Int64> = 0...(1 << 52)
 
-    /// Reads a line of the log; `nil` if it is torn or not one of ours.
+    /// `nil` if the line is torn or foreign.
     init?(line: [UInt8]) {
         // A log is worth reading even without one line.
         guard let value = try? JSONValue.parse(line, limits: JSONLimits(depth: 8)),
@@ -50,7 +49,6 @@ public struct JournalEntry: Sendable, Hashable {
         event = StoreEvent(name: name, members: members)
     }
 
-    /// The line of the log, with its line feed.
     var line: [UInt8] {
         let isRepeated = times > 1 && since != nil
         let head: [JSONValue.Member] = .present([
@@ -63,9 +61,9 @@ public struct JournalEntry: Sendable, Hashable {
 }
 
 extension StoreEvent {
-    /// Longer texts are cut: one event must not push out the others.
+    /// Longer texts are cut, so that one event does not push out the others.
     private static let textByteCountMax = 600
-    /// Where the sentence of an error stands, which may name files.
+    /// Events with the sentence of an error, which may name files.
     private static let quoting = ["check", "downloadEnded", "retry", "fallback", "failed"]
 
     fileprivate var cleaned: StoreEvent {
@@ -76,7 +74,7 @@ extension StoreEvent {
                 guard var text = member.value.asString else { return member }
                 if quotes, ["message", "reason"].contains(member.key) { text = withoutPaths(text) }
                 text = redacted(text).clipped(to: Self.textByteCountMax)
-                // The JSON writer takes any string except one with NUL, which the reader refuses.
+                // The JSON writer accepts NUL in a string, but the reader refuses it.
                 text.unicodeScalars.removeAll { $0.value == 0 }
                 return .init(key: member.key, value: .string(text))
             })

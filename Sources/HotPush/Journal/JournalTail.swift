@@ -2,9 +2,8 @@ internal import CASStore
 internal import StrictJSON
 internal import VersionTree
 
-/// The lines at the end of a log, the last first: where each begins, and what it says; `nil` for a torn or foreign one.
-///
-/// Empty lines are no damage.
+/// The lines at the end of a log, last first, with their offsets; a torn or foreign line has no entry, an empty one is
+/// skipped.
 func lastLines(of tail: [UInt8]) -> some Sequence<(start: Int, entry: JournalEntry?)> {
     sequence(state: tail[...]) { rest in
         guard let end = rest.lastIndex(where: { $0 != 10 }) else { return nil }
@@ -15,26 +14,24 @@ func lastLines(of tail: [UInt8]) -> some Sequence<(start: Int, entry: JournalEnt
     }
 }
 
-/// Answers of an origin in a row that say the same: one line of the event log.
+/// A run of equal answers of an origin, which share one line of the event log.
 struct PollRun {
-    /// Where the line of those before begins; whatever follows it belongs to the run.
+    /// Where the line of the earlier answers begins; whatever follows it belongs to the run.
     let start: Int
-    /// How many they are with the new one, and when the first came.
+    /// The number of answers, including the new one, and the time of the first.
     let times: Int
     let since: Int64
-    /// The number that they keep; `nil` if others follow it, which nobody may meet again.
+    /// The line's number; `nil` for a new one, if the run replaces later lines, whose numbers must not be used twice.
     let sequence: Int64?
 
-    /// - Parameters:
-    ///   - tail: the end of the log.
-    ///   - entry: what happens now; `nil` is returned unless it is the same again.
+    /// Returns nil unless `entry` is the same answer again.
     init?(endOf tail: [UInt8], goesOnWith entry: JournalEntry) {
         guard let outcome = entry.event.answer else { return nil }
         var isLast = true
         for (start, last) in lastLines(of: tail) {
             guard let last else { return nil }
             if last.event.name == "retry", outcome.isFailure {
-                // It was repeated in vain, as before.
+                // The request was retried in vain, as before.
                 isLast = false
                 continue
             }
@@ -52,18 +49,15 @@ struct PollRun {
 }
 
 extension JournalEntry {
-    /// Before this time, 2020-01-01, a clock has not been set yet: what lasts from there until later has lasted for
-    /// nobody knows how long.
+    /// Before this time, 2020-01-01, a clock was not set; a period that begins earlier has an unknown length.
     package static let clockIsSetFrom: Int64 = 1_577_836_800
 }
 
 extension StoreEvent {
-    /// Whether two checks of an origin came to the same.
-    ///
-    /// The numbers in an error are others each time.
+    /// Whether two checks of an origin gave the same result; numbers in an error may differ.
     fileprivate func saysTheSame(as other: StoreEvent) -> Bool {
         guard let isFailure = answer?.isFailure else { return false }
-        // As they stand in the log, without what is left out there.
+        // As logged, without what the log omits.
         return zip(members, other.members).allSatisfy { mine, theirs in
             mine == theirs
                 || isFailure && mine.key == "reason" && theirs.key == "reason"
@@ -73,18 +67,16 @@ extension StoreEvent {
     }
 }
 
-/// Questions in a row to which an origin had no answer, or none of use.
+/// Consecutive requests to an origin without a useful answer.
 struct Silence {
     private let origin: String
-    /// How many they are, and when the first was asked.
+    /// Their number, and the time of the first.
     private var failures = 0
     private var since: Int64 = 0
     private let time: Int64
 
-    /// - Parameters:
-    ///   - tail: the end of the log.
-    ///   - origin: the one that answers now, as the log spells it; `nil` is returned if none does, or it did before.
-    ///   - time: the time now.
+    /// Returns nil unless an origin now answers after failures.
+    /// - Parameter origin: the one that answers, as the log spells it.
     init?(endOf tail: [UInt8], origin: String?, until time: Int64) {
         guard let origin else { return nil }
         (self.origin, self.time) = (origin, time)
@@ -93,7 +85,7 @@ struct Silence {
             else { continue }
             switch outcome {
             case .offline, .failed:
-                // Whether it would have answered, nobody knows.
+                // A failure of the store says nothing about the origin.
                 if line.event.failure?.isOfStore == true { continue }
                 failures += line.times
                 since = line.since ?? line.at
@@ -103,7 +95,6 @@ struct Silence {
         if failures == 0 { return nil }
     }
 
-    /// The event that ends it.
     var end: StoreEvent {
         let isClockSet =
             since >= JournalEntry.clockIsSetFrom || time < JournalEntry.clockIsSetFrom
@@ -114,7 +105,7 @@ struct Silence {
 }
 
 extension StoreEvent {
-    /// The origin that has answered, as the log spells it; `nil` if this is no answer.
+    /// As the log spells it; `nil` if this is no answer.
     var answeringOrigin: String? {
         answer.map(\.isFailure) == false ? text("origin") : nil
     }

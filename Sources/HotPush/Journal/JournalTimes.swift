@@ -1,11 +1,11 @@
 extension [JournalEntry] {
-    /// The same events, with times that agree with their order, none of them after now.
+    /// The same events, with times that agree with their order, none of them in the future.
     ///
-    /// A clock may have been ahead or behind once, for one line of the log or for many; the order of the lines is what
-    /// happened. So the longest series of times that grow with it, up to now, is believed, and every other time is taken
-    /// as the next one that is, or as now. What a clock told that was not set yet stays, and says nothing of the others.
+    /// A clock may have been wrong for some lines; the order of the lines is right. The longest increasing series of
+    /// times up to now is believed, and every other time becomes the next believed one, or now. Times of a clock that
+    /// was not yet set stay, and do not affect the others.
     package func believed(until now: Int64) -> [JournalEntry] {
-        // A line that stands for several has two times: of the first and of the last.
+        // A line for several events has two times: of the first and of the last.
         var times = flatMap { entry in (entry.since.map { [$0] } ?? []) + [entry.at] }
         /// Where series of each length end: of those of one length, the one with the smallest last time.
         var ends: [Int] = []

@@ -1,4 +1,4 @@
-// What a log must not hold: passwords and tokens are no business of those who read a report.
+// Passwords and tokens, which must not reach a log or a report.
 
 import Platform
 
@@ -11,9 +11,9 @@ func redacted(_ text: String) -> String {
 
 /// Returns the sentence of an error without the names of files that it may contain.
 ///
-/// Removes what is in quotation marks, unless the word before says that it names no file, and from URLs what follows the host. A path from the root may
-/// contain spaces and anything else: it ends where the sentence surely goes on, with a URL in brackets or
-/// the last colon (as in the errors of the system), or with the text. Better one word too few.
+/// Removes quoted texts, unless the word before shows that they name no file, and what follows the host in URLs. An
+/// absolute path may contain spaces: it ends where the sentence surely continues, with a URL in brackets or the last
+/// colon (as in the system's errors), or with the text. It is better to remove a word too many.
 func withoutPaths(_ text: String) -> String {
     let sentence = withoutQuotations(Array(text.utf8))
     var result: [UInt8] = []
@@ -39,12 +39,12 @@ func withoutPaths(_ text: String) -> String {
 
 private let hidden = Array("…".utf8)
 
-/// What is quoted after these words is no file, and nothing that somebody keeps secret.
+/// A quotation after these words is neither a file nor a secret.
 private let namingWords = ["as", "channel", "field", "format", "kind", "type", "version"].map {
     Array(" \($0) ".utf8)
 }
 
-/// With `"…"` for every quotation but those; if one does not end, for everything from the first mark to the last.
+/// Replaces all other quotations with `"…"`; if one does not end, everything from the first mark to the last.
 private func withoutQuotations(_ text: [UInt8]) -> [UInt8] {
     let marks = text.indices.filter { text[$0] == 0x22 }
     guard let first = marks.first, let last = marks.last else { return text }
@@ -67,7 +67,6 @@ extension [UInt8] {
     fileprivate func ends(with end: [UInt8]) -> Bool { suffix(end.count).elementsEqual(end) }
 }
 
-/// Where a sentence goes on after a path.
 private func endOfPath(in sentence: [UInt8], from start: Int) -> Int {
     if let address = sentence[start...].firstRange(of: Array(" (http".utf8)) {
         return address.lowerBound
@@ -78,7 +77,7 @@ private func endOfPath(in sentence: [UInt8], from start: Int) -> Int {
     return colon ?? sentence.count
 }
 
-/// A word with slashes: keeps the host of a URL, and nothing of a path.
+/// Keeps the host of a URL, and nothing of a path.
 private func withoutPath(_ word: ArraySlice<UInt8>) -> [UInt8] {
     let ends: [UInt8] = [0x29, 0x2C, 0x2E, 0x3A, 0x3B]
     let end = word.lastIndex { !ends.contains($0) } ?? word.endIndex - 1
@@ -93,7 +92,7 @@ private func withoutPath(_ word: ArraySlice<UInt8>) -> [UInt8] {
 }
 
 extension String {
-    /// The text, cut so that it has at most `byteCount` bytes and ends with a whole scalar.
+    /// Cuts the text to at most `byteCount` bytes, at the end of a whole scalar.
     func clipped(to byteCount: Int) -> String {
         guard utf8.count > byteCount else { return self }
         var result = ""

@@ -3,9 +3,7 @@ internal import StrictJSON
 package import VersionTree
 
 extension StoreEvent {
-    /// What happened, as a sentence for people, with exact sizes.
-    ///
-    /// Of one that a newer castree wrote, or that lacks something, its fields.
+    /// What happened, as a sentence for people, with exact sizes; for an unknown or incomplete event, its fields.
     package var sentence: String {
         do throws(Missing) {
             return try words()
@@ -96,7 +94,6 @@ extension StoreEvent {
         }
     }
 
-    /// What became of a version.
     private func words(of version: String) throws(Missing) -> String {
         switch name {
         case "add":

@@ -4,18 +4,16 @@ package import VersionTree
 
 /// The result of asking an origin.
 package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
-    /// There is nothing that this store lacks.
     case nothingNew
     /// There is a release to download, or to switch to.
     case available
     /// There is a release, but it is not for this app or not wanted.
     case refused
-    /// The origin could not be reached.
     case offline
-    /// The origin could not be asked, its answer is of no use, or the store failed meanwhile.
+    /// The origin could not be asked, its answer is useless, or the store failed meanwhile.
     case failed
 
-    /// What an error says of an origin: being offline mends itself, as a rule.
+    /// A network error counts as offline, which usually resolves in time.
     init(_ error: StoreError) {
         switch error.transferKind {
         case .resolve, .connect, .timeout, .broken: self = .offline
@@ -23,23 +21,18 @@ package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whether it had no answer, or none of use.
     package var isFailure: Bool { self == .offline || self == .failed }
 }
 
-/// How a download ended.
 package enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
-    /// The version is complete.
     case finished
-    /// It stopped for a reason; what came is kept.
+    /// Content that has arrived is kept, as for `cancelled`.
     case failed
-    /// Somebody stopped it; what came is kept.
     case cancelled
 }
 
 // What becomes of updates.
 extension StoreEvent {
-    /// An origin was asked for news.
     package static func checked(
         origin: String, outcome: CheckOutcome, version: String?, reason: String?,
         failure: JournalFailure? = nil
@@ -53,8 +46,7 @@ extension StoreEvent {
             ])
     }
 
-    /// An origin answers again, after so many questions in a row that brought nothing; for how long, in seconds, unless
-    /// the clock was set meanwhile.
+    /// - Parameter seconds: how long the origin did not answer; `nil` if the clock was set meanwhile.
     static func answering(origin: String, failures: Int, seconds: Int64?) -> StoreEvent {
         StoreEvent(
             "answers",
@@ -64,7 +56,7 @@ extension StoreEvent {
             ])
     }
 
-    /// A channel's pointer was verified for the first time: these keys have signed it.
+    /// A channel's pointer was verified for the first time.
     static func verified(
         origin: String, channel: String, sequence: Int64, keys: [String]
     ) -> StoreEvent {
@@ -76,7 +68,7 @@ extension StoreEvent {
             ])
     }
 
-    /// A person has said whose releases are taken from an origin: with no key, whatever comes.
+    /// Without a key, the user accepts unsigned releases.
     package static func trusting(origin: String, keys: [String], threshold: Int) -> StoreEvent {
         StoreEvent(
             "trust",
@@ -86,7 +78,7 @@ extension StoreEvent {
             ])
     }
 
-    /// Other keys are trusted from now on, because those before said so.
+    /// The previous keys have named other ones.
     static func rotated(origin: String, version: Int64, keys: [String]) -> StoreEvent {
         StoreEvent(
             "rotate",
@@ -96,7 +88,6 @@ extension StoreEvent {
             ])
     }
 
-    /// What a download would cost was computed.
     static func planned(version: String, cost: UpdateCost) -> StoreEvent {
         StoreEvent(
             "plan",
@@ -107,12 +98,10 @@ extension StoreEvent {
             ])
     }
 
-    /// A download began.
     static func downloadBegan(version: String) -> StoreEvent {
         StoreEvent("downloadBegan", ["version": .text(version)])
     }
 
-    /// A download ended, successfully or not; the figures say how far it came.
     static func downloadEnded(
         version: String, outcome: DownloadOutcome, figures: DownloadFigures, reason: String?,
         failure: JournalFailure? = nil
@@ -131,7 +120,6 @@ extension StoreEvent {
             ])
     }
 
-    /// The end of a download: how far it came, and what stopped it early.
     static func ended(
         _ version: VersionName, _ figures: DownloadFigures, _ failure: StoreError?
     ) -> StoreEvent {
@@ -146,12 +134,11 @@ extension StoreEvent {
             reason: failure?.message, failure: failure.map { JournalFailure($0) })
     }
 
-    /// A request failed and is repeated after a rest.
     static func retried(reason: String, milliseconds: Int64) -> StoreEvent {
         StoreEvent("retry", ["reason": .text(reason), "milliseconds": .integer(milliseconds)])
     }
 
-    /// A pack, or a delivery, was of no use: what it was to bring came otherwise.
+    /// A pack or delivery was useless, and its content came otherwise.
     static func fellBack(pack: ObjectID?, reason: String, objects: Int) -> StoreEvent {
         StoreEvent(
             "fallback",
@@ -160,7 +147,6 @@ extension StoreEvent {
             ])
     }
 
-    /// Something failed.
     package static func failed(
         deed: String, failure: JournalFailure, message: String
     ) -> StoreEvent {
@@ -174,22 +160,19 @@ extension StoreEvent {
 }
 
 extension StoreEvent {
-    /// What an origin answered, if it was asked.
     package var answer: CheckOutcome? {
         name == "check" ? text("outcome").flatMap(CheckOutcome.init) : nil
     }
 
-    /// How a download ended, if one did.
     package var downloadOutcome: DownloadOutcome? {
         name == "downloadEnded" ? text("outcome").flatMap(DownloadOutcome.init) : nil
     }
 
-    /// The version whose download began or ended.
     package var downloadedVersion: String? {
         ["downloadBegan", "downloadEnded"].contains(name) ? text("version") : nil
     }
 
-    /// Who failed; lines of older castrees do not say it.
+    /// Lines of older castrees do not have it.
     package var failure: JournalFailure? {
         text("code").map { JournalFailure(code: $0, isOfStore: self["ofStore"]?.asBool == true) }
     }

@@ -1,45 +1,35 @@
 import CASStore
 
-/// The ways to a release, with what each would cost: decided before a byte of it comes.
-///
-/// One cost for all: the bytes, and for each request what it is worth (``PackSpans/requestByteCount``). A value:
-/// ``Pull`` obeys it, `--dry-run` prints it.
+/// The ways to fetch a release and their costs, decided before a byte arrives: ``Pull`` follows it, `--dry-run` prints
+/// it.
 package struct DeliveryChoice: Sendable, Hashable {
-    /// A way to a release.
     package struct Way: Sendable, Hashable {
-        /// The pack, unless objects come one by one.
+        /// `nil` means fetching objects one by one.
         package var pack: Delivery.Pack?
-        /// The bytes that it takes; for objects one by one, as far as can be told before the manifest is known.
+        /// For objects one by one, an estimate until the manifest is known.
         package var byteCount: Int64
-        /// The requests that it takes.
         package var requestCount: Int64
-        /// Whether only parts of the pack are asked for; then the figures are estimates.
+        /// Whether only parts of the pack are requested; the figures are then estimates.
         package var isByRanges = false
 
-        /// What it costs, in bytes.
+        /// The bytes, plus ``PackSpans/requestByteCount`` for each request.
         package var cost: Int64 {
             let (worth, isHuge) = requestCount.multipliedReportingOverflow(
                 by: PackSpans.requestByteCount)
             return isHuge ? .max : byteCount.addingClamped(worth)
         }
 
-        /// What `--json` calls it: `from`, `whole`, `ranges` or `objects`.
         package var name: String {
             guard let pack else { return "objects" }
             return pack.base != nil ? "from" : isByRanges ? "ranges" : "whole"
         }
     }
 
-    /// The ways, the best first; of equal ones the one with fewer requests.
+    /// Cheapest first; among equals, the one with fewer requests.
     package let ways: [Way]
-    /// The objects that must come, and their bytes, as far as can be told before the manifest is known.
     package let objectCount: Int64
-    /// See ``objectCount``.
     package let contentByteCount: Int64
 
-    /// Compares the ways.
-    ///
-    /// - Parameter isHeld: whether the store has a content whole.
     init(
         _ delivery: Delivery, of version: PublishedVersion, isHeld: (ObjectID) -> Bool
     ) {
@@ -48,7 +38,7 @@ package struct DeliveryChoice: Sendable, Hashable {
             if let base = pack.base, !isHeld(base) { continue }
             usable.append(pack)
         }
-        // A pack from a content that is here has what that content lacks.
+        // A pack based on content in the store holds only what that content is missing.
         let least = usable.min { $0.contentByteCount < $1.contentByteCount }
         objectCount = least?.objectCount ?? 0
         contentByteCount = least?.contentByteCount ?? 0
@@ -61,12 +51,12 @@ package struct DeliveryChoice: Sendable, Hashable {
             ($0.cost, $0.requestCount, $0.pack?.base == nil ? 1 : 0)
                 < ($1.cost, $1.requestCount, $1.pack?.base == nil ? 1 : 0)
         }
-        // Without a pack nobody knows what the objects cost.
+        // Without a pack, the cost of the objects is unknown.
         self.ways = usable.isEmpty ? [] : ways
     }
 
-    /// The ways, now that it is known what is missing: objects one by one exactly, and ranges of the pack of everything
-    /// as if what is missing were spread evenly.
+    /// The ways once the missing content is known: exact for objects one by one; for ranges of a full pack, assuming
+    /// that the missing objects are spread evenly.
     package func ways(missing count: Int, _ byteCount: Int64) -> [Way] {
         var ways: [Way] = []
         for way in self.ways {
@@ -88,7 +78,6 @@ package struct DeliveryChoice: Sendable, Hashable {
         return ways
     }
 
-    /// The packs that are better than objects one by one, the best first.
     var packs: [Delivery.Pack] {
         ways.prefix { $0.pack != nil }.compactMap(\.pack)
     }

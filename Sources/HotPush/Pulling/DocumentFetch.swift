@@ -1,9 +1,8 @@
 import CASStore
 
-/// Fetches one whole document: a pointer or a manifest.
+/// Fetches one whole document, such as a pointer or a manifest, into memory.
 ///
-/// It is kept in memory. ``DocumentFetches`` run it. If the connection breaks, the fetch continues from what came before,
-/// provided that a strong validator shows that the rest belongs to the same document.
+/// After a broken connection it continues only if a strong validator shows that the rest belongs to the same document.
 final class DocumentFetch {
     struct Answer {
         var head: TransferHead
@@ -16,27 +15,24 @@ final class DocumentFetch {
     private var generator = SystemRandomNumberGenerator()
     private var isWanted = true
     private var due: ContinuousClock.Instant?
-    /// The head of the last answer, and what it is good for.
     private var head: TransferHead?
     private var use: ResponseUse?
-    /// The head of the answer with which the bytes began.
+    /// The head of the answer that supplied the first bytes.
     private var first: TransferHead?
     private var bytes: [UInt8] = []
-    /// Shows that a part belongs to the bytes that are here; nil if nothing does.
+    /// Proves that a further part belongs to the bytes already received; nil if nothing can.
     private var validator: Validator?
-    /// The most bytes that have ever been here: now, and before the last request.
+    /// The most bytes ever held: now, and before the last request.
     private var highWater: (now: Int, before: Int) = (0, 0)
-    /// How often an encoded answer was cut off: such bytes cannot be continued.
+    /// Encoded bytes cannot be continued after a cut.
     private var encodedCutCount = 0
-    /// Whether an answer came encoded although it should not: a proxy does that, and goes on so.
+    /// Whether an answer came encoded although none was accepted: a proxy does that, and will again.
     private var isAlwaysEncoded = false
     private var drip = DripWatch(nil)
     private var dripLimit: DripLimit?
-    /// Why this side ended the transfer.
     private var verdict: TransferOutcome?
     private(set) var requestCount = 0
     private var result: Result<Answer, StoreError>?
-    /// When to give it up, unless something new comes.
     private var deadline = ContinuousClock.now + DocumentFetch.patience
     static let patience: Duration = .seconds(600)
 
@@ -46,7 +42,7 @@ final class DocumentFetch {
     ) {
         var request = TransferRequest(id: 0, url: url)
         request.byteCountMax = byteCountMax
-        // Whatever caches keep, ask the origin what it offers now.
+        // Caches must revalidate: the question is what the origin offers now.
         request.fields = [
             ("accept", accept), ("cache-control", pastCaches ? "no-cache" : "max-age=0"),
         ]
@@ -56,15 +52,12 @@ final class DocumentFetch {
         budget = retries
     }
 
-    /// What is asked, as sentences name it.
     private var place: String { printable(redacted(request.url)) }
 
-    /// Gets to know the transport, before anything is asked.
     fileprivate func prepare(for transport: any Transport) {
         dripLimit = DripLimit(budget.policy, over: transport)
     }
 
-    /// Whether it is here, or given up.
     fileprivate var isDone: Bool { result != nil }
 
     fileprivate func answer() throws(StoreError) -> Answer {
@@ -96,7 +89,7 @@ final class DocumentFetch {
             request.ifRange = ifRange
         } else {
             bytes = []
-            // After two cuts it is better to ask for something that can be continued.
+            // After two cuts, ask for an answer that can be continued.
             request.acceptsEncodings = encodedCutCount < 2 || isAlwaysEncoded
         }
         return .request(request)
@@ -144,7 +137,7 @@ final class DocumentFetch {
             .complete where outcome == .finished:
             if let first { return succeed(first, bytes) }
         case .askForWhole:
-            // Without a part, nothing can lead here again.
+            // A request for the whole cannot get this verdict again.
             forget()
             isWanted = true
             return
@@ -166,7 +159,6 @@ final class DocumentFetch {
         giveUp(after: outcome)
     }
 
-    /// An answer that must be requested again counts as broken off.
     private func judged(_ outcome: TransferOutcome) -> TransferOutcome {
         switch outcome {
         case .finished where use == .append:
@@ -225,9 +217,7 @@ final class DocumentFetch {
     }
 }
 
-/// Fetches several documents at the same time; one that fails leaves the others alone.
-///
-/// Belongs to one thread.
+/// Fetches documents concurrently, on one thread; a failure of one does not affect the others.
 final class DocumentFetches: TransferClient {
     private let fetches: [DocumentFetch]
 
@@ -235,14 +225,12 @@ final class DocumentFetches: TransferClient {
 
     var requestCount: Int { fetches.reduce(0) { $0 + $1.requestCount } }
 
-    /// Runs the transport until all are here.
-    /// - Returns: their final answers, in order, whatever their status; for a document that came in parts, the answer with
-    ///   the first part.
-    /// - Throws: for the first that failed, `.network` if there is no answer, `.tooLarge`, `.interrupted`.
+    /// Returns the final answers in order, whatever their status; for a document that came in parts, the first answer.
+    /// - Throws: the first failure: `.network` without an answer, `.tooLarge`, `.interrupted`.
     func run(over transport: any Transport) throws(StoreError) -> [DocumentFetch.Answer] {
         for fetch in fetches { fetch.prepare(for: transport) }
         try transport.run(self)
-        // What ended one early ended the others, too, and says more.
+        // An error that ended one early ended the others too, and is the one to report.
         for fetch in fetches where fetch.isDone { _ = try fetch.answer() }
         var answers: [DocumentFetch.Answer] = []
         for fetch in fetches { answers.append(try fetch.answer()) }
@@ -254,7 +242,7 @@ final class DocumentFetches: TransferClient {
         for (position, fetch) in fetches.enumerated() {
             switch fetch.next() {
             case .request(var request):
-                // Each of them has one transfer at a time.
+                // Each fetch has one transfer at a time, so its position can serve as the id.
                 request.id = position
                 return .request(request)
             case .wait(let milliseconds): delay = min(delay ?? milliseconds, milliseconds)

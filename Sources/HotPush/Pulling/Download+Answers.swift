@@ -51,7 +51,6 @@ extension Download {
         }
     }
 
-    /// Notes, once, that the server sends the whole where the rest of what it still has was asked for.
     private func noteBegunAnew(_ transfer: Running, _ head: TransferHead, _ byteCount: Int64) {
         guard begunAnew == nil, transfer.question.isForRest,
             transfer.part.validator.map({ $0 == Validator(head) }) ?? true
@@ -59,7 +58,6 @@ extension Download {
         begunAnew = (file(of: transfer.work.content).path.description, byteCount)
     }
 
-    /// The error if the entity tag names other content than the release does.
     private func contradiction(_ head: TransferHead, _ transfer: Running) -> StoreError? {
         guard let tag = head["etag"] else { return nil }
         for check in file(of: transfer.work.content).checks {
@@ -92,7 +90,6 @@ extension Download {
         }
         let pace = transfer.drip.pace(bytes.count, among: running.count)
         if pace == .dripping {
-            // Slower than any network for too long: it would never end.
             transfer.isTooSlow = true
             return false
         }
@@ -119,7 +116,6 @@ extension Download {
         _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
     ) throws(StoreError) {
         if let trouble = transfer.trouble {
-            // What other sources have sent may still be right.
             if transfer.isHeadWrong, transfer.work.turns.areMany {
                 try arrival.suspend()
             } else {
@@ -135,10 +131,10 @@ extension Download {
         switch transfer.use {
         case .complete where result == .finished: return try finish(transfer.work, arrival)
         case .askForWhole(let reason):
-            // The request that follows has no range, so it cannot lead here again.
+            // The next request has no range, so it cannot fail here again.
             guard !transfer.work.asksForWhole else { throw wrong(transfer, reason) }
             var work = transfer.work
-            // Another source may continue from what is here.
+            // Another source may continue from these bytes.
             if isProvable(work.content), work.turns.areMany, !work.hasSparedPart {
                 try arrival.suspend()
                 work.hasSparedPart = true
@@ -180,7 +176,7 @@ extension Download {
         try giveUpOrWait(transfer, arrival, result)
     }
 
-    /// Whether a body that was cut off would look like this one, in the answer and in the release.
+    /// Whether neither the answer nor the release would reveal a body that was cut off.
     private func isEndUnproved(_ transfer: Running) -> Bool {
         let content = transfer.work.content
         return transfer.head?.isUnframed == true && transfer.wholeByteCount == nil
@@ -188,7 +184,6 @@ extension Download {
             && !file(of: content).isProvable
     }
 
-    /// The network failed, or the server says that it cannot answer.
     private func giveUpOrWait(
         _ transfer: Running, _ arrival: consuming Arrival, _ ended: TransferOutcome
     ) throws(StoreError) {
@@ -198,12 +193,12 @@ extension Download {
                 TransferFailure(.timeout, "\(url(of: transfer.work)) comes too slowly to finish"))
             : ended
         if case .failed(let failure) = result, failure.kind == .malformed {
-            // A proxy that changes content may pass the origin's own if asked for it.
+            // A proxy that alters content may pass the origin's own bytes if asked for them.
             try arrival.suspend()
             return try tryAgain(transfer.work, after: StoreError(failure))
         }
         var work = transfer.work
-        // Bytes that came a second time are nothing new, and no reason to go on for ever.
+        // Bytes received a second time are not progress, so they must not extend the retries.
         let newByteCount = transfer.work.highWater - transfer.highWaterBefore
         let hasPart = arrival.offset > 0
         try arrival.suspend()
@@ -233,7 +228,7 @@ extension Download {
         throw StoreError(trouble)
     }
 
-    /// The origin cannot be reached: whichever file was asked for, all wait.
+    /// Makes all files wait: the origin cannot be reached, whichever file was requested.
     private func waitForOrigin(
         _ transfer: Running, _ trouble: TransferFailure
     ) throws(StoreError) {
@@ -249,7 +244,7 @@ extension Download {
         waiting.append(work)
     }
 
-    /// The content is not what the release says: the origin may be between two versions.
+    /// Retries content that does not match the release: the origin may be between two versions.
     private func tryAgain(_ work: Work, after trouble: StoreError) throws(StoreError) {
         var work = work
         work.wrongCount += 1
@@ -267,7 +262,6 @@ extension Download {
 
     private static let wrongCountMax = 3
 
-    /// Omits the content of an optional file that the origin does not have.
     func leaveOut(_ work: Work) {
         var work = work
         takeBack(&work)
@@ -278,7 +272,6 @@ extension Download {
         skipped.append(file(of: work.content).path.description)
     }
 
-    /// Everything has come: prove it and keep it.
     func finish(
         _ work: Work, _ arrival: consuming Arrival, _ inspected: [UInt8] = [],
         isFetched: Bool = true
@@ -308,9 +301,7 @@ extension Download {
         try add(work.content, arrived.object, file.isKnownByTag ? work.tag : nil)
     }
 
-    /// Counts a proved content, and settles when there is enough.
-    ///
-    /// - Parameter tag: the entity tag under which it came, if the version is to keep it.
+    /// - Parameter tag: the entity tag to keep with the version.
     func add(
         _ content: DownloadPlan.Content, _ object: StoredObject, _ tag: String? = nil
     ) throws(StoreError) {
@@ -327,12 +318,11 @@ extension Download {
         if isLarge { try settle() }
     }
 
-    /// How much becomes durable together: a power cut loses this much, a killed process nothing.
+    /// The bytes that become durable together: a power cut loses at most this much, a killed process nothing.
     private static let batchByteCountMax: Int64 = 64 << 20
-    /// Each batch goes through the whole index and syncs twice, so it holds many small files.
+    /// Each batch scans the whole index and syncs twice, so a batch holds many small files.
     private static let batchCountMax = 16 * 1024
 
-    /// Makes what has arrived readable and durable.
     func settle() throws(StoreError) {
         completed += try arrivals.settle()
         guard !finished.isEmpty else { return }
@@ -343,6 +333,6 @@ extension Download {
 }
 
 extension StoreError.Code {
-    /// An origin cannot be reached, or stops in the middle.
+    /// An origin is unreachable or stops midway.
     public static let network = Self("network")
 }

@@ -1,25 +1,24 @@
 import CASStore
 import VersionTree
 
-// Content of which the server says that it is what the store has: 304 to a request with `If-None-Match`.
+// Content in the store that the server confirms by answering 304 to `If-None-Match`.
 
 extension Download {
-    /// What to ask about: content that is here, if the request is for the whole of it.
+    /// Stored content to ask about, if the whole of it is requested.
     func kept(for work: Work, from offset: Int64) -> [ArrivedContent] {
         offset == 0 && !work.asksForWhole && work.wrongCount == 0 ? work.content.kept : []
     }
 
-    /// The content that a 304 means; nil if it does not say which (RFC 9110, section 15.4.5).
+    /// The content that a 304 confirms; nil if it does not say which (RFC 9110, section 15.4.5).
     static func unchanged(_ head: TransferHead, _ kept: [ArrivedContent]) -> ArrivedContent? {
         guard head.status == 304 else { return nil }
         guard let tag = head["etag"] else { return kept.count == 1 ? kept.first : nil }
         return kept.first { $0.entityTag?.utf8.elementsEqual(tag.utf8) == true }
     }
 
-    /// Takes content that is here in place of what was asked for.
     func take(_ one: ArrivedContent, for work: Work) throws(StoreError) {
         guard try arrivals.rely(on: one.address) else {
-            // A collection was faster.
+            // A collection has deleted it meanwhile.
             var work = work
             work.asksForWhole = true
             return waiting.append(work)
@@ -33,24 +32,21 @@ extension Download {
     }
 }
 
-// Content that comes out of packs, or is found staged.
+// Content that comes out of packs, or is already staged.
 
 extension Download {
-    /// How many objects packs may bring, and their bytes.
     var missing: (count: Int, byteCount: Int64) {
         (wanted.count, wanted.values.reduce(0) { $0.addingClamped($1.byteCount ?? 0) })
     }
 
     func isMissing(_ address: ObjectID) -> Bool { wanted[address] != nil }
 
-    /// Begins an object that comes out of a pack; `nil` if it is not wanted.
     func begin(_ object: Reference) throws(StoreError) -> Arrival? {
         guard let content = wanted[object.address] else { return nil }
         return try begin(content)
     }
 
-    /// Takes an object whose bytes have all come.
-    /// - Returns: whether they are the object's; else they are deleted.
+    /// Deletes the object and returns false if its bytes do not match.
     func finish(_ address: ObjectID, _ arrival: consuming Arrival) throws(StoreError) -> Bool {
         guard let content = wanted[address] else { return true }
         let file = file(of: content)
@@ -70,7 +66,7 @@ extension Download {
         return true
     }
 
-    /// Takes whole contents that an earlier pull has left when it was killed.
+    /// Takes whole contents that an earlier, killed pull left staged.
     func takeStaged() throws(StoreError) {
         for content in plan.contents where content.byteCount ?? 0 > 0 {
             guard let address = file(of: content).address, isMissing(address) else { continue }

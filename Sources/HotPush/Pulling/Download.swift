@@ -1,43 +1,35 @@
 import CASStore
 
-/// Fetches the contents of a plan: gives the transport its requests, and the store what comes.
+/// Fetches the contents of a plan: gives requests to the transport, and received content to the store.
 ///
-/// Belongs to one thread. If something cannot be fetched, the download ends with ``failure``;
-/// everything that came is kept, whatever happens to the rest.
+/// Belongs to one thread. An error becomes ``failure`` and ends the download; arrived content is kept.
 final class Download: TransferClient {
-    /// A content that is under way or waits for its turn.
     struct Work {
         let content: DownloadPlan.Content
         var turns: SourceTurns
         var due: ContinuousClock.Instant?
-        /// A strong validator of the staged bytes.
         var validator: Validator?
-        /// The entity tag of the bytes that came last, if it is worth keeping.
+        /// The entity tag of the last bytes, if worth keeping.
         var tag: String?
-        /// The most bytes of it that were ever staged: only bytes beyond that are new.
-        ///
-        /// The progress counts this many.
+        /// The most bytes ever staged; progress counts these, so only bytes beyond them are new.
         var highWater: Int64 = 0
-        /// How many of these an earlier pull staged.
+        /// How many of ``highWater`` an earlier pull staged.
         var resumedByteCount: Int64 = 0
-        /// How often the whole content was not what the release says.
+        /// How often the whole content did not match the release.
         var wrongCount = 0
-        /// Whether the last answer to a request for the rest was useless.
         var asksForWhole = false
         var isResumed = false
 
-        /// The budget's number for the source.
         var budgetID: Int { budgetIDs.lowerBound + turns.place }
-        /// The budget's numbers for all sources.
         var budgetIDs: Range<Int> {
             let first = content.file * Release.sourceCountMax
             return first..<first + Release.sourceCountMax
         }
 
-        /// Whether a part that is useless to its own source was once kept for another one.
+        /// Whether a part that its own source cannot continue was once kept for another source.
         var hasSparedPart = false
 
-        /// Continues after a temporary failure, with another source unless it stays.
+        /// Continues after a temporary failure, with another source unless `stays`.
         mutating func wait(until due: ContinuousClock.Instant, stays: Bool) {
             let place = turns.place
             turns.wait(until: due, stays: stays)
@@ -45,7 +37,6 @@ final class Download: TransferClient {
             self.due = turns.due
         }
 
-        /// Continues after a permanent failure; tells whether there is another source.
         mutating func leave() -> Bool {
             guard turns.leave() else { return false }
             forgetAnswers()
@@ -54,36 +45,30 @@ final class Download: TransferClient {
             return true
         }
 
-        /// What is known of one source's answers does not hold for another's.
+        // Knowledge of one source's answers does not apply to another's.
         private mutating func forgetAnswers() {
             validator = nil
             asksForWhole = false
         }
     }
 
-    /// A transfer under way, and the content it fills.
     final class Running {
         let id: Int
         var work: Work
         var arrival: Arrival?
         let part: StagedPart
         let question: StagedPart.Question
-        /// What it was asked about: the answer may be that one of them has not changed.
         let kept: [ArrivedContent]
-        /// The one that has not.
         var unchanged: ArrivedContent?
         var head: TransferHead?
         var use: ResponseUse?
         var isTooSlow = false
         var trouble: StoreError?
-        /// Whether that was known before a byte came.
         var isHeadWrong = false
-        /// The most bytes of it that had ever been staged when this transfer began.
         let highWaterBefore: Int64
         var drip: DripWatch
         var inspected: [UInt8] = []
 
-        /// The file's size, from the release or from the part that came.
         var wholeByteCount: Int64? {
             part.wholeByteCount
                 ?? head?["content-range"].flatMap { ContentRange($0) }?.total
@@ -113,44 +98,39 @@ final class Download: TransferClient {
     let settled: ([ArrivedFile]) throws(StoreError) -> Void
     let isInterrupted: () -> Bool
     let report: (UpdateProgress) -> Void
-    /// The largest file whose size the release does not give.
     private static let unknownByteCountMax: Int64 = 1 << 30
-    /// What each content must match: the labels of all its files.
     private let labels: [ObjectID: [Label]]
     private(set) var dripLimit: DripLimit?
-    /// Whether optional content that keeps coming with other bytes counts as absent.
+    /// Whether optional content that keeps arriving with other bytes counts as absent.
     var leavesOutWrongContent = false
 
-    /// A file that came anew from its beginning because the server sends no parts, and how much of it was here.
+    /// A file that restarted because the server sends no ranges, and the bytes of it that were here.
     var begunAnew: (path: String, byteCount: Int64)?
-    /// The versions that what has come made complete.
+    /// The versions that this download completed.
     var completed: [String] = []
 
     private var queue: [Work]
-    /// What packs may bring, by address.
     var wanted: [ObjectID: DownloadPlan.Content] = [:]
-    /// What has come out of packs.
     var unpacked: Set<ObjectID> = []
     private var position = 0
     var waiting: [Work] = []
     var running: [Int: Running] = [:]
     private(set) var lastID = 0
-    /// Nothing is begun while it lasts, but for the request that finds out.
+    /// While it lasts, only the request that probes the origin starts.
     var outage: Outage?
     var finished: [ArrivedFile] = []
     var budget: RetryBudget
     var generator = SystemRandomNumberGenerator()
-    /// What ended the download early; nil if nothing did.
     var failure: StoreError?
-    /// How far it is; what turns out to be wrong is subtracted again.
+    /// Wrong content is subtracted again.
     var progress = UpdateProgress()
-    /// What it did, including what turned out to be wrong.
+    /// Includes content that turned out to be wrong.
     var figures = DownloadFigures()
     /// Contents of optional files that the origin does not have.
     var absent: Set<ObjectID> = []
-    /// The paths of these files.
+    /// The paths of ``absent``.
     var skipped: [String] = []
-    /// Contents that are here already, as their server says.
+    /// Contents here that their server confirmed.
     var unchanged: (count: Int, byteCount: Int64) = (0, 0)
     private var progressDue = ContinuousClock.now
 
@@ -179,13 +159,13 @@ final class Download: TransferClient {
         progress.filesTotal = plan.contents.count
         progress.bytesTotal = plan.byteCount
         for content in plan.contents {
-            // What a format must look at comes alone.
+            // A file that the format inspects must come on its own, not in a pack.
             let file = plan.release.files[content.file]
             if let address = file.address, !file.needsInspection { wanted[address] = content }
         }
     }
 
-    /// Has contents of a castree origin come from the epochs in which they stand; before the first is asked for.
+    /// Requests the contents of a castree origin from their epochs; call before the first request.
     func locate(_ epoch: (ObjectID) -> Int64) {
         for place in queue.indices where !unpacked.contains(queue[place].content.name) {
             let address = queue[place].content.name
@@ -194,8 +174,7 @@ final class Download: TransferClient {
         }
     }
 
-    /// Fetches; if it ends early, ``failure`` tells why.
-    /// - Throws: what is wrong with the transport itself.
+    /// An error becomes ``failure``; throws only what is wrong with the transport itself.
     func run(over transport: any Transport) throws(StoreError) {
         dripLimit = DripLimit(budget.policy, over: transport)
         try transport.run(self)
@@ -221,7 +200,7 @@ final class Download: TransferClient {
         return .wait(milliseconds: Int(max(1, (due - .now).milliseconds + 1)))
     }
 
-    /// How many milliseconds nothing is begun; nil if something may be.
+    /// For how many milliseconds nothing may start; nil if something may.
     private var rest: Int? {
         guard let outage else { return nil }
         let now = ContinuousClock.now
@@ -245,14 +224,13 @@ final class Download: TransferClient {
 
     var hasWork: Bool { unpacked.count < queue.count }
 
-    /// Begins a content, or continues what an earlier attempt staged.
     func begin(_ content: DownloadPlan.Content) throws(StoreError) -> Arrival {
         try arrivals.begin(
             content.name, byteCount: content.byteCount, isProvisional: content.isProvisional,
             labels: labels(of: content), digests: file(of: content).wantedDigests)
     }
 
-    /// Whether proof will show that the parts of a content from several responses fit together.
+    /// Whether content assembled from several responses will be verified as a whole.
     func isProvable(_ content: DownloadPlan.Content) -> Bool {
         !content.isProvisional
             || labels(of: content).contains(where: \.algorithm.identifiesContent)
@@ -262,7 +240,6 @@ final class Download: TransferClient {
         work.turns.source.map { origin.url(of: $0.reference) } ?? ""
     }
 
-    /// - Returns: nil if everything was already staged.
     private func begin(_ work: Work) throws(StoreError) -> TransferRequest? {
         var work = work
         let content = work.content
@@ -272,9 +249,8 @@ final class Download: TransferClient {
             return nil
         }
         var arrival = try begin(content)
-        // A file that is inspected must be whole in memory.
         if arrival.offset > 0, work.asksForWhole || file.needsInspection { try arrival.restart() }
-        // From the very response that the staged bytes came from.
+        // Use the validator of the very response that the staged bytes came from.
         if arrival.offset > 0, work.turns.isOwnPart, let noted = arrival.source {
             work.validator = Validator(fieldValue: noted)
         }
@@ -319,9 +295,7 @@ final class Download: TransferClient {
 
     // MARK: Progress
 
-    /// Counts bytes that are here and were not before.
-    ///
-    /// If the release does not give the size, they also change the total.
+    /// Counts new bytes; if the release gives no size, they raise the total too.
     func count(_ work: inout Work, upTo highWater: Int64) {
         progress.figures.bytes += highWater - work.highWater
         if work.content.byteCount == nil { progress.bytesTotal += highWater - work.highWater }
@@ -332,12 +306,12 @@ final class Download: TransferClient {
         figures.resumedBytes += byteCount
         work.resumedByteCount = byteCount
         count(&work, upTo: byteCount)
-        // They did not come now.
+        // They did not arrive in this pull.
         progress.figures.bytes -= byteCount
         progress.figures.resumedBytes += byteCount
     }
 
-    /// What an earlier pull had staged is of no use: it must come again.
+    /// Subtracts bytes staged by an earlier pull that must be fetched again.
     func forgetResumed(_ work: inout Work) {
         figures.resumedBytes -= work.resumedByteCount
         progress.figures.bytes += work.resumedByteCount
@@ -345,13 +319,12 @@ final class Download: TransferClient {
         work.resumedByteCount = 0
     }
 
-    /// Subtracts what was counted for content that turned out to be wrong.
     func takeBack(_ work: inout Work) {
         forgetResumed(&work)
         count(&work, upTo: 0)
     }
 
-    /// From here on the total is what has come and what must still come one by one.
+    /// Sets the total to what has arrived plus what must still be fetched one by one.
     func restOfProgress() {
         var rest: Int64 = 0
         for work in queue where !unpacked.contains(work.content.name) {
@@ -375,7 +348,7 @@ final class Download: TransferClient {
     }
 }
 
-/// A content that is in the store, and the file of the plan for which it was fetched.
+/// Content in the store, and the file of the plan for which it was fetched.
 struct ArrivedFile {
     var content: DownloadPlan.Content
     var arrived: ArrivedContent

@@ -1,56 +1,48 @@
 package import CASStore
 import VersionTree
 
-/// What a pull would fetch, before a byte is fetched.
-///
-/// A value: ``Pull`` obeys it, `--dry-run` prints it.
+/// What a pull would fetch, decided before it fetches a byte: ``Pull`` follows it, `--dry-run` prints it.
 public struct DownloadPlan: Sendable {
-    /// One content to fetch, for one or more files.
     package struct Content: Sendable, Hashable {
-        /// Its address, or the name that stands for it until it has come.
+        /// Its address, or a placeholder until it has arrived.
         package var name: ObjectID
-        /// Whether ``name`` is only a stand-in.
         package var isProvisional: Bool
-        /// Its size, if the release says it.
+        /// `nil` if the release does not give the size.
         package var byteCount: Int64?
-        /// The position in the release of the file for which it is fetched; other files may share it.
+        /// The index in the release of the file for which it is fetched; other files may share it.
         package var file: Int
-        /// Whether it is fetched before the others.
         package var isFirst: Bool
-        /// What the store has of it, if only its server can tell whether it still is that.
+        /// Candidates in the store, if only the server can tell whether one of them is still this content.
         var kept: [ArrivedContent] = []
     }
 
-    /// The release that is wanted.
     package var release: Release
-    /// What to fetch, in the order of the requests.
+    /// In the order of the requests.
     package var contents: [Content] = []
-    /// For each file of the release, the address or name of its content.
+    /// For each file of the release, the address or placeholder of its content.
     package var names: [ObjectID] = []
-    /// Sizes that the release does not give for every file: the store or another file does.
+    /// Sizes that the release omits and the store or another file supplies.
     private(set) var knownSizes: [ObjectID: Int64]
-    /// What files that are already in the store say about the app.
+    /// What stored files say about the app.
     var app: AppIdentity?
-    /// What the store has with other bytes than it should.
+    /// Contents that the store holds with wrong bytes.
     var wrong: Set<ObjectID> = []
-    /// How many distinct contents the store already has.
     package var reusedObjects = 0
-    /// Their bytes.
     package var reusedBytes: Int64 = 0
 
-    /// The bytes to fetch, as far as the release gives them.
+    /// The bytes to fetch, as far as the release gives sizes.
     public var byteCount: Int64 {
-        // The sum over objects of several versions may exceed any integer.
+        // The sum over objects of several versions may overflow.
         contents.reduce(0) { $0.addingClamped($1.byteCount ?? 0) }
     }
 
-    /// What the directories of its tree take, in bytes: a block each.
+    /// The disk usage of the tree's directories: a block each.
     var directoryByteCount: Int64 { Int64(release.directoryCount) * 4096 }
 
-    /// Whether sizes are unknown, so that ``byteCount`` is a lower bound.
+    /// Whether some size is unknown, so that ``byteCount`` is a lower bound.
     public var isLowerBound: Bool { contents.contains { $0.byteCount == nil } }
 
-    /// What contents must match besides their addresses, from all files that have them.
+    /// What contents must match besides their addresses, from all files that share them.
     var labels: [ObjectID: [Label]] {
         var result: [ObjectID: [Label]] = [:]
         for (position, file) in release.files.enumerated() where !file.checks.isEmpty {
@@ -68,17 +60,12 @@ public struct DownloadPlan: Sendable {
         return result
     }
 
-    /// Decides what to fetch.
-    ///
-    /// Launch files come first, then small files before large ones: what a page needs to show itself
-    /// is there early, and the connections end together.
-    ///
+    /// Launch files come first, so that a page can show early; then small files before large ones, so that the
+    /// connections finish together.
     /// - Parameters:
-    ///   - addresses: for each file the address of its content, if known.
-    ///   - kept: for positions of files, what the store has of them from the same server.
-    ///   - isPresent: whether the store has an address.
-    /// - Throws: `.unsuitableRelease` if something to fetch is offered only in forms that castree
-    ///   cannot read.
+    ///   - addresses: for each file, the address of its content if known.
+    ///   - kept: by file index, what the store has of it from the same server.
+    /// - Throws: `.unsuitableRelease` if some content is offered only in forms that castree cannot read.
     init(
         _ release: Release, origin: String, addresses: [ObjectID?],
         sizes: [ObjectID: Int64] = [:], kept: [Int: [ArrivedContent]] = [:],
@@ -115,11 +102,11 @@ public struct DownloadPlan: Sendable {
         sort()
     }
 
-    /// Addresses that prove too little of some file: until it comes, their content has another name.
+    /// Addresses that do not fully prove some file; until it arrives, its content has a placeholder.
     private static func unproved(_ release: Release, _ addresses: [ObjectID?]) -> Set<ObjectID> {
         var result: Set<ObjectID> = []
         for (position, file) in release.files.enumerated() where !file.isProvedByAddress {
-            // What was found here has been compared with everything.
+            // Content found in the store was compared with everything.
             if let address = addresses[position], file.address != nil { result.insert(address) }
         }
         return result
@@ -160,9 +147,7 @@ public struct DownloadPlan: Sendable {
         }
     }
 
-    /// Fetches contents again that were in the store when the plan was made, and are gone.
-    ///
-    /// - Throws: as when the plan was made.
+    /// Adds contents that have disappeared from the store since the plan was made.
     mutating func add(_ lost: Set<ObjectID>) throws(StoreError) {
         var places: [ObjectID: Int] = [:]
         for (position, file) in release.files.enumerated() where lost.contains(names[position]) {
@@ -177,8 +162,7 @@ public struct DownloadPlan: Sendable {
         sort()
     }
 
-    /// Omits contents that another pull has brought since the plan was made, unless the format must
-    /// inspect them.
+    /// Omits contents that another pull has fetched meanwhile, unless the format must inspect them.
     mutating func leaveOut(_ names: Set<ObjectID>) {
         guard !names.isEmpty else { return }
         contents.removeAll { content in
@@ -190,7 +174,6 @@ public struct DownloadPlan: Sendable {
         }
     }
 
-    /// Fetches the content of a file, for this file or for another one that has the same.
     private mutating func want(
         _ position: Int, isProvisional: Bool, kept: [ArrivedContent] = [],
         _ places: inout [ObjectID: Int]
@@ -213,8 +196,7 @@ public struct DownloadPlan: Sendable {
 }
 
 extension ReleaseFile {
-    /// Whether it says more about fetching than another file of the same content: it can be read, is
-    /// required, is inspected.
+    /// Whether it is the better file to fetch a shared content by: readable, required, inspected.
     fileprivate func isBetterThan(_ other: ReleaseFile) -> Bool {
         for (own, others) in [
             (sources.contains(where: \.isPlain), other.sources.contains(where: \.isPlain)),

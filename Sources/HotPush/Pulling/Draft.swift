@@ -2,23 +2,18 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// The manifest of a version that is being fetched, on the way from names to addresses.
+/// The manifest of a version while it is fetched, on the way from placeholders to addresses.
 final class Draft {
     private let plan: DownloadPlan
     private let versions: VersionStore
     let received: Manifest.Received
-    /// What is known of the content behind each name of the plan.
     private var contents: [ObjectID: ArrivedContent] = [:]
     private var absent: Set<ObjectID> = []
-    /// Files that an earlier pull of the release has brought, with the tags under which they came.
+    /// Files that an earlier pull of the release fetched, with their entity tags.
     private var tagged: [TreePath: ArrivedContent] = [:]
-    /// Names the origin, if files are kept with its tags.
     private let origin: String
-    /// The plan's names for known content.
     var named: Set<ObjectID> { Set(contents.keys) }
-    /// What the format has read about the app.
     var app: AppIdentity?
-    /// Whether something has come that the registered manifest does not name.
     private(set) var hasNews = false
 
     init(
@@ -41,8 +36,7 @@ final class Draft {
         }
     }
 
-    /// The registered manifest of the same release.
-    /// - Throws: `.io` if the disk does not give it: what came under it would be forgotten.
+    /// Throws `.io` if the manifest cannot be read, because what arrived under it would be forgotten.
     private func standing() throws(StoreError) -> Manifest? {
         let name = plan.release.version.description
         let standing: Manifest?
@@ -56,24 +50,22 @@ final class Draft {
         return standing?.received?.address == received.address ? standing : nil
     }
 
-    /// Adds the received manifest to what arrives: it becomes durable together with the rest.
-    ///
-    /// The version already names it, so it is missing like the files.
+    /// Adds the received manifest to the arrivals, so that it becomes durable together with the files.
     func bring(to arrivals: Arrivals) throws(StoreError) {
         var arrival = try arrivals.begin(received.address, byteCount: received.byteCount)
-        // All of it is here; another pull's part of it is of no use.
+        // All bytes are in memory, so another pull's part is useless.
         if arrival.offset > 0 { try arrival.restart() }
         let bytes = plan.release.received
         try arrival.append(bytes.span.bytes)
         _ = try arrival.finish()
     }
 
-    /// The manifest as far as it is known: stand-ins name content that has not come.
+    /// The manifest as far as it is known; placeholders name content that has not arrived.
     private func manifest() throws(StoreError) -> Manifest {
         var release = plan.release
         // The store orders its versions itself; the publisher's order is among the terms.
         release.order = nil
-        // A mirror publishes with a version what it noted about its own origin: ours replaces it.
+        // A mirror publishes its own notes about its origin with a version; ours replace them.
         release.foreign.removeAll { $0.key == ReleaseTerms.key }
         if let terms = ReleaseTerms(of: plan.release).member { release.foreign.append(terms) }
         if let app {
@@ -99,8 +91,7 @@ final class Draft {
         return manifest
     }
 
-    /// Takes over what the registered manifest of the same release says has come: another pull, now
-    /// or earlier, named it so that it would not be lost.
+    /// Adopts what the registered manifest of the release names as arrived, so that another pull's content is kept.
     private func takeOver() throws(StoreError) {
         let waiting = Set(plan.contents.filter(\.isProvisional).map(\.name))
             .subtracting(contents.keys)
@@ -115,15 +106,14 @@ final class Draft {
         }
     }
 
-    /// Registers the version, or gives the one of that name that waits for its content this manifest: what came before may
-    /// promise what nobody has, under the same content address.
+    /// Registers the version, or replaces its incomplete manifest, whose promises nobody may be able to keep.
     /// - Returns: whether nothing is missing.
     func register() throws(StoreError) -> Bool {
         try takeOver()
         let manifest = try manifest()
         let name = manifest.version.description
         if try versions.store.versionRow(name)?.isComplete == false {
-            // It was whole once, is by now, or is gone.
+            // It was complete once, is complete by now, or is gone.
             let isWhole = try allowing(.versionInUse, .noVersion) { () throws(StoreError) in
                 try versions.revise(manifest)
             }
@@ -137,8 +127,7 @@ final class Draft {
         }
     }
 
-    /// Notes contents that are in the store; the manifest must name them before the lease of the
-    /// download ends.
+    /// Notes contents in the store; the manifest must name them before the download's lease ends.
     func note(_ arrived: [ArrivedFile]) {
         for one in arrived where one.content.isProvisional {
             contents[one.content.name] = one.arrived
@@ -151,7 +140,6 @@ final class Draft {
         if !names.isEmpty { hasNews = true }
     }
 
-    /// Puts what has come into the registered manifest.
     func revise() throws(StoreError) {
         guard hasNews else { return }
         try takeOver()

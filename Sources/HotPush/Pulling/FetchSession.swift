@@ -2,20 +2,15 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// Fetches a release by its packs, one after the other, as far as they go.
-///
-/// A pack that is useless, or brings something else, costs nothing but its bytes: what is still missing is left to the
-/// next one, and in the end to objects one by one. Belongs to one thread.
+/// Fetches a release by its packs in turn, then by single objects; a useless or wrong pack costs only its bytes.
 final class PackFetching {
     private let offer: FoundRelease
     private let pull: Pull
     private var arrivals: Arrivals?
-    /// The release while it is fetched; `nil` until its manifest is known.
     private(set) var session: FetchSession?
     private var expectedByteCount: Int64 = 0
-    /// What was asked of each pack, and may have left parts.
     private(set) var transfers: [PackTransfer] = []
-    /// So many packs that are of no use, and objects come one by one.
+    /// After this many useless packs, objects come one by one.
     private static let troubleCountMax = 2
 
     init(_ offer: FoundRelease, in pull: Pull) {
@@ -23,7 +18,6 @@ final class PackFetching {
         self.pull = pull
     }
 
-    /// What ended everything early.
     var failure: StoreError? { transfers.last?.failure }
 
     func begin(_ plan: DownloadPlan) throws(StoreError) {
@@ -38,7 +32,6 @@ final class PackFetching {
         return made
     }
 
-    /// Fetches pack by pack until nothing is missing, or no pack is left.
     func unpack() throws(StoreError) {
         guard let version = offer.published else { return }
         for pack in offer.packs {
@@ -56,7 +49,6 @@ final class PackFetching {
         }
     }
 
-    /// Deletes what is left of packs when nothing is missing any more.
     func dropParts() throws(StoreError) {
         for transfer in transfers where transfer.trouble != nil { try transfer.dropParts() }
     }
@@ -90,25 +82,24 @@ final class PackFetching {
         }
     }
 
-    /// Whether all is likely to be wanted: by a store without a version, or from the content that it has.
+    /// Whether the whole pack is probably wanted: the store is empty, or has the pack's base.
     private func isWhollyWanted(_ pack: Delivery.Pack) throws(StoreError) -> Bool {
-        // What an opening alone would save is less than a request is worth.
+        // Fetching the opening alone would save less than a request costs.
         if pack.byteCount - pack.openingByteCount <= PackSpans.requestByteCount { return true }
         if let session {
-            // A collection may have taken the opening and left what has come of a frame.
+            // A collection may have deleted the opening and left part of a frame.
             let download = session.download
             let isPartHere = try download.arrivals.hasPart(leadingTo: download.isMissing)
             let isMost = download.missing.byteCount > pack.contentByteCount / 10 * 9
             return isMost && !isPartHere
         }
         let name = pull.options.version ?? offer.release.version.description
-        // Part of it has come already.
+        // Part of the version has arrived already.
         if try pull.versions.store.versionRow(name) != nil { return false }
         if pack.base != nil { return true }
         return try pull.versions.store.versionRows().isEmpty
     }
 
-    /// What is wanted of a pack, now that it is open; `nil` if objects one by one cost less.
     private func wish(
         _ opening: PackOpening, asksForWhole: Bool
     ) throws(StoreError) -> PackWish? {
@@ -135,16 +126,13 @@ final class PackFetching {
     }
 }
 
-/// A release while it is fetched: the version is registered, and what comes goes into it, whichever way it comes.
-///
-/// Belongs to one thread.
+/// A registered version while its content arrives, by whichever way; belongs to one thread.
 final class FetchSession {
     let download: Download
-    /// Whether the version was here before, and whole.
+    /// Whether the version was already complete.
     let isUnchanged: Bool
-    /// Whether nothing was missing when it began.
     let isComplete: Bool
-    /// Whether the version was made again from a tree, and shows what was left of it.
+    /// Whether the version was rebuilt from a tree and shows an incomplete one.
     let wasPartial: Bool
     private let draft: Draft
     private let hold: SharedHold
@@ -152,9 +140,6 @@ final class FetchSession {
 
     var plan: DownloadPlan { download.plan }
 
-    /// Registers the version of a plan.
-    ///
-    /// - Parameter arrivals: what has begun to arrive, if anything has.
     /// - Throws: `.outOfSpace`, `.versionExists`, what registering throws.
     init(
         _ reckoned: DownloadPlan, of offer: FoundRelease, in pull: Pull,
@@ -171,7 +156,7 @@ final class FetchSession {
         // Two releases under one name would each take the other's content for its own.
         hold = try SharedHold(version, for: draft.received.address, versions)
         let before = try versions.store.versionRow(version)
-        // What is there with wrong bytes is missing, whatever the index says.
+        // Content with wrong bytes counts as missing, whatever the index says.
         isComplete = try draft.register() && plan.wrong.isEmpty
         try pull.dropOtherParts(for: offer, as: version)
         let coming = try arrivals()
@@ -199,8 +184,7 @@ final class FetchSession {
         if before != nil, !isComplete { try download.takeStaged() }
     }
 
-    /// Adds to a plan what has gone since it was made: a collection deletes what no version names, and until the
-    /// version was registered perhaps none did.
+    /// Adds content that a collection deleted between the making of the plan and the registration of the version.
     private static func complete(
         _ plan: inout DownloadPlan, _ draft: Draft, _ arrivals: Arrivals, _ versions: VersionStore
     ) throws(StoreError) {
@@ -211,8 +195,7 @@ final class FetchSession {
         try plan.add(missing)
     }
 
-    /// Makes durable what has come, and has the version's manifest name it.
-    /// - Throws: the first thing that went wrong.
+    /// Makes arrived content durable, and has the version's manifest name it.
     func settle() throws(StoreError) {
         var failure: StoreError?
         let (download, draft) = (download, draft)
@@ -234,7 +217,7 @@ final class FetchSession {
         report.figures = download.figures
         report.reusedObjects += download.unchanged.count
         report.figures.reusedBytes = plan.reusedBytes.addingClamped(download.unchanged.byteCount)
-        // The version has no entry for a file that the origin lacks.
+        // The version has no entry for a file that the origin does not have.
         report.files -= plan.names.count { download.absent.contains($0) }
         report.skipped = download.skipped.sorted()
         return report

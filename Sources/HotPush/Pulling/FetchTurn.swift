@@ -1,22 +1,18 @@
 import CASStore
 import VersionTree
 
-/// A pull's turn to fetch a release: where several pulls of a store want one at once, one fetches it and the others wait,
-/// and then find here what it has brought.
+/// A pull's turn to fetch a release: one of several pulls fetches it, and the others wait and reuse what it fetched.
 ///
-/// `leases/.fetch-<address>` is locked by the one that fetches (flock(2)), so its turn ends with it, however it ends;
-/// the next one goes on with what is here by then. Nobody waits longer than the store's options allow: then several
-/// fetch, and each ends right.
+/// The fetching pull holds a lock (flock(2)) on `leases/.fetch-<address>`, so its turn ends with its process. A pull
+/// that has waited for the store's lock timeout fetches as well; each still ends correctly.
 final class FetchTurn {
-    /// Whether somebody else had the turn first: plans that were made before are out of date.
+    /// Whether another pull had the turn first, so that earlier plans are stale.
     let hasWaited: Bool
     private let versions: VersionStore
     private let name: String
-    /// `nil` for who has waited long enough.
+    /// `nil` after the timeout.
     private var file: Descriptor?
 
-    /// Takes the turn; waits for who has it.
-    /// - Throws: `.interrupted`; what opening and locking throws.
     init(
         of release: ObjectID, _ versions: VersionStore,
         isInterrupted: @escaping @Sendable () -> Bool
@@ -43,7 +39,7 @@ final class FetchTurn {
                     break
                 }
             }
-            // Between open and lock the one before may have removed it.
+            // The previous holder may have removed the file between open and lock.
             guard let here = try fileSystem.status(leases, name),
                 here.isSameFile(as: try fileSystem.status(file.raw))
             else { continue }
@@ -57,16 +53,15 @@ final class FetchTurn {
 
     deinit {
         guard let file = file.take() else { return }
-        // A file that stays means nothing: the next process finds it unlocked.
+        // A leftover file is harmless: the next process finds it unlocked.
         try? versions.fileSystem.removeIfPresent(versions.directories.leases.raw, name)
         versions.fileSystem.unlock(file.raw)
     }
 }
 
 extension Pull {
-    /// Waits until no other pull fetches the same release.
     func takeTurn(for offer: FoundRelease) throws(StoreError) -> FetchTurn {
-        // Those of pulls that were killed mean nothing, and the next pull tries again.
+        // Leftovers of killed pulls are harmless, and the next pull tries again.
         try? versions.store.removeDeadLocksOfPulls()
         let (first, second) = (versions.store.options.isInterrupted, options.isInterrupted)
         let release: ObjectID =

@@ -2,25 +2,21 @@ import CASStore
 import VersionTree
 import Zstandard
 
-/// Turns the frames of a pack into objects.
+/// Turns the frames of a pack into objects, on one thread.
 ///
-/// Takes as much memory as ``Delivery/Pack/memoryByteCountMax`` says, whatever a frame contains: what is larger
-/// is mapped. Belongs to one thread.
+/// Needs at most ``Delivery/Pack/memoryByteCountMax`` of memory, whatever a frame contains: larger content is mapped.
 final class FrameUnpacker {
     private let opening: PackOpening
     private let store: Store
-    /// Takes the objects that come out.
     private let download: Download
     private let decoder: ZstdDecoder
-    /// Room for the content of small frames, kept for the next one.
     private var room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
     /// Content up to this size is decoded on the heap.
     private static let heapByteCountMax = 4 << 20
-    /// A single base up to this size is read, a larger one mapped.
+    /// A single base up to this size is read; a larger one is mapped.
     private static let readByteCountMax: Int64 = 1 << 20
 
-    /// - Throws: `.outOfMemory`.
     init(
         _ opening: PackOpening, of store: Store, for download: Download
     ) throws(StoreError) {
@@ -36,11 +32,8 @@ final class FrameUnpacker {
         opening.table.frames[frame].objects.map { opening.objects.references[Int($0)] }
     }
 
-    /// Decodes a frame and hands out its objects.
-    ///
-    /// - Parameter bytes: all bytes of the frame.
-    /// - Returns: the objects that came out wrong.
-    /// - Throws: `.badPack`, `.badFrame` if it cannot be decoded; what taking an object throws.
+    /// Returns the objects that came out wrong.
+    /// - Throws: `.badPack`, `.badFrame` if the frame cannot be decoded; what taking an object throws.
     func unpack(_ bytes: UnsafeRawBufferPointer, frame: Int) throws(StoreError) -> [Reference] {
         var outlet = ObjectOutlet(objects(of: frame), download)
         let frame = opening.table.frames[frame]
@@ -70,7 +63,6 @@ final class FrameUnpacker {
         return try outlet.finish()
     }
 
-    /// Returns room for so many bytes, which are whatever was there before.
     private func room(for byteCount: Int) -> UnsafeMutableRawBufferPointer {
         if room.count < byteCount {
             room.deallocate()
@@ -88,7 +80,7 @@ final class FrameUnpacker {
         let bases = frame.bases.map { baseObjects.references[Int($0)] }
         if bases.count == 1, bases[0].byteCount > Self.readByteCountMax {
             let base = try open(bases[0])
-            // What the disk does not give ends the process if it is mapped (SIGBUS), and is an error if it is read.
+            // A failed disk read is an error here; in mapped memory it would be a fatal SIGBUS.
             let piece = room(for: 128 << 10)
             try read(bases[0], from: base) { _ in piece }
             return FramePrefix(
@@ -107,7 +99,6 @@ final class FrameUnpacker {
         return prefix
     }
 
-    /// - Parameter place: where the bytes from an offset on go, or some of them.
     private func read(
         _ base: Reference, from reader: borrowing ObjectReader,
         into place: (Int) -> UnsafeMutableRawBufferPointer
@@ -133,9 +124,7 @@ final class FrameUnpacker {
         return reader
     }
 
-    /// Those of a frame's bases whose bytes are not theirs any more: then what comes out of it is wrong, and the pack is not.
-    ///
-    /// Reads them all; for a frame that came out wrong.
+    /// Reads all bases of a frame that came out wrong; if any is damaged, the pack is not to blame.
     func damagedBases(of frame: Int) throws(StoreError) -> [ObjectID] {
         guard let baseObjects = opening.baseObjects else { return [] }
         var damaged: [ObjectID] = []
@@ -157,9 +146,7 @@ final class FrameUnpacker {
     }
 }
 
-/// What a frame refers to besides itself, in memory.
 private final class FramePrefix {
-    /// Memory of its own, if nothing is mapped.
     let room: UnsafeMutableRawBufferPointer
     private let mapped: MappedFile?
 
@@ -178,12 +165,10 @@ private final class FramePrefix {
     var bytes: UnsafeRawBufferPointer { mapped?.bytes ?? UnsafeRawBufferPointer(room) }
 }
 
-/// Cuts the content of a frame into its objects, as it comes.
 private struct ObjectOutlet: ~Copyable {
     private let objects: [Reference]
     private let download: Download
     private var position = 0
-    /// How many bytes of the object at ``position`` are still to come.
     private var rest: Int64
     private var arrival: Arrival?
     private var wrong: [Reference] = []
@@ -201,7 +186,7 @@ private struct ObjectOutlet: ~Copyable {
             if rest < 0 {
                 rest = object.byteCount
                 arrival = try download.begin(object)
-                // A part that came otherwise is of no use: all of it comes now.
+                // A part from elsewhere is useless: all bytes come now.
                 if (arrival?.offset ?? 0) > 0 { try arrival?.restart() }
             }
             let count = Int(min(rest, Int64(bytes.count)))
@@ -221,8 +206,7 @@ private struct ObjectOutlet: ~Copyable {
         guard bytes.isEmpty else { throw .badPack("a frame goes on after its objects") }
     }
 
-    /// - Returns: the objects that came out wrong.
-    /// - Throws: `.badPack` if bytes are lacking.
+    /// Returns the objects that came out wrong; throws `.badPack` if bytes are missing.
     consuming func finish() throws(StoreError) -> [Reference] {
         guard position == objects.count else { throw .badPack("a frame ends before its objects") }
         return wrong

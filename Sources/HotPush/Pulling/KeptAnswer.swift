@@ -1,12 +1,9 @@
 import CASStore
 import VersionTree
 
-/// What an origin has answered, for the next time: a small file of a store, `pointers/<64 digits>`, by the SHA-256 of a
-/// key.
-///
-/// Derived, and not synced: whatever is wrong with one, the origin is asked again.
+/// An origin's answer, kept in `pointers/<64 digits>`, named by the SHA-256 of a key; derived data, and not synced.
 struct KeptAnswer {
-    /// The most files: one more, and all are forgotten.
+    /// With one more file, all are deleted.
     static let countMax = 64
 
     private let versions: VersionStore
@@ -22,8 +19,6 @@ struct KeptAnswer {
     private var path: String { "\(StoreLayout.pointers)/\(name)" }
     private var root: Int32 { versions.directories.root.raw }
 
-    /// Its bytes; nil if there is none, or it cannot be read.
-    /// - Throws: `.interrupted`.
     private func read(limit: Int) throws(StoreError) -> [UInt8]? {
         try ifPossible { () throws(StoreError) in
             try versions.fileSystem.ifPresent { () throws(StoreError) in
@@ -34,14 +29,13 @@ struct KeptAnswer {
 
     private func write(_ bytes: [UInt8]) {
         guard isChanging else { return }
-        // Without them the next answer costs more: neither a full disk nor a read-only one may stop a pull.
+        // A lost answer only makes the next request dearer; a full or read-only disk must not stop a pull.
         try? replace(with: bytes)
     }
 
-    /// Forgets what was kept: the origin does not answer so any more.
     func forget() {
         guard isChanging else { return }
-        // As above: what stays is tried, found wrong and forgotten the next time.
+        // A leftover is tried, found wrong and deleted next time.
         try? versions.fileSystem.removeIfPresent(root, path)
     }
 
@@ -59,9 +53,8 @@ struct KeptAnswer {
     }
 }
 
-// In which format an origin was found to describe its releases, where nobody says it: the next time it is asked for
-// that first, with one request in place of one for each format. `castree-format 1 meteor` and a line end; castree's own
-// format is asked for first anyhow.
+// The format detected at an origin, tried first next time: one request instead of one per format. The file is
+// `castree-format 1 meteor` and a line end. castree's own format is always tried first.
 
 extension KeptAnswer {
     private static let formatHead = "castree-format 1 "
@@ -69,11 +62,10 @@ extension KeptAnswer {
     init(
         formatOf origin: OriginLocation, _ versions: VersionStore, isChanging: Bool
     ) throws(StoreError) {
-        // A channel's pointer has a space in its key, and a URL has none.
+        // A channel's key has a space, and a URL has none.
         try self.init(versions, origin.description, isChanging: isChanging)
     }
 
-    /// The format that was kept; nil if none is known.
     func format() throws(StoreError) -> (any ReleaseFormat)? {
         guard let bytes = try read(limit: 64),
             let text = String(validating: bytes, as: UTF8.self), text.hasPrefix(Self.formatHead),
@@ -88,21 +80,19 @@ extension KeptAnswer {
     }
 }
 
-// The last pointer of each channel, with the entity tag that its server gave it: a server that has no newer one says so
-// in a few bytes (RFC 9110, section 13.1.2). `castree-pointer 1 <XXH3-128>`, a line end, the tag, a space, when it came
-// in seconds since 1970, a line end, the pointer's bytes. What is missing, torn or damaged is asked for without a
-// condition. What is kept is judged anew each time, like one that has just come.
+// The last pointer of each channel with its entity tag, so that an unchanged one costs a few bytes (RFC 9110, section
+// 13.1.2). The file is `castree-pointer 1 <XXH3-128>`, a line end, the tag, a space, when it came in seconds since
+// 1970, a line end, the pointer's bytes. A torn or damaged one is requested without a condition. Kept pointers are
+// judged anew each time, as if they had just arrived.
 
 extension KeptAnswer {
-    /// A pointer that came with a tag.
     struct Pointer: Equatable {
         var tag: String
         var bytes: [UInt8]
         /// Seconds since 1970.
         var cameAt: Int64
 
-        /// Whether it is so old, or from the future, that it is asked for without a condition: where a cache has put an old
-        /// pointer under a new one's tag, the device does not miss the new one for longer.
+        /// Bounds how long a device misses a new pointer if a cache has stored an old one under the new one's tag.
         func isStale(_ now: Int64) -> Bool { !(0..<3600 ~= now - cameAt) }
     }
 
@@ -113,7 +103,6 @@ extension KeptAnswer {
         try self.init(versions, "\(origin.description) \(channel)", isChanging: isChanging)
     }
 
-    /// The pointer that was kept; `nil` if there is none, or it cannot be trusted.
     func pointer() throws(StoreError) -> Pointer? {
         try read(limit: ChannelPointer.byteCountMax + (16 << 10)).flatMap { Self.parse($0) }
     }
@@ -140,19 +129,16 @@ extension KeptAnswer {
 }
 
 extension TransferHead {
-    /// No server needs a longer tag.
     static let tagByteCountMax = 512
 
-    /// The tag by which a server will tell the document from every other one; nil if it may not.
-    ///
-    /// Many servers make tags of a file's size and its time in whole seconds. Within two seconds of that time another
-    /// file may have the same (RFC 9110, section 8.8.2.2).
+    /// Nil if the tag may not be unique: many servers derive it from a file's size and its time in whole seconds, so
+    /// within two seconds another file may have the same tag (RFC 9110, section 8.8.2.2).
     var tag: String? {
         guard let tag = self["etag"], Self.isTag(tag) else { return nil }
         return self["last-modified"] == nil || secondsSinceChange ?? 0 > 2 ? tag : nil
     }
 
-    /// `entity-tag` of RFC 9110, section 8.8.3, in ASCII: one, and neither `*` nor a list, which would match anything.
+    /// One ASCII `entity-tag` of RFC 9110, section 8.8.3; neither `*` nor a list, which would match anything.
     private static func isTag(_ text: String) -> Bool {
         var bytes = Array(text.utf8)[...]
         if bytes.starts(with: [87, 47]) { bytes = bytes.dropFirst(2) }

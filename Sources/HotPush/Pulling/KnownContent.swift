@@ -2,18 +2,17 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// What the versions of a store say about content that a release names only by label.
+/// What the store's versions know of content that a release names only by label: proved labels of earlier pulls, and
+/// sizes that lead to unlabelled content, which is then proved.
 ///
-/// Built once for a pull, from the manifests: labels that earlier pulls have proved, and sizes, by
-/// which content that was added without labels is found and then proved.
+/// Built once per pull.
 struct KnownContent {
-    /// Content that some version claims to have; it may be missing.
     private struct Candidate: Hashable {
         var address: ObjectID
         var byteCount: Int64
     }
 
-    /// A place that never has other content.
+    /// A place whose content never changes.
     fileprivate struct Place: Hashable {
         var path: TreePath
         var routes: [String]
@@ -22,25 +21,23 @@ struct KnownContent {
     private let store: Store
     private var digests: StoredDigests
     private var labelled: [Label: [Candidate]] = [:]
-    /// Correct content that was fetched under a name that only its publisher can compute.
+    /// Correct content, fetched under a name that only its publisher can compute.
     private var named: [String: [Candidate]] = [:]
     private var placed: [Place: [Candidate]] = [:]
     private var bySize: [Int64: [ObjectID]] = [:]
-    /// What the release's own origin gave, by path, each content with the strong entity tag under which its server sent it.
+    /// What the release's own origin sent, by path, each content with its strong entity tag.
     ///
-    /// Where neither address nor label vouches for content, it is asked for on condition that it has changed: what has
-    /// not costs an answer without a body (RFC 9110, section 13.1.2). The tag is kept with the version, in the member
-    /// `entityTag` of the file's entry in its manifest.
+    /// Content that neither address nor label identifies is requested with `If-None-Match` (RFC 9110, section 13.1.2).
+    /// The manifest keeps the tag as `entityTag` in the file's entry.
     private var tagged: [TreePath: [ArrivedContent]] = [:]
-    /// As many versions of a file are asked about at once: going back to an older one is as cheap.
+    /// How many versions of a file one request asks about; an older version is as cheap to return to.
     private static let taggedMax = 4
-    /// The name of the member of a manifest that says where its files came from: ``digest(of:)``.
+    /// The manifest member with the origin of its files, as ``digest(of:)``.
     static let originKey = "fetchedFrom"
-    /// Objects of one size are compared with a label only if there are at most this many: reading
-    /// more would cost more than fetching one.
+    /// With more objects of one size, comparing them with a label would cost more than fetching one.
     private static let candidatesMax = 64
 
-    /// - Parameter family: the format of the release: what another one has fetched from the same place means nothing here.
+    /// - Parameter family: the release's format; content fetched in another format from the same place does not count.
     init(
         _ versions: VersionStore, for files: [ReleaseFile], _ digests: StoredDigests,
         from location: OriginLocation, family: String
@@ -57,8 +54,7 @@ struct KnownContent {
             let isTagged =
                 !tagged.isEmpty && manifest.received?.format == family
                 && manifest.foreign.first { $0.key == Self.originKey }?.value.asString == origin
-            // It was pulled from a Meteor server, or made here from what the app was shipped with. The labels of other
-            // publishers may mean anything.
+            // From a Meteor server, or from the shipped app. Labels of other publishers may mean anything.
             let isMeteor = manifest.received?.format.hasPrefix("meteor/") ?? true
             for entry in manifest.entries {
                 if isTagged, tagged[entry.path]?.contains(ArrivedContent(of: entry)) == false {
@@ -81,17 +77,15 @@ struct KnownContent {
         for (size, addresses) in found { bySize[size] = addresses.sorted() }
     }
 
-    /// Versions that wait for their content name it by other addresses than versions that have it:
-    /// both are kept.
+    /// Keeps both addresses: an incomplete version names content by another address than a complete one.
     private static func note(_ candidate: Candidate, _ candidates: inout [Candidate]) {
         if !candidates.contains(candidate) { candidates.append(candidate) }
     }
 
-    /// The address of content that is known to be a file's, if the store has it.
+    /// The stored content of a file, if any.
     ///
-    /// Manifests only say where to look: their labels come from publishers, of any origin. The bytes
-    /// are read, unless nothing is known of them except a name that nobody can compute.
-    /// - Throws: `.interrupted`.
+    /// Labels in manifests are only hints, because they come from publishers of any origin: the bytes are read, unless
+    /// the only knowledge is a name that nobody else can compute.
     mutating func address(of file: ReleaseFile) throws(StoreError) -> ObjectID? {
         for label in file.labels {
             if let address = try present(labelled[label], file, isVouched: false) { return address }
@@ -116,7 +110,7 @@ struct KnownContent {
         return nil
     }
 
-    /// What a file may still be, as far as its server can tell: content that is here, each with a tag of its own.
+    /// Stored contents that the server may confirm, each with a tag of its own.
     func tagged(_ file: ReleaseFile) throws(StoreError) -> [ArrivedContent] {
         guard file.isKnownByTag, let found = tagged[file.path] else { return [] }
         var result: [ArrivedContent] = []
@@ -131,12 +125,11 @@ struct KnownContent {
         return result
     }
 
-    /// Names an origin without its URL, in which there may be secrets.
+    /// Identifies an origin without its URL, which may hold secrets.
     static func digest(of location: OriginLocation) throws(StoreError) -> String {
         try ObjectID(of: Array(location.description.utf8)).description
     }
 
-    /// The first candidate that is there, has the size that the release says, and is the content.
     private mutating func present(
         _ candidates: [Candidate]?, _ file: ReleaseFile, isVouched: Bool
     ) throws(StoreError) -> ObjectID? {
@@ -150,15 +143,13 @@ struct KnownContent {
         return nil
     }
 
-    /// Whether an object is a file's content.
-    ///
-    /// - Parameter isVouched: its name is reason enough, unless its digests contradict it.
+    /// - Parameter isVouched: whether the name suffices unless the digests contradict it.
     private mutating func isContent(
         _ candidate: ObjectID, of file: ReleaseFile, isVouched: Bool
     ) throws(StoreError) -> Bool {
         let isEnough = isVouched && !file.needsProof
         if isEnough, file.labels.isEmpty { return true }
-        // There is nothing to read: its address proves it, or nothing would.
+        // Nothing to read: its address proves it, or nothing would.
         if !file.checks.isEmpty, file.checks.allSatisfy({ $0.isAddress(candidate) }) { return true }
         guard isEnough || file.isProvable else { return false }
         let own = try digests.of(candidate)
@@ -201,15 +192,13 @@ extension KnownContent.Place {
     }
 }
 
-/// The digests of content that the store has, each computed once, for comparing labels.
+/// Digests of stored content for comparing labels, each computed once.
 struct StoredDigests {
     private let store: Store
-    /// The algorithms by which the release names content.
     private let algorithms: [DigestAlgorithm]
     private let isInterrupted: () -> Bool
     private var known: [ObjectID: [Label]] = [:]
 
-    /// - Parameter isInterrupted: called while content is read, which may take long.
     init(_ store: Store, for files: [ReleaseFile], isInterrupted: @escaping () -> Bool) {
         self.store = store
         self.isInterrupted = isInterrupted
@@ -221,8 +210,7 @@ struct StoredDigests {
         algorithms = DigestAlgorithm.allCases.filter { wanted.contains($0) }
     }
 
-    /// The digests of an object; none if it is gone, damaged or unreadable: then it is fetched.
-    /// - Throws: `.interrupted`.
+    /// Returns no digests for an object that is gone, damaged or unreadable, which is then fetched.
     mutating func of(_ address: ObjectID) throws(StoreError) -> [Label] {
         if let known = known[address] { return known }
         let found =
@@ -243,12 +231,9 @@ struct StoredDigests {
         return digester.finish(address: address)
     }
 
-    /// Refuses labels that the content of an address does not have.
+    /// Refuses labels that stored content does not have, so that the manifest never leads to other content.
     ///
-    /// Fetched content is compared with them as it comes; this is for content that is already here.
-    /// Otherwise the version's manifest would hold wrong labels, and lookups by them would find
-    /// other content.
-    /// - Throws: `.badRelease`; `.interrupted`.
+    /// Fetched content is compared as it arrives. Throws `.badRelease`.
     mutating func refuseContradicted(_ release: Release) throws(StoreError) {
         for file in release.files {
             guard let address = file.address, file.hasLabelsBesidesAddress else { continue }
@@ -265,7 +250,7 @@ struct StoredDigests {
 }
 
 extension ReleaseFile {
-    /// Whether nothing but its server knows its content, at a URL that its path alone gives.
+    /// Whether only the server can identify its content, at a URL that follows from the path.
     var isKnownByTag: Bool {
         address == nil && checks.isEmpty && !needsInspection
             && sources == [ContentSource(PercentEncoding.name(path.description))]

@@ -1,21 +1,14 @@
 package import CASStore
 
-/// The way to origins: what carries requests there, and how many it has carried.
-///
-/// The only part of a ``Pull`` with state. Belongs to one thread.
+/// Carries requests to origins and counts them, on one thread: the only part of a ``Pull`` with state.
 package final class OriginAccess {
     private let network: any Transport
     private let retries: RetryPolicy
     private let tell: @Sendable (Retry) -> Void
-    /// Whether an answer has come, from wherever.
     private var hasAnswer = false
     let isInterrupted: () -> Bool
-    /// How many requests have been sent.
     package private(set) var requestCount = 0
 
-    /// Makes an access; nothing is sent yet.
-    ///
-    /// - Parameter network: carries the requests; a directory needs none.
     package init(
         over network: any Transport, retries: RetryPolicy = RetryPolicy(),
         tell: @escaping @Sendable (Retry) -> Void = { _ in },
@@ -27,7 +20,7 @@ package final class OriginAccess {
         self.isInterrupted = isInterrupted
     }
 
-    /// Why a bucket has refused a file: the request, and the right that would allow it; `nil` elsewhere.
+    /// The request that a bucket refused and the right that would allow it; `nil` elsewhere.
     package var refusal: StoreError? { (network as? SignedTransport)?.refusal }
 
     private func transport(
@@ -48,12 +41,10 @@ package final class OriginAccess {
         }
     }
 
-    /// Asks for a document.
+    /// Returns the final answer, whatever its status.
     /// - Parameters:
-    ///   - tag: the entity tag of one that is here: the answer is 304 if it still has that.
-    ///   - pastCaches: whether no cache may answer for the origin.
-    ///   - isOptional: whether everything can be had without it: then nobody waits long, as for packs.
-    /// - Returns: the final answer, whatever its status.
+    ///   - tag: the entity tag of a copy that is here; the answer is 304 if it still matches.
+    ///   - isOptional: whether the pull can do without the document, so that it waits no longer than for packs.
     /// - Throws: `.network`, `.tooLarge`, `.interrupted`.
     func document(
         _ path: String, at location: OriginLocation, accept: String = "application/json",
@@ -74,8 +65,7 @@ package final class OriginAccess {
         RetryBudget(hasAnswer ? policy.afterAnswer : policy, tell: tell)
     }
 
-    /// Asks for documents at the same time.
-    /// - Returns: the final answers, in order, whatever their status.
+    /// Requests documents concurrently; returns the final answers in order, whatever their status.
     /// - Throws: `.network`, `.tooLarge`, `.interrupted`.
     func documents(
         _ wanted: [(path: String, byteCountMax: Int64)], at location: OriginLocation
@@ -100,8 +90,6 @@ package final class OriginAccess {
         }
     }
 
-    /// Carries the requests for a pack.
-    /// - Throws: what is wrong with the transport itself.
     func run(_ transfer: PackTransfer, at location: OriginLocation) throws(StoreError) {
         defer { requestCount += transfer.figures.requests }
         try named(location) { () throws(StoreError) in
@@ -109,8 +97,6 @@ package final class OriginAccess {
         }
     }
 
-    /// Carries the requests of a download.
-    /// - Throws: what is wrong with the transport itself.
     func run(_ download: Download, at location: OriginLocation) throws(StoreError) {
         defer { requestCount += download.figures.requests }
         try named(location) { () throws(StoreError) in
@@ -118,19 +104,18 @@ package final class OriginAccess {
         }
     }
 
-    /// An error without what an origin was told in confidence, and may have repeated.
+    /// Removes secrets sent to an origin from an error that may repeat them.
     func discreet(_ error: StoreError) -> StoreError {
         var error = error
         error.message = network.concealed(in: error.message)
         return error
     }
 
-    /// Has errors say nothing of what an origin was told in confidence.
     func discreetly<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         do throws(StoreError) { return try body() } catch { throw discreet(error) }
     }
 
-    /// Has errors name the files of a directory by their paths.
+    /// Makes errors name the files of a directory by their paths.
     private func named<R>(
         _ location: OriginLocation, _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -147,10 +132,9 @@ package final class OriginAccess {
 }
 
 extension OriginURL {
-    /// The base of the URLs of ``DirectoryTransport``.
     fileprivate static let directory = "file:///"
 
-    /// The base of relative sources; for a directory, the URLs of ``DirectoryTransport``.
+    /// The base of relative sources; for a directory, as URLs of ``DirectoryTransport``.
     init(of location: OriginLocation) throws(StoreError) {
         switch location {
         case .web(let base): try self.init(base)
@@ -161,36 +145,30 @@ extension OriginURL {
 }
 
 extension DocumentFetch.Answer {
-    /// Whether a castree origin has the requested document: a page in its place does not count.
+    /// Whether the document came; a page in its place does not count.
     var isDocument: Bool {
         head.status == 200
             && ReleaseDocument(path: "").accepts(contentType: head["content-type"])
     }
 
-    /// The type of a page that came in the document's place; nil if none did.
-    ///
-    /// 511: RFC 6585, section 6.
+    /// The type of a page that came in the document's place, nil if none did; 511: RFC 6585, section 6.
     var pageType: String? {
         let type = head["content-type"]?.prefix { $0 != ";" }.lowercased() ?? ""
         guard head.status == 511 || head.status == 200, type == "text/html" else { return nil }
         return type
     }
 
-    /// Whether it does not have the document; everything else is a failure.
-    ///
-    /// Some servers answer 403 for what does not exist.
+    /// Whether the origin does not have the document; some servers answer 403 for that.
     var isAbsence: Bool { !isDocument && [200, 403, 404, 410].contains(head.status) }
 }
 
-// What the channels of an origin offer; only their pointers are fetched.
+// What the channels of an origin offer; fetches only their pointers.
 extension OriginAccess {
     /// The pointers of an origin's channels, sorted by name.
     ///
-    /// A web server does not list its directories: the origin gives the names in `channels.json`. If the
-    /// castree that last published to it wrote no such file, it has at most the channel `stable`.
-    /// - Parameters:
-    ///   - text: a directory, the URL of an origin, or that of one pointer.
-    ///   - countMax: the most channels that are asked for.
+    /// A web server does not list its directories, so the origin names its channels in `channels.json`. An origin
+    /// without that file, written by an older castree, has at most the channel `stable`.
+    /// - Parameter text: a directory, the URL of an origin, or that of one pointer.
     /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.tooLarge`, `.network`; `.notFound` if there is no channel.
     package func pointers(
         of text: String, countMax: Int = .max
@@ -205,12 +183,11 @@ extension OriginAccess {
                 var names = try origin.channels()
                 if let named = reference.channel { names = [named] }
                 for name in names.prefix(countMax) {
-                    // If it was withdrawn between the two looks, it is no channel.
+                    // A channel withdrawn between the two looks has no pointer.
                     if let pointer = try origin.pointer(name) { pointers.append(pointer) }
                 }
             case .web, .bucket:
                 let names = try names(at: reference).prefix(countMax)
-                // All at once: together they may take no longer than one.
                 let answers = try documents(
                     names.map { (OriginLayout.pointer($0), Int64(ChannelPointer.byteCountMax)) },
                     at: reference.location)
@@ -240,7 +217,6 @@ extension OriginAccess {
         return try listedNames(at: reference.location) ?? [.stable]
     }
 
-    /// The channels that an origin says it has; none if it does not say.
     func channelNames(at location: OriginLocation) throws(StoreError) -> [ChannelName] {
         guard case .directory(let path) = location else {
             return try listedNames(at: location) ?? []
@@ -248,7 +224,6 @@ extension OriginAccess {
         return try DirectoryOrigin(path).channels()
     }
 
-    /// - Returns: nil if there is no list.
     private func listedNames(at location: OriginLocation) throws(StoreError) -> [ChannelName]? {
         let answer = try document(
             OriginLayout.channelList, at: location, byteCountMax: ChannelList.byteCountMax)
@@ -256,7 +231,7 @@ extension OriginAccess {
         return try list.map { (list) throws(StoreError) in try ChannelList.names(parsing: list) }
     }
 
-    /// - Returns: nil if it does not exist, or a page is in its place.
+    /// Returns nil if it does not exist, or a page is in its place.
     private func bytes(
         of answer: DocumentFetch.Answer, from place: String
     ) throws(StoreError) -> [UInt8]? {
@@ -269,10 +244,10 @@ extension OriginAccess {
     }
 }
 
-// Which packs lead to a release: a document beside the pointer.
+// Pack indexes (deliveries), which lie beside the pointer.
 extension OriginAccess {
     /// The delivery that a release names; `nil` if it names none.
-    /// - Throws: `.badPack`, `.tooLarge`, `.network` if it is of no use; `.interrupted`.
+    /// - Throws: `.badPack`, `.tooLarge`, `.network` if it is useless; `.interrupted`.
     func delivery(
         of release: OfferedRelease, at location: OriginLocation
     ) throws(StoreError) -> Delivery? {
@@ -286,9 +261,7 @@ extension OriginAccess {
         return try Delivery(answer.bytes, named: published, of: version)
     }
 
-    /// The deliveries of what channels offer, by address; those that cannot be had, or are not asked for within ten
-    /// minutes, are left out.
-    /// - Parameter text: as for ``pointers(of:)``.
+    /// The deliveries of what channels offer, by address, within ten minutes; omits those that cannot be fetched.
     /// - Throws: `.badOrigin`, `.interrupted`.
     package func deliveries(
         of pointers: [ChannelPointer], at text: String
@@ -310,6 +283,6 @@ extension OriginAccess {
 }
 
 extension StoreError {
-    /// Whether a delivery cannot be had, or is not what it should be: everything can be had without it.
+    /// Whether a delivery is unavailable or wrong, which costs only time: everything can be fetched without it.
     var isUselessDelivery: Bool { [.badPack, .tooLarge, .network].contains(code) }
 }

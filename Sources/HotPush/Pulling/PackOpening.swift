@@ -2,24 +2,18 @@ import CASStore
 import VersionTree
 import Zstandard
 
-/// The beginning of a pack, read and proved: its table, and the manifest that it leads to.
+/// The verified beginning of a pack: its table and the release's manifest.
 struct PackOpening: Sendable {
     let pack: Delivery.Pack
     let table: PackTable
-    /// The bytes of the manifest, compared with the release's address.
     let bytes: [UInt8]
     let manifest: Manifest
     let objects: NumberedObjects
-    /// The objects of the content from which the pack leads.
     let baseObjects: NumberedObjects?
 
     /// Reads the first ``Delivery/Pack/openingByteCount`` bytes of a pack.
-    ///
-    /// - Parameters:
-    ///   - version: what the release names.
-    ///   - base: the manifest of the content from which the pack leads; `nil` for a pack of everything.
-    ///   - limits: what the manifest may take.
-    /// - Throws: `.badPack` with what is wrong; `.badManifest` for a manifest that nobody should have published.
+    /// - Parameter base: the manifest of the pack's base content; `nil` for a full pack.
+    /// - Throws: `.badPack` with the reason; `.badManifest` for a manifest that nobody should have published.
     init(
         parsing text: UnsafeRawBufferPointer, of pack: Delivery.Pack,
         to version: PublishedVersion, from base: Manifest?, limits: Manifest.Limits
@@ -56,10 +50,7 @@ struct PackOpening: Sendable {
         self.baseObjects = baseObjects
     }
 
-    /// Where the bytes of a frame are kept until all of them have come: no other content has that name.
-    ///
-    /// It also says of what use they are, so that they count as progress of the version, and are collected only when
-    /// nothing needs them.
+    /// The name of a frame's partial file, by which it counts as progress of the version until nothing needs it.
     func part(ofFrame index: Int) throws(StoreError) -> PartName {
         let name = try ObjectID(of: Array("castree-frame 1\n\(pack.address) \(index)\n".utf8))
         let frame = table.frames[index]
@@ -69,7 +60,7 @@ struct PackOpening: Sendable {
         return PartName(name, byteCount: frame.byteCount, leadingTo: largest.address)
     }
 
-    /// What the delivery promises must be so: a device has decided by it.
+    // The device has decided by the delivery's figures, so they must be true.
     private static func hold(
         _ table: PackTable, against pack: Delivery.Pack
     ) throws(StoreError) {
@@ -81,7 +72,7 @@ struct PackOpening: Sendable {
         }
     }
 
-    /// Work is bounded by what comes out: no pack may have the same bases read for ever.
+    // Bounds the work by the output: no pack may make a device read the same bases endlessly.
     private static func refuseManyBases(
         _ table: PackTable, _ objects: NumberedObjects?
     ) throws(StoreError) {

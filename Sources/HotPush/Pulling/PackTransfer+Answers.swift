@@ -19,7 +19,7 @@ extension PackTransfer {
             guard length == pack.byteCount else {
                 return give(up: "the server has \(length) bytes of it instead of \(pack.byteCount)")
             }
-            // All of it, once more: worth it only if little of it is here. What was kept has saved nothing.
+            // The server sends the whole, so the kept part has saved nothing; accept only if little was here.
             figures.resumedBytes = 0
             guard transfer.start < pack.byteCount / 2 else {
                 return give(up: "the server sends no parts of it")
@@ -60,7 +60,6 @@ extension PackTransfer {
         return false
     }
 
-    /// - Returns: whether more of the answer is wanted.
     private func take(
         _ bytes: UnsafeRawBufferPointer, _ transfer: Running
     ) throws(StoreError) -> Bool {
@@ -119,7 +118,7 @@ extension PackTransfer {
             if let arrival = transfer.arrival.take() { try finish(index, arrival) }
         }
         transfer.isDone = true
-        // A server that sent the whole goes on; nobody wants that.
+        // A server that sends the whole pack continues beyond the range; end the transfer.
         return bytes.isEmpty && transfer.position == transfer.end
     }
 
@@ -132,9 +131,7 @@ extension PackTransfer {
         frames.contains { wish?.frames[$0] == true }
     }
 
-    /// A frame is whole: its objects come out.
-    ///
-    /// - Throws: what ends everything; a frame that is wrong is only noted.
+    /// Throws only what ends the whole transfer; a wrong frame is noted.
     func finish(_ index: Int, _ arrival: consuming Arrival) throws(StoreError) {
         guard let unpacker = wish?.unpacker else { return try arrival.discard() }
         var wrong: [Reference] = []
@@ -151,7 +148,7 @@ extension PackTransfer {
         try arrival.discard()
         guard problem != nil || !wrong.isEmpty else { return }
         if resumedFrames.remove(index) != nil {
-            // A power cut may have torn its first part.
+            // A power cut may have torn the part that an earlier pull left.
             queue.append(Span(frames: index..<index + 1, budgetID: -index))
             return
         }

@@ -1,40 +1,32 @@
 import CASStore
 import VersionTree
 
-/// Fetches a pack, or parts of it, and unpacks what comes as it comes.
+/// Fetches a pack, or parts of it, and unpacks it as it arrives; belongs to one thread.
 ///
-/// The first bytes are the opening: table and manifest. Who started the transfer then says what is wanted of the rest.
-/// What is cut off is kept: the opening under the pack's address, and the frame that was cut under a name made of the
-/// pack's and its number (``PackOpening/part(ofFrame:)``), both as parts in `staging/`.
-///
-/// Nothing is lost if a pack is useless: ``trouble`` says why, and what is still missing can be had otherwise. Belongs
-/// to one thread.
+/// The first bytes are the opening (table and manifest), after which the caller says what it wants of the rest. Parts
+/// are kept in `staging/`: the opening under the pack's address, a cut-off frame as ``PackOpening/part(ofFrame:)``. A
+/// useless pack loses nothing: ``trouble`` says why, and the rest comes another way.
 final class PackTransfer: TransferClient {
-    /// Frames that are asked for together; empty for the opening alone.
+    /// Frames that one request asks for; empty for the opening alone.
     struct Span {
         var frames: Range<Int>
         var due: ContinuousClock.Instant?
-        /// Counts the failures of the same request.
         let budgetID: Int
     }
 
     final class Running {
         var span: Span
-        /// The offset in the pack of the next byte.
         var position: Int64
-        /// Where the request ends.
         let end: Int64
-        /// How many bytes to pass over: the server sent the whole.
+        /// How many bytes to skip because the server sends the whole pack.
         var skipped: Int64 = 0
         let start: Int64
         var head: TransferHead?
-        /// The frame that is coming.
         var arrival: Arrival?
         var isTooSlow = false
         var isDone = false
         var drip: DripWatch
         var pace = DripWatch.Pace.undecided
-        /// How many bytes of it were kept.
         var newByteCount: Int64 = 0
 
         init(
@@ -53,13 +45,12 @@ final class PackTransfer: TransferClient {
     let pack: Delivery.Pack
     let version: PublishedVersion
     let base: Manifest?
-    /// Whether to ask for all of it in one request, before its table is known; else for the opening alone.
+    /// Whether the first request asks for the whole pack, before its table is known; else only for the opening.
     let asksForWhole: Bool
     let arrivals: Arrivals
     private let url: String
     private let limits: Manifest.Limits
     private let isInterrupted: () -> Bool
-    /// Called several times a second.
     var ticked: () -> Void = {}
     private let opened: (PackOpening) throws(StoreError) -> PackWish?
 
@@ -75,30 +66,23 @@ final class PackTransfer: TransferClient {
     private(set) var dripLimit: DripLimit?
 
     var trouble: StoreError?
-    /// Whether nothing more is asked of it.
     var isUseless = false
-    /// What ended everything early.
+    /// The error that ends the whole pull.
     var failure: StoreError?
-    /// Whether its parts are of no use to a later pull either.
+    /// Whether its parts are useless to a later pull too.
     private(set) var isDropped = false
     private var lastOpening: PackOpening?
-    /// How many requests were meant to be enough.
     private var plannedCount = 1
-    /// Whether an earlier pull has left the opening.
     private var isResumed = false
-    /// Frames whose first bytes came earlier: if they are wrong, they are asked for once more.
+    /// Frames whose first bytes came from an earlier pull: a wrong one is requested once more.
     var resumedFrames: Set<Int> = []
-    /// Frames whose first bytes this transfer has kept itself.
     var ownFrames: Set<Int> = []
-    /// Objects of the store from which it leads, and whose bytes are not theirs any more.
     var damagedBases: [ObjectID] = []
     var figures = DownloadFigures()
 
     /// - Parameters:
-    ///   - base: the manifest of the content from which the pack leads.
-    ///   - limits: what the manifest may take.
-    ///   - budget: that of all packs of a pull: they are optional, and must not keep the objects waiting.
-    ///   - opened: called once, with the opening; `nil` if nothing more is wanted. An error ends everything.
+    ///   - budget: shared by all packs of a pull: they are optional, and must not delay the objects.
+    ///   - opened: called once with the opening; returns `nil` if nothing more is wanted. An error ends the pull.
     init(
         _ pack: Delivery.Pack, at url: String, to version: PublishedVersion, from base: Manifest?,
         asksForWhole: Bool, into arrivals: Arrivals, limits: Manifest.Limits,
@@ -117,8 +101,7 @@ final class PackTransfer: TransferClient {
         self.opened = opened
     }
 
-    /// Fetches; afterwards ``trouble`` or ``failure`` say what was not to be had.
-    /// - Throws: what is wrong with the transport itself.
+    /// ``trouble`` or ``failure`` tell what could not be fetched; throws only what is wrong with the transport itself.
     func run(over transport: any Transport) throws(StoreError) {
         dripLimit = DripLimit(budget.policy, over: transport)
         do throws(StoreError) {
@@ -144,7 +127,6 @@ final class PackTransfer: TransferClient {
         queue.append(Span(frames: 0..<0, budgetID: lastBudgetID))
     }
 
-    /// The opening serves a later pull, unless nothing is left for it to do.
     private func keepOpening() throws(StoreError) {
         guard let part = openingPart.take() else { return }
         if failure != nil || isUseless || !queue.isEmpty { return try part.suspend() }
@@ -152,7 +134,6 @@ final class PackTransfer: TransferClient {
         if isResumed { try dropParts() }
     }
 
-    /// Deletes what is kept of the pack: nobody asks for it any more.
     func dropParts() throws(StoreError) {
         try arrivals.discard(PartName(pack.address))
         guard let opening = opening ?? lastOpening else { return }
@@ -161,7 +142,7 @@ final class PackTransfer: TransferClient {
         }
     }
 
-    /// Gives the pack up, because there is no room for it beside what comes out of it.
+    /// Abandons the pack if there is no room for it beside its objects.
     func giveUp(_ error: StoreError) throws(StoreError) {
         guard error.code == .outOfSpace else { throw error }
         trouble = error
@@ -171,8 +152,7 @@ final class PackTransfer: TransferClient {
 
     // MARK: The opening
 
-    /// Reads the opening, which has come, and asks what is wanted.
-    /// - Returns: whether it can be read; if not, it is forgotten.
+    /// Deletes the opening and returns false if it cannot be read.
     func open() throws(StoreError) -> Bool {
         guard let part = openingPart.take() else { return false }
         let opening: PackOpening
@@ -206,7 +186,6 @@ final class PackTransfer: TransferClient {
         return false
     }
 
-    /// Queues requests for the frames that are wanted and not under way.
     func queueFrames() {
         guard let opening, let wish else { return }
         for run in PackSpans.runs(of: opening.table, wanted: { wish.frames[$0] }) {
@@ -244,7 +223,6 @@ final class PackTransfer: TransferClient {
         return .nothing
     }
 
-    /// - Returns: nil if nothing of it is missing any more.
     private func begin(_ span: Span) throws(StoreError) -> TransferRequest? {
         var span = span
         guard let opening else {

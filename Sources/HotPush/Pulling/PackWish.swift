@@ -1,17 +1,15 @@
 import CASStore
 
-/// What is wanted of a pack, once its opening is known.
+/// The wanted part of a pack, once its opening is known.
 struct PackWish {
     let unpacker: FrameUnpacker
-    /// For each frame, whether any of its objects is wanted.
     let frames: [Bool]
-    /// The bytes of the frames, and of what lies between those that are asked for together.
+    /// Includes the gaps inside a request.
     let byteCount: Int64
     let cost: Int64
     let objectsCost: Int64
 
-    /// - Parameter download: takes the objects, as far as they are missing there.
-    /// - Returns: nil if none of the pack's is.
+    /// Nil if the pack has no object that is missing from `download`.
     init?(
         _ opening: PackOpening, of store: Store, for download: Download
     ) throws(StoreError) {
@@ -33,13 +31,11 @@ struct PackWish {
     }
 }
 
-/// What to ask of a pack if only some of its frames are wanted.
 enum PackSpans {
-    /// The bytes that a request is worth: what its head, its answer's and the wait for the first byte cost.
+    /// The bytes that one request is worth: its head, the answer's head, and the wait for the first byte.
     static let requestByteCount: Int64 = 8 << 10
 
-    /// Runs of frames that are asked for together: neighbours, and those with less between them than a request
-    /// is worth.
+    /// Runs of frames for one request each: neighbours, and frames whose gap is cheaper than a request.
     static func runs(
         of table: PackTable, wanted isWanted: (Int) -> Bool
     ) -> [Range<Int>] {
@@ -57,7 +53,6 @@ enum PackSpans {
         return runs
     }
 
-    /// What these runs cost: bytes, and what their requests are worth.
     static func cost(of runs: [Range<Int>], in table: PackTable) -> Int64 {
         runs.reduce(0) { sum, run in
             sum + table.frames[run.upperBound - 1].end - table.frames[run.lowerBound].offset

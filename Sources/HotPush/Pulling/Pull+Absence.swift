@@ -1,7 +1,7 @@
 import CASStore
 import VersionTree
 
-// What to say where nothing describes a release: the wrong place, or the wrong channel.
+// The error if nothing describes a release: the wrong place, or the wrong channel.
 
 extension Pull {
     func noChannel(
@@ -24,7 +24,7 @@ extension Pull {
     }
 
     func noRelease(at origin: OriginLocation) throws(StoreError) -> StoreError {
-        // Storage that may not be listed answers 403 also for what does not exist.
+        // Storage that may not be listed answers 403 for missing files too.
         if absence?.status == 403 {
             return StoreError(
                 .notFound,
@@ -41,7 +41,7 @@ extension Pull {
                 + "__cordova/manifest.json; \(origin.advice)")
     }
 
-    /// A page came where a channel's pointer should be: the network is not the right one yet, so it is worth trying again.
+    /// The error for a page in place of a channel's pointer: perhaps a captive portal, so a retry may help.
     func page(_ type: String, insteadOf origin: OriginLocation) -> StoreError {
         StoreError(
             .network,
@@ -50,13 +50,13 @@ extension Pull {
             cause: .transfer(kind: TransferFailure.Kind.broken.rawValue))
     }
 
-    /// What may be wrong with an address that a server takes for a bad request: a port with TLS says so to who comes without.
+    /// Advice on a 400: a TLS port answers a plain http request so.
     func adviceOnScheme(_ status: Int, _ origin: OriginLocation) -> String {
         guard status == 400, case .web(let url) = origin, url.hasPrefix("http:") else { return "" }
         return " (is that port https, not http?)"
     }
 
-    /// The error if there is no such directory, or an origin with other channels; nil if neither is sure.
+    /// The error for a directory that does not exist, or an origin with other channels; nil if neither is certain.
     private func wrongPlace(
         _ origin: OriginLocation, _ channel: String
     ) throws(StoreError) -> StoreError? {
@@ -66,7 +66,7 @@ extension Pull {
             return StoreError(
                 .notFound, "there is no directory \(printable(path)); \(origin.advice)")
         }
-        // The error to report is that there is no release; this would only make it clearer.
+        // The error to report is the missing release; the names would only make it clearer.
         let known = try ifPossible { () throws(StoreError) in try access.channelNames(at: origin) }
         let names = (known ?? []).map(\.description).filter { $0 != channel }
         guard !names.isEmpty else { return nil }
@@ -77,6 +77,5 @@ extension Pull {
                 + few + (names.count > Self.namedCountMax ? " and others" : ""))
     }
 
-    /// More names help nobody.
     private static let namedCountMax = 8
 }

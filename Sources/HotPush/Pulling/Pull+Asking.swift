@@ -4,22 +4,21 @@ import VersionTree
 // Asking an origin what it offers.
 
 extension Pull {
-    /// Asks an origin what it offers: one request if the answer is already known.
+    /// Asks an origin what it offers, with a single request if the answer is already known.
     ///
-    /// What waits and was withdrawn waits no longer.
+    /// A pending version that its publisher has withdrawn is no longer pending afterwards.
+    ///
     /// - Parameter text: the URL of an origin, of a channel's pointer, or a directory.
-    /// - Throws: `.badOrigin`, `.network`, `.notFound` if nothing there describes a release,
-    ///   `.badRelease`, `.badPointer`, `.damagedOrigin`, `.unsuitableRelease`.
+    /// - Throws: `.badOrigin`, `.network`, `.notFound` if nothing there describes a release, `.badRelease`,
+    ///   `.badPointer`, `.damagedOrigin`, `.unsuitableRelease`.
     public func ask(_ text: String) throws(StoreError) -> OriginAnswer {
         try inquire(text).answer
     }
 
     /// Does what ``ask(_:)`` does, and also returns the basis of the answer.
-    ///
     /// - Parameters:
-    ///   - judges: whether to refuse what is already here and must not be shown; otherwise the caller
-    ///     judges it.
-    ///   - pastCaches: whether no cache may answer for a channel.
+    ///   - judges: whether to refuse a version that is here and must not be shown; otherwise the caller judges it.
+    ///   - pastCaches: whether to bypass caches for a channel.
     package func inquire(
         _ text: String, judges: Bool = true, pastCaches: Bool = false
     ) throws(StoreError) -> OriginReply {
@@ -41,7 +40,7 @@ extension Pull {
         let reference = try OriginReference(parsing: text)
         let location = reference.location
         let wanted = try wantedFormat()
-        // In other formats nothing is signed.
+        // Other formats have no signatures.
         let isTrusting = try isTrusting(location)
         let memory = isTrusting ? nil : try formatMemory(wanted, reference)
         if let reply = try askRemembered(memory, at: location, judges) { return reply }
@@ -52,7 +51,7 @@ extension Pull {
             if let reply = try askChannel(channel, at: location, pastCaches: pastCaches) {
                 return reply
             }
-            // No server of another format stands behind a bucket.
+            // A bucket never serves another format.
             var isBucket = false
             if case .bucket = location { isBucket = true }
             if wanted != nil || options.release != nil || isBucket || isTrusting {
@@ -70,7 +69,7 @@ extension Pull {
                 memory?.keep(format)
                 return reply
             } catch {
-                // If no format is wanted, the next one may fit; an error inside a document is reported.
+                // Without a wanted format the next one may fit; an error inside a document is reported.
                 guard wanted == nil, error.code == .notFound || error.code == .badOrigin else {
                     throw error
                 }
@@ -81,8 +80,7 @@ extension Pull {
         throw try noRelease(at: location)
     }
 
-    /// - Throws: `.bannedVersion`, `.unsuitableRelease`, in the format's words, if what is offered is here
-    ///   and must not be shown.
+    /// Refuses, in the format's words, an offered version that is here and must not be shown.
     func known(
         _ offer: FoundRelease, _ judges: Bool
     ) throws(StoreError) -> OriginReply? {

@@ -4,12 +4,9 @@ import VersionTree
 // What the channels of castree's own origins offer to this device.
 
 extension Pull {
-    /// What a channel offers; asks its pointer again if that has changed since and what it offered is gone: a publisher
-    /// prunes.
-    ///
-    /// - Parameter pastCaches: whether no cache may answer for the origin; afterwards none may in any case.
-    /// - Returns: `nil` if there is no such channel, as far as the origin lets this device know: then ``absence`` says what it
-    ///   answered.
+    /// Asks again if a publisher has pruned the offer and changed the pointer meanwhile.
+    /// - Parameter pastCaches: whether to bypass caches; repeated requests always do.
+    /// - Returns: `nil` if there is no such channel, as far as this device may know; ``absence`` then has the answer.
     /// - Throws: `.notFound` if something that the channel names is gone; else what reading and planning throw.
     func askChannel(
         _ channel: ChannelName, at origin: OriginLocation, pastCaches: Bool
@@ -22,7 +19,7 @@ extension Pull {
                 return try reply(to: judged, at: origin)
             } catch {
                 guard error.code == .notFound else { throw error }
-                // If it cannot be had, the first failure says more.
+                // If this fails, the first failure says more.
                 let asked = try ifPossible { () throws(StoreError) in
                     try askPointer(of: channel, at: origin, pastCaches: true)
                 }
@@ -33,7 +30,7 @@ extension Pull {
         return try reply(to: judged, at: origin)
     }
 
-    /// A channel that changes more often than this while it is asked is left to the next pull.
+    /// A channel that changes more often during one pull is left to the next.
     private static let overtakenCountMax = 2
 
     private func askPointer(
@@ -41,7 +38,7 @@ extension Pull {
     ) throws(StoreError) -> JudgedPointer? {
         let memory = try KeptAnswer(
             pointerOf: channel, at: origin, versions, isChanging: !options.isDryRun)
-        // Who insists wants to hear what the origin says now.
+        // With `--force`, the origin must answer, not a kept pointer.
         var kept = options.isForced ? nil : try memory.pointer()
         if kept?.isStale(options.now()) == true { kept = nil }
         var answer = try access.document(
@@ -69,7 +66,7 @@ extension Pull {
         judged.cameAt = cameAt
         let isCurrent =
             judged.standing.newer == nil && expired(judged.standing) == nil
-        // What is the same keeps its age, whether the server says so by a 304 or sends it again.
+        // An unchanged pointer keeps its age, whether the server answers 304 or sends it again.
         if !isKept, isCurrent, let tag = answer.head.tag,
             tag != kept?.tag || answer.bytes != kept?.bytes
         {
@@ -84,9 +81,9 @@ extension Pull {
         let (pointer, standing) = (judged.pointer, judged.standing)
         var sighting = SeenSequences.Sighting(pointer, at: origin)
         if standing.isTrusted {
-            // Nobody may insist on what somebody else may have put there.
+            // `--force` must not accept an old copy that somebody else may have put there.
             if let newer = standing.newer { return .olderCopy(pointer, than: newer) }
-            // Whatever it offers: nobody vouches any more that there is nothing newer.
+            // Whatever it offers: after its expiry, nobody guarantees that there is nothing newer.
             if let time = expired(standing) { throw expired(pointer.channel, at: origin, time) }
             if !options.isDryRun,
                 let newer = try noteVerified(judged, at: origin)
@@ -101,7 +98,7 @@ extension Pull {
             }
             if !memory.isKnown { noticeUnsigned(pointer, at: origin) }
         }
-        // Who takes another release than the channel's does not obey its pointer.
+        // Taking a certain release does not obey the channel's pointer.
         let obeyed = options.release == nil ? sighting : nil
         if let obeyed { try obeyWithdrawal(by: obeyed) }
         var reply = try choose(from: judged, obeyed, at: origin)
@@ -109,10 +106,10 @@ extension Pull {
         return reply
     }
 
-    /// Says of an origin, before its first pointer is obeyed, that anybody who can write to it can write here, too.
+    /// Notes, before the first pointer of an unsigned origin is obeyed, that its writers can write here too.
     private func noticeUnsigned(_ pointer: ChannelPointer, at origin: OriginLocation) {
         guard let notice = options.notice else { return }
-        // Who can write to a directory of this machine needs no release.
+        // Writers to a local directory need no release to reach this machine.
         if case .directory = origin { return }
         let name = origin.description
         notice(
@@ -123,7 +120,6 @@ extension Pull {
         )
     }
 
-    /// Chooses the first release of a pointer that is for this device.
     private func choose(
         from judged: JudgedPointer, _ sighting: SeenSequences.Sighting?, at origin: OriginLocation
     ) throws(StoreError) -> OriginReply {
@@ -172,8 +168,7 @@ extension Pull {
         return reply
     }
 
-    /// The releases to choose among: all, or the one that ``PullOptions/release`` names.
-    /// - Throws: `.notOffered` with what there is.
+    /// All releases, or the one that ``PullOptions/release`` names; throws `.notOffered` with what there is.
     private func candidates(
         of pointer: ChannelPointer
     ) throws(StoreError) -> [OfferedRelease] {
@@ -189,7 +184,6 @@ extension Pull {
                     : "it offers \(offered.joined(separator: ", "))"))
     }
 
-    /// The origin's answer if devices should run what was shipped with the app.
     func embedded(instead reasons: [String]) throws(StoreError) -> OriginAnswer {
         guard try versions.lifecycle().embedded == nil else { return .embedded }
         return .nothing(
@@ -199,8 +193,8 @@ extension Pull {
             ])
     }
 
-    /// Whether any of the releases is mandatory, for this device, and newer than what it runs: a device
-    /// that did not ask in time must not escape it.
+    /// Whether any of the releases is mandatory for this device and newer than its running version: a device that did
+    /// not ask in time must not escape it.
     private func isOvertakenMandatory(
         _ pointer: ChannelPointer
     ) throws(StoreError) -> Bool {
@@ -212,8 +206,8 @@ extension Pull {
         return false
     }
 
-    /// The channel's sequence at which the running version was offered: as the pointer says, else as noted
-    /// when it was fetched; the lowest if it came from elsewhere, where sequences mean nothing here.
+    /// The channel's sequence at which the running version was offered: from the pointer, else as noted when it was
+    /// fetched; the minimum for a version from elsewhere, whose sequences are not comparable.
     private func runningSequence(_ pointer: ChannelPointer) throws(StoreError) -> Int64 {
         let lifecycle = try versions.lifecycle()
         guard let current = lifecycle.current,
@@ -226,19 +220,18 @@ extension Pull {
                 return release.sequence
             }
         }
-        // If the manifest is lost, whatever is mandatory counts as newer.
+        // If the manifest is lost, every mandatory release counts as newer.
         guard let manifest = try versions.readableManifest(of: current) else { return .min }
         let terms = ReleaseTerms(of: manifest)
-        // For its shipped version, an app gives the order but not the channel.
+        // An app gives its shipped version an order, but no channel.
         let isComparable =
             terms.family == nil
             && (terms.scope ?? pointer.channel.description) == pointer.channel.description
-        // A larger order than the channel's sequence was counted before the channel began anew.
+        // An order above the channel's sequence dates from before the channel was created anew.
         guard isComparable, let order = terms.order, order <= pointer.sequence else { return .min }
         return order
     }
 
-    /// The device's name, by which roll-outs choose.
     func device(for audience: Audience) throws(StoreError) -> String? {
         try versions.deviceName(options.device, for: audience, isDrawing: !options.isDryRun)
     }
@@ -252,8 +245,7 @@ extension Pull {
         return reasons.map { "\(name): \($0)" }
     }
 
-    /// A complete version with that content, under the requested name if there is one; of several, the
-    /// one that is shown or waits.
+    /// A complete version with that content: preferably with the requested name, else the current or pending one.
     private func version(with content: ObjectID) throws(StoreError) -> String? {
         var names: [String] = []
         for (row, _) in try versions.store.versionRows()
@@ -272,10 +264,10 @@ extension Pull {
         return names.first
     }
 
-    /// The name that a release gets here: its own, or one beside it where other content of the channel has that, which
-    /// somebody may have put there who could write to the origin once.
+    /// The local name of a release: its own, or a variant if the channel has put other content under that name here, as
+    /// anybody with former write access to the origin could have done.
     ///
-    /// What did not come from the channel keeps its name, and the release is refused when it is registered.
+    /// A version from elsewhere keeps its name; registering the release then fails.
     private func name(
         for published: PublishedVersion, from channel: ChannelName
     ) throws(StoreError) -> VersionName {
@@ -286,11 +278,11 @@ extension Pull {
         while let other = rows.first(where: { $0.name.lowercased() == name.lowercased() }) {
             if other.name == name {
                 if other.content == published.content { break }
-                // What was made again from a tree gives way, and what came in part and was never whole.
+                // A version rebuilt from a tree gives way, and so does a part that was never complete.
                 if other.recovery != .none { break }
                 if !other.isComplete, try !versions.isMaterialized(name) { break }
             }
-            // Whose one without a readable manifest was, nobody knows.
+            // Without a readable manifest, the version's source is unknown.
             if let manifest = try versions.readableManifest(of: other.name),
                 !ReleaseTerms(of: manifest).isOf(channel.description)
             {
@@ -318,7 +310,7 @@ extension Pull {
         var release = Release(
             family: format.family, version: published.name, trust: .digest, received: [])
         release.statedContent = published.content
-        // A sequence far ahead of all times orders nothing: no app update could ever overtake it.
+        // A sequence far in the future must not order releases: no app update could ever overtake it.
         release.order = try bound.allows(offered.sequence) ? offered.sequence : nil
         release.scope = pointer.channel.description
         release.audience = offered.audience
@@ -334,11 +326,9 @@ extension Pull {
         return try resolvedByFetching(found)
     }
 
-    /// What a stranger's manifest may take.
     var limits: Manifest.Limits { .foreign(entryCountMax: options.entryCountMax) }
 
-    /// The offer with the files of its manifest, whose address has been compared.
-    /// - Throws: `.damagedOrigin` for the manifest of another version or content; `.badManifest`.
+    /// Throws `.damagedOrigin` for the manifest of another version or content; `.badManifest`.
     func resolve(
         _ offer: FoundRelease, with bytes: [UInt8], _ parsed: Manifest? = nil
     ) throws(StoreError) -> FoundRelease {

@@ -4,22 +4,20 @@ import VersionTree
 // Origins of other formats, which describe a release in documents of their own.
 
 extension Pull {
-    /// Where the format of an origin is remembered; nil if somebody says which it is, or what only castree's has.
+    /// Where an origin's format is remembered; nil if the caller names it, or an option that only castree's format has.
     func formatMemory(
         _ wanted: (any ReleaseFormat)?, _ reference: OriginReference
     ) throws(StoreError) -> KeptAnswer? {
         guard wanted == nil, options.release == nil, reference.channel == nil,
             options.channel == ChannelName.stable.description,
-            // Who insists wants to hear what the origin says now.
+            // With `--force`, the origin must answer.
             !options.isForced, case .web = reference.location
         else { return nil }
         return try KeptAnswer(
             formatOf: reference.location, versions, isChanging: !options.isDryRun)
     }
 
-    /// Asks in the format that the origin had the last time.
-    ///
-    /// - Returns: nil if nothing is remembered, or the origin has it no more: then everything is asked for again.
+    /// Returns nil if no format is remembered, or the origin has changed its format.
     func askRemembered(
         _ memory: KeptAnswer?, at location: OriginLocation, _ judges: Bool
     ) throws(StoreError) -> OriginReply? {
@@ -34,9 +32,7 @@ extension Pull {
         }
     }
 
-    /// What an origin of a format offers.
-    ///
-    /// - Throws: `.notFound`, `.badOrigin` if none of the format's documents is there; what reading one throws.
+    /// Throws `.notFound`, `.badOrigin` if none of the format's documents is there; what reading one throws.
     func askDocuments(
         of format: any ReleaseFormat, at location: OriginLocation, _ judges: Bool
     ) throws(StoreError) -> OriginReply {
@@ -72,7 +68,7 @@ extension Pull {
             case .embedded: return OriginReply(try embedded(instead: []))
             case .nothing(let reasons): return OriginReply(.nothing(reasons))
             case .release(let release):
-                // castree's own formats do this while they read.
+                // Built-in formats validate while they read.
                 if options.reader != nil { try release.validate(origin: origin) }
                 try release.refuseBeyond(options.limits)
                 let offer = FoundRelease(
@@ -87,7 +83,6 @@ extension Pull {
         throw try noRelease(at: location)
     }
 
-    /// The document that lists a release's files.
     private func list(
         _ wanted: ReleaseDocument, at location: OriginLocation
     ) throws(StoreError) -> DocumentFetch.Answer {

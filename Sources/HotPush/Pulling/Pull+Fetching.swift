@@ -4,21 +4,20 @@ import VersionTree
 // Carrying out a plan, or an offer whose manifest comes with its content.
 
 extension Pull {
-    /// Fetches what a plan says and registers the version: when it returns, the version is complete.
+    /// Fetches what a plan lists and registers the version, which is complete when this returns.
     ///
-    /// If another pull of the store fetches the same release, waits for it first, and then for what is still missing.
+    /// If another pull of the store fetches the same release, waits for it first, and fetches only what is still
+    /// missing.
     ///
-    /// - Throws: `.outOfSpace` before the first byte; `.network`, `.mismatch`, `.notFound`,
-    ///   `.unsuitableRelease`, `.interrupted`. What has come is kept for the next pull.
+    /// - Throws: `.outOfSpace` before the first byte; `.network`, `.mismatch`, `.notFound`, `.unsuitableRelease`,
+    ///   `.interrupted`. Content that has arrived is kept for the next pull.
     public func fetch(
         _ plan: DownloadPlan, of offer: FoundRelease
     ) throws(StoreError) -> PullReport {
         try fetch(offer, by: plan)
     }
 
-    /// Fetches; without a plan, makes it first: with fewer requests than one after the other, because a pack brings the
-    /// manifest, too.
-    ///
+    /// Without a plan, takes fewer requests than planning first, because a pack also brings the manifest.
     /// - Throws: as ``plan(_:)`` and ``fetch(_:of:)``.
     package func fetch(
         _ offer: FoundRelease, by made: DownloadPlan? = nil
@@ -29,7 +28,7 @@ extension Pull {
         let made = made != nil && turn.hasWaited ? try plan(offer) : made
         return try makingRoom(for: offer) { () throws(StoreError) in
             var known = offer
-            // What an interrupted pull has brought, or another release has.
+            // An interrupted pull or another release may have brought the manifest.
             if made == nil, offer.isPromise, let bytes = try heldManifest(of: offer) {
                 known = try resolve(offer, with: bytes)
             }
@@ -75,7 +74,7 @@ extension Pull {
         return report
     }
 
-    /// Fetches one by one what no pack has brought.
+    /// Fetches one by one what no pack supplied.
     private func finish(
         _ work: PackFetching, _ offer: FoundRelease
     ) throws(StoreError) {
@@ -102,7 +101,6 @@ extension Pull {
             do throws(StoreError) {
                 try session.settle()
             } catch {
-                // The error to report is the first.
                 failure = failure ?? error
             }
             download.report(download.progress)
@@ -112,10 +110,10 @@ extension Pull {
         let version = session.plan.release.version.description
         let isRebuilt = session.wasPartial ? try versions.isMaterialized(version) : false
         if isRebuilt {
-            // It showed what was left of the version.
+            // The tree shows an incomplete version.
             try versions.rebuildTree(of: versions.registeredManifest(of: version))
         }
-        // The same of all that a repair has left with what is right in them.
+        // So may the trees of other versions that a repair left incomplete.
         var others: [String] = []
         for name in session.download.completed where try versions.isMaterialized(name) {
             others.append(name)
@@ -125,7 +123,7 @@ extension Pull {
         }
     }
 
-    /// How much of a plan an interrupted pull has staged; ignores small files.
+    /// Ignores small files.
     func stagedByteCount(of plan: DownloadPlan) throws(StoreError) -> Int64 {
         var byteCount: Int64 = 0
         for content in plan.contents where content.byteCount ?? 0 > 256 * 1024 {

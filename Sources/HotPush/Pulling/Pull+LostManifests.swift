@@ -4,13 +4,12 @@ package import VersionTree
 // Whole versions, by name: what a repair needs if a manifest is lost.
 
 extension Pull {
-    /// What a repair fetches with: objects from a place, manifests from the channels of the origin there.
+    /// What a repair fetches with: objects from a place, manifests from its origin's channels.
     ///
-    /// Both throw `.noOrigin`, in the words of a pull, if nothing came and there is no origin at all. Of a directory
-    /// that is known here already: looking costs nothing, and a check that comes first may take an hour. What is
-    /// reached over a network is asked only if something must come.
-    /// - Parameter ended: called after each of the two.
-    /// - Throws: `.noOrigin` for a directory that is not there, or has neither an origin nor what is left of one; what
+    /// A directory is examined here already, because that is cheap and the check before a repair may take an hour; a
+    /// network is asked only if something is missing. Both functions throw `.noOrigin` if nothing came and there is
+    /// none.
+    /// - Throws: `.noOrigin` for a directory that does not exist, or has neither an origin nor remains of one; what
     ///   reading throws.
     package func repairSource(
         _ origin: String, at location: OriginLocation, ended: @escaping () -> Void = {}
@@ -25,7 +24,7 @@ extension Pull {
                 came.formUnion(
                     try self.fetchOneByOne(
                         lost.filter { !came.contains($0.address) }, of: origin, at: location))
-                // What the origin has lost, too, may still be in a pack.
+                // Packs may still have what the origin has lost as single objects.
                 let rest = lost.filter { !came.contains($0.address) }
                 came.formUnion(
                     try self.fetchFromPacks(rest, of: origin, at: location, atAnyCost: true))
@@ -40,18 +39,16 @@ extension Pull {
             })
     }
 
-    /// Whether a directory has what a repair fetches; an origin that has lost all else still helps.
-    ///
-    /// - Throws: `.noOrigin` for what is no directory; what looking throws.
+    /// Whether a directory has objects or packs for a repair; throws `.noOrigin` if it is not a directory.
     private func hasRemains(_ path: String) throws(StoreError) -> Bool {
-        // An origin is no part of the store, and may be root's alone.
+        // An origin lies outside the store, and only root may have access.
         let fileSystem = versions.fileSystem.outside
         let directory: Descriptor
         do throws(StoreError) {
             directory = try fileSystem.open(
                 POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
         } catch {
-            // A pull has its words for that.
+            // A pull has its own message for that.
             if error.code == .notFound { return false }
             guard error.isNotDirectory else { throw error }
             throw StoreError(.noOrigin, "\(printable(path)) is no directory", cause: error.cause)
@@ -63,8 +60,6 @@ extension Pull {
         return false
     }
 
-    /// - Throws: `.noOrigin` if neither an origin nor a release of another format is there; `.network`,
-    ///   `.interrupted`.
     private func refuseNoOrigin(
         _ origin: String, at location: OriginLocation
     ) throws(StoreError) {
@@ -80,20 +75,17 @@ extension Pull {
             _ = try ask(origin)
         } catch {
             if error.code == .interrupted { throw error }
-            // Anything else is said by something that is there.
+            // Any other error means that something is there.
             guard error.code == .notFound else { return }
             throw StoreError(.noOrigin, error.message)
         }
     }
 
-    /// Fetches the manifests that a store has lost from the channels of a castree origin, with what they name that
-    /// is not here; then the versions are whole.
+    /// Restores versions with lost manifests from the channels of a castree origin, with their missing objects.
     ///
-    /// Neither the audience of a release nor a ban of its content matters: the version was here before. Notes
-    /// no sequence.
-    /// - Parameter origin: as for ``ask(_:)``.
-    /// - Returns: the names of the versions that came. Omits what no channel offers, or offers with other content.
-    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. What has come
+    /// Ignores audiences and bans, because the versions were here before. Notes no sequence.
+    /// - Returns: the names of the restored versions; omits what no channel offers with the same content.
+    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. Arrived content
     ///   is kept.
     package func fetch(
         _ lost: [LostManifest], from origin: String
@@ -117,9 +109,7 @@ extension Pull {
         return found
     }
 
-    /// Those of the pointers that the store's trust allows, which is all of an origin that it takes everything from.
-    ///
-    /// Neither age nor expiry matters: the versions were here before.
+    /// The pointers that the store's trust allows, whatever their age, because the versions were here before.
     private func vouched(
         _ pointers: [ChannelPointer], at location: OriginLocation
     ) throws(StoreError) -> [ChannelPointer] {
@@ -137,7 +127,7 @@ extension Pull {
         return vouched
     }
 
-    /// - Returns: whether the version is whole now.
+    /// Returns whether the version is complete.
     private func fetch(
         _ lost: LostManifest, _ offered: OfferedRelease, of pointer: ChannelPointer,
         at location: OriginLocation
@@ -161,7 +151,7 @@ extension Pull {
 extension LostManifest {
     fileprivate func isOffered(by release: OfferedRelease) -> Bool {
         guard let offered = release.version else { return false }
-        // Or beside the name that other content had taken.
+        // Its name may be a variant, if other content had taken its own.
         let name = offered.name.description
         return (version == name || version.hasPrefix("\(name)+pulled."))
             && (content == nil || content == offered.content)

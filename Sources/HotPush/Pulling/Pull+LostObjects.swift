@@ -4,14 +4,12 @@ import VersionTree
 // Single objects, by address: what a repair needs.
 
 extension Pull {
-    /// Fetches objects from a castree origin: verified, durable, in place of what is there.
+    /// Fetches objects from a castree origin, verified and durable, and replaces damaged ones.
     ///
-    /// Asks for no pointer and no manifest: an object's address gives its place, unless the caller knows another.
-    /// - Parameter places: where objects stand that do not stand in epoch 0.
-    /// - Returns: the addresses of those that came. Omits what the origin does not have, or has with
-    ///   other bytes.
-    /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`.
-    ///   What has come is kept.
+    /// Needs neither pointer nor manifest: an object's address gives its path, unless `places` does.
+    /// - Returns: the addresses of the fetched objects; omits what the origin does not have, or has with other bytes.
+    /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`. Arrived content
+    ///   is kept.
     package func fetch(
         _ lost: [Reference], from location: OriginLocation, at places: [ObjectID: String] = [:]
     ) throws(StoreError) -> Set<ObjectID> {
@@ -39,12 +37,10 @@ extension Pull {
         return arrived
     }
 
-    /// Fetches files that a bucket has lost as objects of this pull's store.
+    /// Fetches files that a bucket has lost, as objects of this pull's store; omits what cannot be fetched.
     ///
-    /// First under the names that they have in the bucket: another origin may be a copy of it. Then without an epoch,
-    /// as in a directory that was published to; then objects wherever the origin's channels say. What does not come is
-    /// left out.
-    /// - Throws: as ``fetch(_:from:at:)``.
+    /// Tries the names in the bucket first, because another origin may be a copy of it; then names without an epoch, as
+    /// in a published directory; then wherever the origin's channels say that the objects are.
     package func fetch(
         _ lost: [OriginMender.Lost], of origin: String, at location: OriginLocation
     ) throws(StoreError) {
@@ -63,8 +59,7 @@ extension Pull {
         _ = try repairSource(origin, at: location).objects(objects)
     }
 
-    /// The small file that another origin has under a path; `nil` if it does not come.
-    /// - Throws: `.interrupted`.
+    /// Nil if the file cannot be fetched.
     package func file(
         _ path: String, byteCountMax: Int, at location: OriginLocation
     ) throws(StoreError) -> [UInt8]? {
@@ -74,7 +69,7 @@ extension Pull {
         return answer?.head.status == 200 ? answer?.bytes : nil
     }
 
-    /// A download of objects as if they were a release in which any file may be absent.
+    /// A download of objects as if they were a release whose files are all optional.
     private func download(
         of lost: [Reference], from location: OriginLocation, at places: [ObjectID: String] = [:],
         isMending: Bool = false, arrived: @escaping (ObjectID) -> Void
@@ -91,7 +86,7 @@ extension Pull {
             if let place = places[one.address] {
                 file.sources = [ContentSource(place)]
             } else {
-                // What a publisher sent stands among the manifests.
+                // Manifests that a publisher sent lie among the manifests, not the objects.
                 file.sources.append(ContentSource(OriginLayout.path(.manifest, one.address)))
             }
             file.isOptional = true
@@ -110,22 +105,19 @@ extension Pull {
         ) { (files) throws(StoreError) in
             for file in files { arrived(file.content.name) }
         }
-        // An object that the origin has lost, too, must not keep the others away.
+        // An object that the origin has lost too must not keep the others away.
         download.leavesOutWrongContent = true
         return download
     }
 
     // MARK: Where origins have them
 
-    /// Fetches objects one by one, each from where the releases that an origin offers say that it stands.
-    ///
-    /// - Returns: the addresses of those that came.
-    /// - Throws: as ``fetch(_:from:at:)``. What has come is kept.
+    /// Fetches objects one by one from where the origin's releases say that they are; returns those that came.
     func fetchOneByOne(
         _ lost: [Reference], of origin: String, at location: OriginLocation
     ) throws(StoreError) -> Set<ObjectID> {
         var came: Set<ObjectID> = []
-        // A few are asked for before the releases: most origins have no epochs.
+        // A few are requested before any release: most origins have no epochs.
         let areFew = lost.count < Self.worthAskingCount
         if areFew { came = try fetch(lost, from: location) }
         var rest = lost.filter { !came.contains($0.address) }
@@ -135,14 +127,13 @@ extension Pull {
         return came.union(try fetch(rest, from: location, at: places))
     }
 
-    /// Channels, pointer, delivery and opening are as many requests as this many objects.
+    /// Channels, pointer, delivery and opening take as many requests as this many objects.
     private static var worthAskingCount: Int { 4 }
-    /// The most channels whose releases are looked at.
     private static var channelCountMax: Int { 16 }
-    /// So many manifests are fetched to find objects of versions that this store does not have.
+    /// How many manifests to fetch for locating objects of versions that this store does not have.
     private static var locatingManifestCountMax: Int { 64 }
 
-    /// What an origin offers: whatever is wrong with its channels, it may still have objects.
+    /// Returns nothing if the channels are unusable: the origin may still have objects.
     private func offered(by origin: String) throws(StoreError) -> [OfferedRelease] {
         let pointers = try ifPossible { () throws(StoreError) in
             try access.pointers(of: origin, countMax: Self.channelCountMax)
@@ -150,8 +141,7 @@ extension Pull {
         return pointers?.flatMap(\.releases) ?? []
     }
 
-    /// Where releases of an origin have objects, as far as they stand in epochs; empty if none has an epoch.
-    /// - Throws: `.interrupted`, what the store throws.
+    /// Where an origin's releases have objects that lie in epochs; empty if none has an epoch.
     private func places(
         of lost: [Reference], in origin: String, at location: OriginLocation
     ) throws(StoreError) -> [ObjectID: String] {
@@ -164,17 +154,16 @@ extension Pull {
         var wanted = Set(lost.map(\.address))
         var manifestsLeft = Self.locatingManifestCountMax
         let held = try versions.contents(ifWhole: false)
-        // First those of versions that this store has.
+        // Versions of this store first.
         for published in all.filter({ held.contains($0.content) })
             + all.filter({ !held.contains($0.content) })
         {
-            // What a publisher sent stands among the manifests.
             if wanted.remove(published.manifest) != nil {
                 places[published.manifest] = OriginLayout.path(
                     .manifest, published.manifest, in: published.epoch)
             }
             guard !wanted.isEmpty else { break }
-            // If it lacks something, another release may have it.
+            // If this fails, another release may have it.
             try allowing(.notFound, .mismatch, .damagedOrigin, .badManifest, .tooLarge) {
                 () throws(StoreError) in
                 guard let objects = try objects(of: published, at: location, &manifestsLeft)
@@ -193,7 +182,7 @@ extension Pull {
         return places
     }
 
-    /// The objects of a release: by a manifest of the same content here, or by its own.
+    /// The objects of a release: by a local manifest of the same content, or by its own.
     private func objects(
         of published: PublishedVersion, at location: OriginLocation, _ manifestsLeft: inout Int
     ) throws(StoreError) -> NumberedObjects? {
@@ -209,12 +198,10 @@ extension Pull {
 
     // MARK: Out of packs
 
-    /// Fetches objects by ranges of the packs of releases that the store has, too: where many are lost, or an origin has
-    /// only packs of them left.
-    ///
-    /// - Parameter atAnyCost: whether to take from a pack what would cost less one by one.
-    /// - Returns: the addresses of those that came.
-    /// - Throws: `.outOfSpace`, `.interrupted`, what the store throws. What has come is kept.
+    /// Fetches objects by ranges of the packs of releases that the store also has: for many lost objects, or for an
+    /// origin that has them only in packs.
+    /// - Parameter atAnyCost: whether to use a pack even if single objects would cost less.
+    /// - Returns: the addresses of the fetched objects.
     func fetchFromPacks(
         _ lost: [Reference], of origin: String, at location: OriginLocation,
         atAnyCost isInsistent: Bool = false
@@ -252,7 +239,7 @@ extension Pull {
         return arrived
     }
 
-    /// How many of the missing objects a version with that content, complete or not, names.
+    /// How many of the missing objects belong to a version with that content, complete or not.
     private func named(
         _ content: ObjectID, among lost: Download
     ) throws(StoreError) -> Int {
@@ -263,7 +250,6 @@ extension Pull {
 }
 
 extension VersionStore {
-    /// The manifest of a version with that content.
     func manifest(
         with content: ObjectID, ifWhole: Bool = false
     ) throws(StoreError) -> Manifest? {
@@ -274,12 +260,11 @@ extension VersionStore {
         return nil
     }
 
-    /// Whether there is a version of that name with all that it needs.
+    /// Whether a version of that name exists with everything that it needs.
     func isAllHere(_ name: String) throws(StoreError) -> Bool {
         try versions().contains { $0.version == name && $0.state != .incomplete }
     }
 
-    /// The contents of all versions.
     func contents(ifWhole: Bool) throws(StoreError) -> Set<ObjectID> {
         Set(
             try store.versionRows().lazy.map(\.row).filter { $0.isComplete || !ifWhole }.map(

@@ -7,8 +7,7 @@ import VersionTree
 extension Pull {
     /// Decides what to fetch of a release.
     ///
-    /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if other content has
-    ///   the name.
+    /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if other content has the name.
     public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
         do throws(StoreError) {
             return try access.discreetly { () throws(StoreError) in
@@ -20,14 +19,14 @@ extension Pull {
         }
     }
 
-    /// - Parameter judges: whether to refuse what is banned or not for this device.
+    /// - Parameter judges: whether to refuse a release that is banned or not for this device.
     func reckon(_ offer: FoundRelease, judges: Bool) throws(StoreError) -> DownloadPlan {
         var release = offer.release
         if let name = options.version { release.version = try VersionName(name) }
         if judges {
             try refuseBanned(release, offer)
             try refuseUnmet(release, offer.format)
-            // For a castree channel, the choice among its releases was made before.
+            // A castree channel has already chosen a release for this device.
             try refuseOthers(release)
         }
         let found = try known(of: release, from: offer.location)
@@ -36,7 +35,7 @@ extension Pull {
         let known = Set(addresses.compactMap(\.self))
         var absent = Set(try versions.store.unvouched(known))
         let kept = found.kept.values.flatMap { $0.map(\.address) }
-        // What another program has changed comes again; so nothing is built of it.
+        // Content that another program has changed is fetched again, so nothing builds on it.
         let wrong = try versions.store.wrong(among: Array(known.subtracting(absent).union(kept)))
         absent.formUnion(wrong)
         var plan = try DownloadPlan(
@@ -49,10 +48,7 @@ extension Pull {
         return plan
     }
 
-    /// Inspects files that the store has and the format wants to see, like fetched ones.
-    ///
-    /// What fails is fetched.
-    /// - Returns: what the release says about the app.
+    /// Inspects stored files that the format wants to see; a file that fails is fetched.
     private func inspectKnown(
         _ release: Release, _ offer: FoundRelease, _ addresses: inout [ObjectID?]
     ) throws(StoreError) -> AppIdentity? {
@@ -72,7 +68,7 @@ extension Pull {
                 switch error.code {
                 case .damagedObject: addresses[position] = nil
                 case .unsuitableRelease, .badRelease, .tooLarge:
-                    // The release itself says that it is this content.
+                    // The release itself names this content, so fetching it again cannot help.
                     if file.address != nil { throw error }
                     addresses[position] = nil
                 default: throw error
@@ -82,14 +78,13 @@ extension Pull {
         return app
     }
 
-    /// The most bytes of a file that is inspected, because it is in memory.
+    /// Inspected files are held in memory.
     static var inspectedByteCountMax: Int { 64 << 20 }
 
     func context(of offer: FoundRelease) throws(StoreError) -> ReleaseContext {
         ReleaseContext(origin: offer.origin, platform: options.platform, app: try appIdentity())
     }
 
-    /// - Throws: `.unsuitableRelease`, in the format's words, for what the app cannot run.
     func refuseUnmet(
         _ release: Release, _ format: any ReleaseFormat
     ) throws(StoreError) {
@@ -99,7 +94,6 @@ extension Pull {
         throw format.error(.unmet(unmet))
     }
 
-    /// - Throws: `.unsuitableRelease` for what is meant for other devices.
     func refuseOthers(_ release: Release) throws(StoreError) {
         let reasons = try release.audience.objections(
             device: device(for: release.audience), options.app)
@@ -109,15 +103,14 @@ extension Pull {
             "release \(printable(release.publisherVersion)) is not for this device: \(reason)")
     }
 
-    /// A whole version of the store that is what a release says, as far as can be told without its
-    /// content; nil if there is none.
+    /// A complete version that equals a release, as far as can be told without its content; nil if there is none.
     ///
-    /// Documents of one version may differ outside its content, for example in Meteor's runtime
-    /// configuration, or may be from the app's own directory.
+    /// Documents of one version may differ outside its content, as in Meteor's runtime configuration, or may come from
+    /// the app's own directory.
     func knownVersion(of release: Release) throws(StoreError) -> String? {
         let name = options.version ?? release.version.description
         guard try versions.isAllHere(name), try versions.canBeShown(name) else { return nil }
-        // A version whose manifest is lost, or lacks its publisher's fields, is registered again.
+        // A version whose manifest is lost, or has lost its publisher's fields, is registered again.
         guard let manifest = try versions.readableManifest(of: name), !manifest.lacksFields else {
             return nil
         }
@@ -143,7 +136,7 @@ extension Pull {
     ) throws(StoreError) {
         let format = offer.format
         guard let content = offer.content else {
-            // Nobody knows the content yet; the name stands for it.
+            // The content is still unknown, so its placeholder stands for it.
             let bad = try versions.lifecycle().bad
             guard bad.contains(where: { $0.version == release.version.description }) else { return }
             throw format.error(.banned(release.version.description))
@@ -154,8 +147,8 @@ extension Pull {
         throw error
     }
 
-    /// For each file the address of its content, as far as anyone knows it; and for files of which only their server
-    /// can know it, by position, what is here of them.
+    /// For each file, the address of its content if known; by index, stored candidates for files that only their server
+    /// can identify.
     private func known(
         of release: Release, from origin: OriginLocation
     ) throws(StoreError) -> (addresses: [ObjectID?], kept: [Int: [ArrivedContent]]) {
@@ -170,7 +163,7 @@ extension Pull {
         var known = try KnownContent(
             versions, for: release.files, digests, from: origin, family: release.family)
         for (position, file) in release.files.enumerated() where result[position] == nil {
-            // If it has gone meanwhile, the server may have something else now.
+            // If it has gone meanwhile, the server may have other content now.
             if let address = draft[file.path.description],
                 try address
                     != file.provisionalAddress(
@@ -188,7 +181,6 @@ extension Pull {
         return (result, kept)
     }
 
-    /// The sizes of known content that the release does not give.
     private func sizes(
         of release: Release, _ addresses: [ObjectID?], _ absent: Set<ObjectID>
     ) throws(StoreError) -> [ObjectID: Int64] {
@@ -202,7 +194,7 @@ extension Pull {
         return result
     }
 
-    /// What an interrupted pull of the same release has brought, by path.
+    /// What an interrupted pull of the same release fetched, by path.
     private func arrivedFiles(of release: Release) throws(StoreError) -> [String: ObjectID] {
         guard let manifest = try versions.readableManifest(of: release.version.description),
             try isReceived(release, as: manifest)
@@ -225,7 +217,6 @@ extension AppIdentity {
         .init(key: Self.key, value: .members(["id": .text(id), "rootURL": .text(rootURL)]))
     }
 
-    /// What a fetched version says about the app.
     init(keptIn manifest: Manifest) {
         let kept = manifest.foreign.first { $0.key == Self.key }?.value
         self.init(id: kept?["id"]?.asString, rootURL: kept?["rootURL"]?.asString)

@@ -1,16 +1,14 @@
 import CASStore
 import VersionTree
 
-// What to remember of a channel's pointer, and when: once it was obeyed.
+// What to remember of a channel's pointer, once it was obeyed.
 
 extension Pull {
     var seenSequences: SeenSequences {
         SeenSequences(versions, bound: bound)
     }
 
-    /// Notes the sequence of a pointer: what it offers is whole here, or what it withdraws no longer waits.
-    ///
-    /// If this fails, one old copy may get through; that must not stop an update.
+    /// Notes the sequence of an obeyed pointer; a failure may let one old copy through, but must not stop an update.
     func noteObeyed(_ sighting: SeenSequences.Sighting?) {
         guard let sighting, !options.isDryRun else { return }
         do throws(StoreError) {
@@ -20,8 +18,7 @@ extension Pull {
         }
     }
 
-    /// Lets what a channel takes back, by no longer listing it, wait no longer: at once, since what it offers instead may
-    /// never come.
+    /// Unsets a withdrawn pending version at once: its replacement may never come.
     func obeyWithdrawal(by sighting: SeenSequences.Sighting) throws(StoreError) {
         guard let withdrawal = try versions.withdrawal(by: sighting) else { return }
         guard !options.isDryRun, options.destination != .kept else {
@@ -30,14 +27,12 @@ extension Pull {
         _ = try versions.obey(withdrawal, now: options.now)
     }
 
-    /// Carries out an answer that brings no release.
-    ///
-    /// Unless somebody insists, its sequence protects nothing, and anybody may have written it.
+    /// Notes the sequence only with `--force`: it protects nothing, and anybody may have written it.
     func obeyNothing(_ sighting: SeenSequences.Sighting?) {
         if sighting?.isInsistedOn == true { noteObeyed(sighting) }
     }
 
-    /// The ban of what an origin offers, as far as its content is known before it comes.
+    /// The ban of an offer, as far as its content is known before it is fetched.
     func ban(of answer: OriginAnswer) throws(StoreError) -> Lifecycle.Ban? {
         switch answer {
         case .release, .known: break
@@ -55,7 +50,7 @@ extension Pull {
     }
 }
 
-// What a pull notes in the event log, if it has one.
+// What a pull writes to the event log.
 
 extension Pull {
     func note(_ reply: OriginReply, of origin: String) throws(StoreError) {
@@ -106,8 +101,7 @@ extension Pull {
         journal.record(.ended(plan.release.version, figures, error))
     }
 
-    /// Whether a complete version is what a release offers: by its content, or by its name if the
-    /// format does not give the content.
+    /// Judges by name if the format does not give the content.
     private func isHere(_ found: FoundRelease) throws(StoreError) -> Bool {
         if let content = found.content {
             return try versions.contents(ifWhole: true).contains(content)
@@ -118,14 +112,13 @@ extension Pull {
 }
 
 extension UpdateCost {
-    /// The cost of the best way, before the manifest is known; what is here already is not counted.
+    /// The cheapest way's cost before the manifest is known; does not subtract what is here.
     init(_ choice: DeliveryChoice) {
         self.init()
         files = Int(clamping: choice.objectCount)
         bytes = choice.ways.first?.byteCount ?? choice.contentByteCount
     }
 
-    /// The cost of carrying out a plan.
     package init(_ plan: DownloadPlan) {
         self.init()
         files = plan.contents.count

@@ -2,28 +2,24 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-// What a release of a castree origin names by the SHA-256 of its bytes: its manifest, where its objects stand, which packs
-// lead to it.
+// The documents that a release of a castree origin names by SHA-256: manifest, epochs of its objects, packs.
 
 extension Pull {
-    /// The offer with its files: by the manifest in the store, or by fetching it.
     func resolved(_ offer: FoundRelease) throws(StoreError) -> FoundRelease {
         guard offer.isPromise else { return offer }
         if let bytes = try heldManifest(of: offer) { return try resolve(offer, with: bytes) }
         return try resolvedByFetching(offer)
     }
 
-    /// The bytes of an offer's manifest, if they are in the store.
     func heldManifest(of offer: FoundRelease) throws(StoreError) -> [UInt8]? {
         guard let published = offer.published else { return nil }
-        // What is damaged comes again.
+        // A damaged copy is fetched again.
         return try allowing(.damagedObject, .tooLarge) { () throws(StoreError) in
             try versions.store.read(published.manifest, limit: Int(published.manifestByteCount))
         } ?? nil
     }
 
-    /// The offer with the files of its manifest, which is fetched; what says where they stand comes at the same time.
-    /// - Throws: `.notFound`, `.mismatch`, `.network`, `.tooLarge`, `.damagedOrigin`.
+    /// Fetches the manifest and, concurrently, the epochs of its objects.
     func resolvedByFetching(_ offer: FoundRelease) throws(StoreError) -> FoundRelease {
         guard let published = offer.published else { return offer }
         guard published.places != nil, offer.places == nil else {
@@ -37,10 +33,7 @@ extension Pull {
         return found
     }
 
-    /// Has a download ask for each object where it stands, once what says so is here.
-    ///
-    /// A pack needs none of it: only what no pack has brought is asked for one by one.
-    /// - Throws: as ``resolvedByFetching(_:)``.
+    /// Gives a download the epoch of each object that no pack supplied; packs need none.
     func locate(_ download: Download, of offer: FoundRelease) throws(StoreError) {
         guard let published = offer.published, published.places != nil else { return }
         let objects = NumberedObjects(of: download.plan.release)
@@ -49,13 +42,12 @@ extension Pull {
                 try fetchPlaces(of: published, at: offer.location, count: objects.count)
             }
         download.locate { address in
-            // Manifest and places have been compared: they are of the same objects.
+            // Manifest and places were compared, so they list the same objects.
             objects.number(of: address).map { places.epoch(of: Int($0)) } ?? published.epoch
         }
     }
 
-    /// Where the objects of a release stand.
-    /// - Parameter count: the number of distinct addresses in its manifest.
+    /// - Parameter count: the number of distinct addresses in the release's manifest.
     func fetchPlaces(
         of published: PublishedVersion, at location: OriginLocation, count: Int
     ) throws(StoreError) -> Places {
@@ -66,15 +58,13 @@ extension Pull {
         return try Places(bytes[0], of: published, count: count)
     }
 
-    /// The bytes of a release's manifest, compared with its address.
-    /// - Throws: `.notFound`, `.mismatch`, `.network`, `.tooLarge`.
     func manifest(
         _ published: PublishedVersion, at location: OriginLocation
     ) throws(StoreError) -> [UInt8] {
         try documents([published.manifestKey], of: published, at: location)[0]
     }
 
-    /// The bytes of a release's documents that come at the same time, each compared with its address.
+    /// Fetches documents of a release concurrently and verifies each.
     /// - Throws: `.notFound`, `.mismatch`, `.network`, `.tooLarge`.
     private func documents(
         _ keys: [OriginKey], of published: PublishedVersion, at location: OriginLocation
@@ -100,7 +90,7 @@ extension Pull {
         let status = answer.head.status
         switch status {
         case 200: break
-        // Some servers answer 403 for what does not exist.
+        // Some servers answer 403 for missing files.
         case 403, 404, 410:
             throw StoreError(
                 .notFound,
@@ -123,7 +113,6 @@ extension Pull {
         }
     }
 
-    /// - Throws: `.tooLarge` for a manifest that is larger than its entries allow.
     func refuseTooLarge(_ published: PublishedVersion) throws(StoreError) {
         let byteCountMax = options.listByteCountMax
         guard published.manifestByteCount > byteCountMax else { return }
@@ -136,10 +125,7 @@ extension Pull {
 
     // MARK: Packs
 
-    /// How to get a release by packs; `nil` if it has none that are of use here.
-    ///
-    /// One request, and whatever is wrong with the answer, the objects can be had without it.
-    /// - Throws: `.interrupted`, what the store throws.
+    /// The ways to fetch a release by packs; `nil` if none helps here, or the answer is useless.
     func choice(
         for published: PublishedVersion, _ offered: OfferedRelease, at location: OriginLocation
     ) throws(StoreError) -> DeliveryChoice? {
@@ -150,7 +136,6 @@ extension Pull {
         return DeliveryChoice(delivery, of: published) { held.contains($0) }
     }
 
-    /// The delivery that a release names; `nil` if it names none, or it is of no use.
     func delivery(
         of offered: OfferedRelease, at location: OriginLocation
     ) throws(StoreError) -> Delivery? {
@@ -163,7 +148,6 @@ extension Pull {
         }
     }
 
-    /// Notes that a pack, or a delivery, was of no use.
     func noteFallback(_ pack: Delivery.Pack?, _ error: StoreError, _ session: FetchSession?) {
         options.journal?.record(
             .fellBack(
@@ -175,14 +159,12 @@ extension Pull {
 extension PublishedVersion {
     fileprivate var manifestKey: OriginKey { OriginKey(.manifest, manifest, in: epoch) }
 
-    /// What says where its objects stand; none if all stand in its epoch.
     fileprivate var placesKey: [OriginKey] {
         places.map { [OriginKey(.places, $0, in: epoch)] } ?? []
     }
 }
 
 extension NumberedObjects {
-    /// The objects of a release whose files all have addresses.
     init(of release: Release) {
         self.init(
             release.files.compactMap { file in

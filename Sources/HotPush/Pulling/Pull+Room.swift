@@ -1,13 +1,13 @@
 import CASStore
 import VersionTree
 
-// Making room before a pull fails for want of it.
+// Making room for a pull.
 
 extension Pull {
-    /// Fetches; while there is no room, makes some and fetches again.
+    /// Fetches; on a full disk, makes room and fetches again.
     ///
-    /// First goes what nobody needs, then what waits: nobody has seen it, and the offer replaces it. What is current, and
-    /// what one could go back to, stays; and nothing goes where that would not make enough.
+    /// Deletes unneeded content first, then the pending version, which was never shown and which the offer replaces.
+    /// Keeps the current version and those to roll back to, and deletes nothing if that could not make enough room.
     func makingRoom(
         for offer: FoundRelease, _ fetch: () throws(StoreError) -> PullReport
     ) throws(StoreError) -> PullReport {
@@ -24,12 +24,10 @@ extension Pull {
         return try fetch()
     }
 
-    /// Lets go what came in part of the other releases of the offer's channel, listed or not, now that the offer is
-    /// registered.
-    ///
-    /// Otherwise an origin that changes, and lacks something each time, would fill the disk.
+    /// Deletes parts of the channel's other releases: an origin that keeps changing while files are missing would
+    /// otherwise fill the disk.
     func dropOtherParts(for offer: FoundRelease, as name: String) throws(StoreError) {
-        // A repair, or who takes a certain release, follows no channel.
+        // Repairs and pulls of a certain release follow no channel.
         if offer.sighting == nil, offer.published != nil { return }
         let release = offer.release
         do throws(StoreError) {
@@ -43,13 +41,12 @@ extension Pull {
                 try versions.collect()
             }
         } catch {
-            // What stays takes room, and must stop no update.
+            // A leftover takes room, but must not stop an update.
             if error.code == .interrupted { throw error }
             options.journal?.record(error, during: "tidy")
         }
     }
 
-    /// - Returns: whether there may be more room now.
     private func makeRoom(
         for name: String, lettingWaitingGo: Bool
     ) throws(StoreError) -> Bool {
@@ -71,21 +68,20 @@ extension Pull {
         if lettingWaitingGo {
             guard let waiting, try versions.takeBack(pending: waiting) else { return false }
         }
-        // Where nothing went, what waits may still go.
+        // If nothing was deleted, the pending version may still go.
         let tidied = try versions.tidy(keptGoodCount: count, for: name)
         return tidied != nil || !lettingWaitingGo
     }
 
-    /// Whether there could be room if versions went; otherwise they would go for nothing.
     private func couldHaveRoom(without names: [String]) throws(StoreError) -> Bool {
         let (fileSystem, staging) = (versions.fileSystem, versions.directories.staging.raw)
-        // How many files there could be, nobody knows.
+        // The number of files that deletion would allow is unknown.
         guard let needed = lackingRoomFor, try fileSystem.freeSpace(staging).files != 0 else {
             return true
         }
         let plan = try versions.planCollection(retiring: names)
         var freed = plan.byteCount - plan.staged.reduce(0) { $0 + $1.byteCount }
-        // What has come in part is of these versions, of nobody, or of the release itself.
+        // Partial content belongs to these versions, to none, or to the release itself.
         try fileSystem.list(staging) { (entry, _) throws(StoreError) in
             freed += try fileSystem.status(staging, entry)?.byteCount ?? 0
             return true

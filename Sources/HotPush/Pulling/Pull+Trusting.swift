@@ -1,23 +1,21 @@
 import CASStore
 import VersionTree
 
-// Whether a channel's pointer counts: docs/signing.md, "On the device".
+// Whether a channel's pointer is trusted: docs/signing.md, "On the device".
 
-/// A channel's pointer, and what this store makes of it.
+/// A channel's pointer, and this store's verdict on it.
 struct JudgedPointer: Sendable, Hashable {
     var pointer: ChannelPointer
     var standing: PointerStanding
-    /// The versions of the origin's trust that were read to judge it.
+    /// The versions of the origin's trust file that were read to judge it.
     var trustFiles: [Int64: TrustFile] = [:]
     var cameAt = ContinuousClock.now
 }
 
 extension Pull {
-    /// Reads a pointer that has come, and holds it against what the store trusts.
-    ///
-    /// Follows the rotations of the origin's keys; what they led to is remembered with a pointer that counts, not before.
-    /// - Throws: `.untrusted` if the store takes only signed releases from there, and this is none; `.badTrust`; for other
-    ///   stores what reading throws.
+    /// Checks a received pointer against the store's trust; remembers key rotations only with an accepted pointer.
+    /// - Throws: `.untrusted` if the store accepts only signed releases from there, and this is not one; `.badTrust`;
+    ///   for other stores what reading throws.
     func judged(
         _ bytes: [UInt8], of channel: ChannelName, at location: OriginLocation
     ) throws(StoreError) -> JudgedPointer {
@@ -25,7 +23,7 @@ extension Pull {
         do throws(StoreError) {
             pointer = try ChannelPointer(parsing: bytes, of: channel)
         } catch {
-            // Whoever answers here may say any format: only what is signed says that this castree is too old.
+            // An attacker may claim any format version: only a signed pointer shows that this castree is too old.
             guard [.badPointer, .tooLarge, .unsupportedFormat].contains(error.code),
                 try isTrusting(location)
             else { throw error }
@@ -43,20 +41,16 @@ extension Pull {
             pointer: pointer, standing: ruling?.standing ?? .unjudged, trustFiles: files)
     }
 
-    /// Whose releases the store takes.
-    ///
-    /// An app that names the keys itself says so at every pull.
     private func storeTrust() throws(StoreError) -> StoreTrust {
         try versions.trust(anew: options.trust != nil)
     }
 
-    /// Whether only signed releases are taken from a place.
     func isTrusting(_ location: OriginLocation) throws(StoreError) -> Bool {
         try trustedOrigin(in: storeTrust(), at: location) != nil
     }
 
-    /// The origin as the store trusts it; `nil` if it takes what comes.
-    /// - Parameter id: what a pointer from there says of itself: a mirror of a trusted origin is held to the same keys.
+    /// The origin as the store trusts it; `nil` if the store accepts unsigned releases from there.
+    /// - Parameter id: the origin that a pointer from there claims: a mirror of a trusted origin needs the same keys.
     private func trustedOrigin(
         in trust: StoreTrust, at location: OriginLocation, _ id: String? = nil
     ) throws(StoreError) -> TrustedOrigin? {
@@ -65,13 +59,13 @@ extension Pull {
         return trust.origin(at: location.trustPlaces) ?? trust.origin(id)
     }
 
-    /// What a pointer that counts makes of an origin.
+    /// The effect of an accepted pointer on an origin.
     private struct Ruling {
-        /// The entries that are one origin from now on: that whose keys count, and one that turned out to be the same.
+        /// Entries to merge into one origin: the one whose keys count, and another that turned out to be the same.
         let known: TrustedOrigin?, merged: TrustedOrigin?
         let verdict: PointerVerdict
         let standing: PointerStanding
-        /// Whether the pointer says which origin it is, and nobody has said so before.
+        /// Whether the pointer is the first to name its origin.
         let isFirst: Bool
 
         func note(
@@ -90,9 +84,7 @@ extension Pull {
         }
     }
 
-    /// Holds a pointer against what the store trusts; `nil` if it takes what comes.
-    /// - Parameter read: a version of the origin's trust.
-    /// - Throws: `.untrusted` if it does not count; what `read` throws.
+    /// Nil if the store accepts unsigned releases from there; throws `.untrusted` if the pointer is not accepted.
     private func ruling(
         on pointer: ChannelPointer, in trust: StoreTrust, at location: OriginLocation,
         reading read: (Int64) throws(StoreError) -> TrustFile
@@ -109,7 +101,7 @@ extension Pull {
             known = there
         }
         var merged: TrustedOrigin?
-        // Whoever signs for a place need not be the origin that he says he is.
+        // The signers of this place may not be the origin that they claim to be.
         if origin.id == nil, let other = trust.origin(pointer.origin) {
             verdict = try PointerVerdict(on: pointer, of: other, reading: read)
             if let objection = verdict.objection {
@@ -133,13 +125,12 @@ extension Pull {
 
     var bound: SequenceBound { SequenceBound(versions, now: options.now) }
 
-    /// Whether a pointer may be obeyed no more: when that ended.
+    /// When a pointer's validity ended; nil if it is still valid.
     func expired(_ standing: PointerStanding) -> Int64? {
         standing.expired(options.now(), grace: options.expiryGrace)
     }
 
-    /// Holds a pointer against what the store trusts, for one that decides nothing else.
-    /// - Throws: as ``judged(_:of:at:)``.
+    /// Checks a pointer against the store's trust without obeying it.
     func checkStanding(
         of pointer: ChannelPointer, at location: OriginLocation
     ) throws(StoreError) {
@@ -158,7 +149,6 @@ extension Pull {
                 + "shows whose releases are taken from \(location.description))")
     }
 
-    /// The error for what would be done because of a pointer that has expired.
     func expired(
         _ channel: ChannelName, at location: OriginLocation, _ time: Int64
     ) -> StoreError {
@@ -168,15 +158,12 @@ extension Pull {
                 + "(castree resign)")
     }
 
-    /// - Throws: `.untrusted` if the pointer that offers a release has expired meanwhile.
     func refuseExpired(_ offer: FoundRelease) throws(StoreError) {
         guard let time = expired(offer.standing), let scope = offer.release.scope
         else { return }
         throw expired(try ChannelName(scope), at: offer.location, time)
     }
 
-    /// Refuses to read a place in a format that knows no signatures, if only signed releases are taken from there.
-    /// - Throws: `.untrusted`, `.badTrust`.
     func refuseUnsignable(
         _ format: any ReleaseFormat, at location: OriginLocation
     ) throws(StoreError) {
@@ -190,8 +177,7 @@ extension Pull {
     // MARK: Remembering
 
     /// Remembers durably that a pointer was verified, before anything is done because of it.
-    ///
-    /// - Returns: the higher sequence that another process has verified meanwhile, if one has.
+    /// - Returns: a higher sequence that another process has verified meanwhile.
     /// - Throws: `.untrusted` if its keys are no longer trusted; `.badTrust`, `.readOnly`, `.outOfSpace`.
     func noteVerified(
         _ judged: JudgedPointer, at location: OriginLocation
@@ -246,7 +232,6 @@ extension Pull {
 
     // MARK: Rotation
 
-    /// - Throws: `.untrusted` if it is not there, or is none.
     private func trustFile(
         _ version: Int64, at location: OriginLocation
     ) throws(StoreError) -> TrustFile {
@@ -271,7 +256,6 @@ extension Pull {
         }
     }
 
-    /// The refusal of what is not known to be signed, for whatever reason it cannot be read.
     private static func unsigned(_ error: StoreError) -> StoreError {
         let isNewer = error.code == .unsupportedFormat
         return StoreError(
@@ -284,7 +268,6 @@ extension Pull {
 }
 
 extension HTTPDate {
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`.
     fileprivate var text: String {
         var bytes: [UInt8] = []
         append(to: &bytes)

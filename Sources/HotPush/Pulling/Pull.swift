@@ -9,34 +9,27 @@ public import VersionTree
 /// let report = try pull.run("https://example.org/app")
 /// ```
 ///
-/// The steps are functions from values to values: `inquire` gives a reply, ``plan(_:)`` makes a plan
-/// of the release in it, ``fetch(_:of:)`` carries out the plan and gives a report, `show` puts the
-/// version in its place.
+/// The steps are `inquire`, which returns a reply; ``plan(_:)``, which makes a plan of its release; ``fetch(_:of:)``,
+/// which carries out the plan; and `show`, which puts the version in its place.
 ///
-/// Any process may repeat any step: a partial download *is* a registered version some of whose
-/// objects are missing. A version is visible only when it is whole.
+/// Any process may repeat any step: a partial download *is* a registered version with missing objects. A version is
+/// visible only when it is complete.
 ///
 /// Belongs to one thread.
 public final class Pull {
-    /// Where versions are stored.
     package let versions: VersionStore
-    /// How to pull.
     package let options: PullOptions
-    /// The way to origins: all that changes during a pull besides the store.
+    /// The only state of a pull besides the store.
     let access: OriginAccess
-    /// The bytes of a release for which there was no room, with those that had come in part; nil if there was, or it ran
-    /// out later.
+    /// The bytes of a release, staged parts included, that did not fit; nil if it fitted, or the disk filled up later.
     var lackingRoomFor: Int64?
-    /// What has failed, once the event log has it.
     var notedFailure: StoreError?
     /// What came in place of a channel's pointer: the status, and the type of a page.
     var absence: (status: Int, page: String?)?
-    /// How many requests have been sent.
     package var requestCount: Int { access.requestCount }
-    /// Why a bucket has refused a file; `nil` if none has.
     package var refusal: StoreError? { access.refusal }
 
-    /// Makes a pull into a store.
+    /// Creates a pull into a store.
     public init(
         into versions: VersionStore, over transport: any Transport,
         _ options: PullOptions = PullOptions()
@@ -50,24 +43,23 @@ public final class Pull {
 
     /// Asks, fetches what is missing, and puts the version where ``PullOptions/destination`` says.
     ///
+    /// If the server switches to another release during the download, asks for that one.
+    ///
     /// - Returns: nil if the origin offers nothing for this device.
-    /// - Throws: what the steps throw; what has come is kept. If a server switches to another
-    ///   release during the download, asks for that one.
+    /// - Throws: what the steps throw; content that has arrived is kept.
     public func run(_ origin: String) throws(StoreError) -> PullReport? {
         var reply = try inquire(origin)
         return try carryOut(&reply, of: origin)
     }
 
-    /// Does what ``run(_:)`` does, with a reply that has already come.
-    ///
-    /// - Parameter reply: becomes the one that was carried out, if the origin has switched to another release.
+    /// - Parameter reply: receives the new reply if the origin has switched to another release.
     package func carryOut(
         _ reply: inout OriginReply, of origin: String
     ) throws(StoreError) -> PullReport? {
         do throws(StoreError) {
             for _ in 0..<Self.switchCountMax {
                 guard case .release(let offer) = reply.answer else { break }
-                // What is refused before a byte comes is refused whatever else is offered.
+                // Planning may refuse the release before any byte, which another offer does not change.
                 let plan = offer.isPromise ? nil : try plan(offer)
                 do throws(StoreError) {
                     let report = try fetch(offer, by: plan)
@@ -84,13 +76,12 @@ public final class Pull {
             }
             return try carryOut(reply)
         } catch {
-            // Before the first byte, or after the last one.
+            // The failure came before the first byte, or after the last one.
             if error.message != notedFailure?.message { note(error, during: "update") }
             throw error
         }
     }
 
-    /// Carries out a reply, and does not ask again.
     package func carryOut(_ reply: OriginReply) throws(StoreError) -> PullReport? {
         switch reply.answer {
         case .known(let version):
@@ -102,7 +93,7 @@ public final class Pull {
             try show(report.version)
             return report
         case .embedded:
-            // Asking found one; it may have been retired since.
+            // An embedded version existed when asking; it may have been retired since.
             guard let embedded = try versions.lifecycle().embedded else { return nil }
             var report = try showKnown(embedded)
             report.isEmbedded = true
@@ -114,7 +105,6 @@ public final class Pull {
         }
     }
 
-    /// Puts a version that is already here where it should be.
     private func showKnown(_ version: String) throws(StoreError) -> PullReport {
         var report = PullReport(version: version)
         let row = try versions.store.versionRow(version)
@@ -126,23 +116,21 @@ public final class Pull {
         return report
     }
 
-    /// If a server switches more often than this during one pull, the rest is left to the next pull.
+    /// After this many switches during one pull, the rest is left to the next pull.
     private static let switchCountMax = 3
 
-    /// What the origin offers now that a release has been fetched: it may have been withdrawn meanwhile.
-    ///
-    /// - Returns: `nil` if the offer is so young that it still counts, or the origin cannot be asked.
+    /// Asks again after a long download, because the release may have been withdrawn meanwhile.
+    /// - Returns: `nil` if the offer is recent, or the origin cannot be asked.
     func replySince(
         _ offer: FoundRelease, _ origin: String
     ) throws(StoreError) -> OriginReply? {
         guard ContinuousClock.now - offer.offeredAt > options.offerLifetime else { return nil }
         let reply = try allowing(.network) { () throws(StoreError) in try inquire(origin) }
-        // A copy that is older than the offer says nothing of it.
+        // A copy older than the offer says nothing about it.
         return reply?.isOlderCopy == true ? nil : reply
     }
 
-    /// The origin's new offer, if a change of it may be why the pull failed; nil if it still offers
-    /// the same.
+    /// The new offer, if the pull may have failed because the offer changed; nil if it is the same.
     private func replyAfter(
         _ failure: StoreError, _ offer: FoundRelease, _ origin: String
     ) throws(StoreError) -> OriginReply? {
@@ -150,7 +138,7 @@ public final class Pull {
         case .mismatch, .notFound, .unsuitableRelease, .badRelease: break
         default: return nil
         }
-        // If that fails, the first failure says more.
+        // If this fails, the first failure says more.
         let reply = try ifPossible { () throws(StoreError) in
             try inquire(origin, pastCaches: true)
         }
@@ -158,8 +146,7 @@ public final class Pull {
         return reply
     }
 
-    /// Refuses a version that is here as ``show(_:)`` would, and changes nothing.
-    /// - Throws: `.bannedVersion`, `.incompleteVersion`.
+    /// Throws `.bannedVersion` or `.incompleteVersion` if ``show(_:)`` would; changes nothing.
     package func refuseUnshowable(_ version: String) throws(StoreError) {
         let lifecycle = try versions.lifecycle()
         switch options.destination {
@@ -170,7 +157,6 @@ public final class Pull {
         }
     }
 
-    /// Lifts the ban of a version that is taken all the same.
     private func forgive(_ version: String) throws(StoreError) {
         guard let row = try versions.store.versionRow(version),
             try versions.lifecycle().ban(of: row.content) != nil
@@ -178,8 +164,7 @@ public final class Pull {
         try versions.forgive(version)
     }
 
-    /// Puts a complete version where ``PullOptions/destination`` says.
-    /// - Throws: `.bannedVersion`, `.incompleteVersion`.
+    /// Puts a complete version where ``PullOptions/destination`` says; throws `.bannedVersion`, `.incompleteVersion`.
     package func show(_ version: String) throws(StoreError) {
         if options.isForced { try forgive(version) }
         let lifecycle = try versions.lifecycle()
@@ -188,7 +173,7 @@ public final class Pull {
         case .current: try versions.activate(version)
         case .pending where (lifecycle.pending ?? lifecycle.current) != version:
             try versions.activateAtNextBoot(version)
-        // It is already where it should be, but its tree may have gone with content that is back now.
+        // It is in its place, but its tree may have been deleted with content that is back now.
         case .kept, .pending:
             if try !versions.isMaterialized(version) { try versions.materialize(version) }
         }

@@ -2,12 +2,11 @@ import CASStore
 import VersionTree
 
 extension ObjectID {
-    /// Stands for content whose address the publisher does not give, until the content has come.
+    /// A placeholder for content whose address the publisher does not give:
+    /// `SHA-256("castree-provisional 1\n" + parts joined by NUL)`.
     ///
-    /// A name, not a digest of content: `SHA-256("castree-provisional 1\n" + parts joined by NUL)`.
-    /// It is missing until the content comes and the manifest is revised. The same label and size
-    /// always give the same name, so any later pull that wants this content finds a partial file
-    /// again, whatever the version.
+    /// The same label and size always give the same name, so that a later pull of any version finds the partial file
+    /// again.
     static func provisional(_ parts: [String]) throws(StoreError) -> ObjectID {
         var hasher = try ObjectHasher()
         var text = Array("castree-provisional 1\n".utf8)
@@ -21,11 +20,7 @@ extension ObjectID {
 }
 
 extension ReleaseFile {
-    /// The name of its content until the content has come.
-    ///
-    /// - Parameters:
-    ///   - origin: where it comes from; names content that has no label.
-    ///   - version: the release's name; for the same purpose.
+    /// Uses origin and version only for content that has no label.
     func provisionalAddress(
         origin: String, version: String
     ) throws(StoreError) -> ObjectID {
@@ -69,14 +64,13 @@ extension ReleaseFile {
         return true
     }
 
-    /// The content's validator on a server that was built with the format.
+    /// The content's validator on a server built for the format.
     var promisedValidator: Validator? {
         checks.lazy.compactMap(\.entityTag).first.map { .entityTag("\"\($0)\"") }
     }
 }
 
 extension ContentCheck {
-    /// The name that the server may use as the entity tag.
     var entityTag: String? {
         switch self {
         case .entityTag(let tag), .meteorLabel(let tag): tag
@@ -84,7 +78,7 @@ extension ContentCheck {
         }
     }
 
-    /// The 40 hexadecimal digits between the quotes of an entity tag; nil if it has another form.
+    /// The 40 hexadecimal digits between the quotes of an entity tag; nil for another form.
     static func digits(in tag: String) -> String? {
         var text = Substring(tag)
         if text.hasPrefix("W/") { text = text.dropFirst(2) }

@@ -2,21 +2,19 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// For every channel the newest sequence that was obeyed: an older copy from a cache is no news.
+/// The newest obeyed sequence of each channel, by which an older copy from a cache is recognized.
 ///
-/// `channels.json` in the store: `{"https://example.org/app stable":1760000000}`, the latest note last;
-/// changed under a lock, replaced as a whole. It is not synced: what a pull brings makes it durable. A
-/// damaged one is made anew: that loses only the protection against one old copy.
+/// `channels.json` in the store is `{"https://example.org/app stable":1760000000}` with the latest note last, replaced
+/// as a whole under a lock. Not synced, because what a pull fetches makes it durable. If it is damaged, a new one is
+/// made, which only loses the protection against one old copy.
 struct SeenSequences {
-    /// A pointer that has come: its channel and its sequence.
     struct Sighting: Sendable, Hashable {
         let key: String
         let sequence: Int64
-        /// The channel's name, as versions of it remember it.
         let channel: String
-        /// The contents of all releases that it lists, for whichever devices they are.
+        /// The contents of all listed releases, whichever devices they are for.
         let listed: Set<ObjectID>
-        /// Whether it is an older copy that somebody insists on.
+        /// Whether it is an older copy that `--force` accepts.
         var isInsistedOn = false
 
         init(_ pointer: ChannelPointer, at origin: OriginLocation) {
@@ -27,14 +25,12 @@ struct SeenSequences {
         }
     }
 
-    /// The most channels, in at most ``byteCountMax`` bytes: the oldest notes are dropped first.
+    /// The most channels, in at most ``byteCountMax`` bytes; the oldest notes are dropped first.
     static let countMax = 64
     static let byteCountMax = 1 << 16
-    /// A longer name is not noted: it would push out all others.
+    /// A longer name is not noted, because it would push out all others.
     static let keyByteCountMax = 1 << 13
-    /// The largest file that is read: castree 0.1.0 limited channels, not bytes.
-    ///
-    /// The next change shortens it. A larger one was not written by castree and counts as damaged.
+    /// A larger file counts as damaged; castree 0.1.0 limited channels, not bytes.
     static let readByteCountMax = 16 << 20
 
     private let versions: VersionStore
@@ -45,31 +41,27 @@ struct SeenSequences {
         self.bound = bound
     }
 
-    /// What was noted of a channel before.
     struct Memory {
-        /// Whether one of its pointers was obeyed.
         var isKnown: Bool
-        /// The sequence that was noted, if it is larger.
+        /// The noted sequence, if it is larger.
         var newer: Int64?
     }
 
     func memory(of sighting: Sighting) throws(StoreError) -> Memory {
         let noted = Self.sequence(of: sighting.key, in: try read(whatCanBe: true))
-        // Older castrees noted more: a sequence above the bound should never have been noted.
+        // Older castrees noted sequences above the bound, which must not count.
         guard let noted, noted > sighting.sequence, try bound.allowsUnsigned(noted) else {
             return Memory(isKnown: noted != nil, newer: nil)
         }
         return Memory(isKnown: true, newer: noted)
     }
 
-    /// Notes the sequence of a pointer that was obeyed, unless it is above the bound.
-    ///
-    /// - Parameter isLowering: whether somebody insists on it, even if a larger one was noted.
+    /// Does nothing for a sequence above the bound.
+    /// - Parameter isLowering: whether to replace even a larger one.
     func note(_ sighting: Sighting, isLowering: Bool) throws(StoreError) {
         try note(sighting.key, sighting.sequence, isLowering: isLowering)
     }
 
-    /// Notes a sequence that was obeyed, as ``note(_:isLowering:)`` does.
     func note(_ key: String, _ sequence: Int64, isLowering: Bool) throws(StoreError) {
         guard key.utf8.count <= Self.keyByteCountMax, try bound.allowsUnsigned(sequence),
             try isNews(key, sequence, try read(), isLowering: isLowering)
@@ -91,7 +83,7 @@ struct SeenSequences {
     ) throws(StoreError) -> Bool {
         guard let noted = Self.sequence(of: key, in: seen) else { return true }
         if noted == sequence {
-            // Without news it would be among the next to be dropped: it is in use all the same, and moves to the end.
+            // The sequence is not news, but a channel in use must move to the end before it is dropped.
             return seen.count > Self.countMax / 2
                 && Self.sequence(of: key, in: Array(seen.prefix(seen.count / 2))) != nil
         }
@@ -103,7 +95,6 @@ struct SeenSequences {
         seen.first { $0.key.utf8.elementsEqual(key.utf8) }?.value.asInt64
     }
 
-    /// The bytes of the file, without the oldest notes if there is no room for them.
     static func serialized(_ seen: [JSONValue.Member]) -> [UInt8] {
         var kept = seen.suffix(countMax)
         while true {
@@ -114,7 +105,7 @@ struct SeenSequences {
         }
     }
 
-    /// - Parameter whatCanBe: whether what the disk does not give counts as empty; who writes it anew must not think so.
+    /// - Parameter whatCanBe: whether an unreadable file counts as empty; a writer must not assume that.
     private func read(whatCanBe: Bool = false) throws(StoreError) -> [JSONValue.Member] {
         let root = versions.directories.root.raw
         guard
@@ -124,7 +115,7 @@ struct SeenSequences {
         do throws(StoreError) {
             let bytes = try versions.fileSystem.contents(
                 root, StoreLayout.channels, limit: Self.readByteCountMax)
-            // What is no JSON is made anew by the next pointer; see above.
+            // Invalid JSON counts as empty and is replaced at the next pointer; see above.
             let document = try? JSONValue.parse(bytes)
             return document?.asObject ?? []
         } catch {

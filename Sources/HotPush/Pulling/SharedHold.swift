@@ -1,19 +1,16 @@
 package import CASStore
 package import VersionTree
 
-/// Reserves a name in a store for one thing, which several processes may have at once.
+/// Reserves a name in a store for one thing that several processes may use at once.
 ///
-/// A file in `leases/` holds the address of that thing. All who have it lock the file (flock(2)), so the lock ends with
-/// them; the last one removes the file. Who comes with another thing meanwhile is refused.
+/// A file in `leases/` holds the address of the thing. Every user locks it (flock(2)), so a lock ends with its process;
+/// the last user removes the file. A process with another thing is refused meanwhile.
 package final class SharedHold: Sendable {
     private let versions: VersionStore
     private let name: String
     private let file: Descriptor
 
-    /// Reserves the name of a version for one release while it is fetched.
-    ///
-    /// Several processes may fetch one release at once: none needs to fetch what another has brought. Afterwards the name
-    /// is free, or taken by what has come.
+    /// Reserves the name of a version for one release while it is fetched, by one or more processes.
     /// - Throws: `.versionExists` while another release is fetched under that name.
     convenience init(
         _ version: String, for release: ObjectID, _ versions: VersionStore
@@ -26,11 +23,10 @@ package final class SharedHold: Sendable {
         }
     }
 
-    /// Reserves a store for the updates of one channel of an origin.
+    /// Reserves a store for updates from one channel of an origin, by one or more processes.
     ///
-    /// Several processes may keep it up to date from there. From elsewhere each would take away what another brings,
-    /// without end, since its channel does not list that.
-    /// - Throws: `.locked` while another process keeps it up to date from elsewhere.
+    /// Processes that update from different places would withdraw each other's versions endlessly, because neither
+    /// channel lists the other's. Throws `.locked` while another process updates the store from elsewhere.
     package convenience init(
         updatesFrom origin: OriginReference, channel: String, _ versions: VersionStore
     ) throws(StoreError) {
@@ -54,13 +50,11 @@ package final class SharedHold: Sendable {
         while true {
             let file = try versions.store.openLock(name)
             if try fileSystem.lock(file.raw, exclusive: true) {
-                // Nobody has it.
                 try fileSystem.truncate(file.raw, to: 0)
                 try fileSystem.write(file.raw, Array(content.description.utf8))
             }
             try versions.store.waitForLock(file.raw, exclusive: false)
-            // Between open and lock the last one may have removed it; between the two locks, somebody else may have been
-            // faster.
+            // Between open and lock the last user may have removed the file, or another process may have reserved it.
             let here = try fileSystem.status(leases, name)
             guard let here, here.isSameFile(as: try fileSystem.status(file.raw)) else { continue }
             let held = try fileSystem.read(file.raw, at: 0, count: 64)
@@ -77,7 +71,7 @@ package final class SharedHold: Sendable {
 
     deinit {
         let fileSystem = versions.fileSystem
-        // A file that stays means nothing: the next process finds it unlocked.
+        // A leftover file is harmless: the next process finds it unlocked.
         if (try? fileSystem.lock(file.raw, exclusive: true)) == true {
             try? fileSystem.removeIfPresent(versions.directories.leases.raw, name)
         }

@@ -2,14 +2,12 @@ package import CASStore
 package import StrictJSON
 package import VersionTree
 
-/// A version that waits although its channel no longer lists it: its publisher has taken it back.
+/// A pending version that its channel no longer lists, because its publisher has withdrawn it.
 ///
-/// A release that another one has replaced is still listed, so it is not taken back: where the other one is banned on
-/// this device, or not for it, what waits may be shown.
+/// A replaced release is still listed and may be shown: its replacement may be banned here, or not for this device.
 package struct Withdrawal: Sendable, Hashable {
-    /// What waits.
     let version: String
-    /// The channel, as sequences are noted, and the sequence at which it says so.
+    /// The channel, as sequences are noted, and the sequence that withdraws the version.
     let key: String
     let sequence: Int64
 
@@ -19,7 +17,6 @@ package struct Withdrawal: Sendable, Hashable {
         sequence = sighting.sequence
     }
 
-    /// Reads what ``write(to:)`` has written; `nil` for anything else.
     package init?(_ document: JSONValue) {
         guard let version = document["version"]?.asString, let key = document["key"]?.asString,
             let sequence = document["sequence"]?.asInt64
@@ -29,7 +26,6 @@ package struct Withdrawal: Sendable, Hashable {
         self.sequence = sequence
     }
 
-    /// Writes it for the process that decides.
     package func write(to writer: inout JSONWriter) {
         writer.member("version", version)
         writer.member("key", key)
@@ -38,10 +34,10 @@ package struct Withdrawal: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// What waits here and is no longer listed by the channel that it came from; `nil` if there is nothing of the kind.
+    /// The withdrawal of the pending version by its own channel; `nil` if there is none.
     func withdrawal(by sighting: SeenSequences.Sighting) throws(StoreError) -> Withdrawal? {
         let lifecycle = try lifecycle()
-        // While nothing is current, what waits is all that there is to show.
+        // While nothing is current, the pending version is all that there is to show.
         guard lifecycle.current != nil, let pending = lifecycle.pending,
             let content = try content(of: pending), !sighting.listed.contains(content),
             let manifest = try readableManifest(of: pending)
@@ -50,16 +46,15 @@ extension VersionStore {
         return Withdrawal(pending, by: sighting)
     }
 
-    /// Lets a version that was taken back wait no longer, unless another one waits by now.
+    /// Unsets a withdrawn pending version, unless another one is pending by now; returns whether it did.
     ///
-    /// An older copy of the pointer does not bring it back: the sequence is noted.
-    /// - Returns: whether it waited, and now does not.
+    /// Notes the sequence, so that an older copy of the pointer does not bring it back.
     package func obey(
         _ withdrawal: Withdrawal, now: @escaping @Sendable () -> Int64 = { secondsNow() }
     ) throws(StoreError) -> Bool {
-        // If nobody would go back to what is current, what waits is still better.
+        // If the current version is unfit to return to, the pending one is still better.
         let hasWaited = try allowing(.bannedVersion, .incompleteVersion) { () throws(StoreError) in
-            // Also on a full disk, where what is offered instead may make room.
+            // Also on a full disk, where this may make room for the new offer.
             try store.withReserve { () throws(StoreError) in
                 try takeBack(pending: withdrawal.version)
             }
@@ -70,7 +65,7 @@ extension VersionStore {
             try SeenSequences(self, bound: bound).note(
                 withdrawal.key, withdrawal.sequence, isLowering: false)
         } catch {
-            // At worst an old copy of the pointer gets through once.
+            // At worst one old copy of the pointer is accepted.
             Journal(self).record(error, during: "check")
         }
         return true

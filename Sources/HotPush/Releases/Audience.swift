@@ -1,6 +1,6 @@
-/// Which devices a release is for: those that meet all of this.
+/// The devices that a release is for: those that meet all of this.
 public struct Audience: Sendable, Hashable {
-    /// Whether its publisher has withdrawn it from everybody without a replacement.
+    /// Whether the publisher has withdrawn the release from everybody without a replacement.
     public var isDisabled = false
     /// The share of the devices that gets it; nil for all.
     public var rollout: Rollout?
@@ -11,7 +11,7 @@ public struct Audience: Sendable, Hashable {
     public init() {}
 }
 
-/// Which part of the devices a release is for.
+/// The share of the devices that a release is for.
 public struct Rollout: Sendable, Hashable {
     /// The share, in thousandths.
     public var perMille: Int
@@ -19,14 +19,14 @@ public struct Rollout: Sendable, Hashable {
     public var salt: String
     /// How the choice is made: by a place that salt and device determine, or by another system's rule.
     ///
-    /// The format knows that rule and decides when it reads (``ReleaseContext/device``). If it leaves
-    /// the decision to castree, any share below the whole excludes every device.
+    /// The format applies such a rule when it reads (``ReleaseContext/device``). If it leaves the decision to castree,
+    /// any share below the whole excludes every device.
     public var rule: String
 
     /// castree's own rule.
     public static let ownRule = "castree"
 
-    /// Makes a roll-out.
+    /// Creates a rollout.
     public init(perMille: Int, salt: String, rule: String = Rollout.ownRule) {
         self.perMille = perMille
         self.salt = salt

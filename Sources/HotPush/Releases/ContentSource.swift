@@ -1,25 +1,24 @@
 public import CASStore
 
-/// One way to get the content of a file: what to ask for, and what to do with the body.
+/// One way to get the content of a file: what to request, and what to do with the body.
 public struct ContentSource: Sendable, Hashable {
     /// A URL reference, percent-encoded, relative to the origin or absolute (`OriginURL`).
     public var reference: String
     /// The steps that turn the body into the content, in order; none if the body is the content.
     ///
-    /// castree reads bodies without steps. A format for another system may also offer others, or an app
-    /// may fetch those itself (``CASStore/Arrivals``).
+    /// castree reads only bodies without steps. A format may also offer others, which an app can fetch itself
+    /// (``CASStore/Arrivals``).
     public var steps: [Step] = []
     /// The size of the body, if it differs from the file's.
     public var byteCount: Int64?
     /// What the body must satisfy, besides what its content must.
     public var checks: [ContentCheck] = []
-    /// Fields of the request that the publisher asks for (Expo's `assetRequestHeaders`).
+    /// Request fields that the publisher asks for (Expo's `assetRequestHeaders`).
     public var fields: [Field] = []
 
-    /// Makes a source whose body is the content.
+    /// Creates a source whose body is the content.
     public init(_ reference: String) { self.reference = reference }
 
-    /// Whether the body is the content.
     package var isPlain: Bool { steps.isEmpty }
 
     /// A step that is applied to the bytes of a body.
@@ -33,7 +32,6 @@ public struct ContentSource: Sendable, Hashable {
         /// Applied as a difference to other content: `bsdiff`.
         case patch(String, of: Base)
 
-        /// What the body is, in one word, for messages.
         package var name: String {
             switch self {
             case .extract(let name, _), .decompress(let name), .decrypt(let name),
@@ -50,7 +48,7 @@ public struct ContentSource: Sendable, Hashable {
         /// Its digest: the base is whatever has these bytes, under any name.
         public var digest: Label?
 
-        /// Makes a base.
+        /// Creates a base.
         public init(version: String? = nil, digest: Label? = nil) {
             self.version = version
             self.digest = digest
@@ -64,7 +62,7 @@ public struct ContentSource: Sendable, Hashable {
         /// Its value.
         public var value: String
 
-        /// Makes a field.
+        /// Creates a field.
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
@@ -83,17 +81,13 @@ extension ReleaseFile {
 public enum ContentCheck: Sendable, Hashable {
     /// A digest of the bytes: `sri`, MD5, SHA-1, or only a checksum.
     case digest(Label)
-    /// A digest that castree cannot compute, as its publisher writes it.
-    ///
-    /// It is kept, and proves nothing.
+    /// A digest that castree cannot compute, as its publisher writes it; it is kept, and proves nothing.
     case unknownDigest(algorithm: String, text: String)
-    /// A name in lower-case hex that some publishers' servers use as the entity tag.
-    ///
-    /// Compared only if the server's entity tag has that form.
+    /// A name in lower-case hex that some publishers' servers use as the entity tag; compared only if the server's
+    /// entity tag has that form.
     case entityTag(String)
-    /// Meteor's `hash`: one of several digests of the bytes, or of more than the bytes (its rules
-    /// changed from release to release). A match is proof; a mismatch proves nothing.
+    /// Meteor's `hash`, one of several digests of the bytes, or of more than the bytes (see `MeteorLabel`).
     ///
-    /// See `MeteorLabel`.
+    /// A match is proof; a mismatch proves nothing.
     case meteorLabel(String)
 }

@@ -1,31 +1,27 @@
 import CASStore
 import VersionTree
 
-/// What a device takes unless it is told otherwise: one table for those who publish and those who pull.
+/// What a device accepts by default, for those who publish and those who pull.
 ///
-/// Packs have a table of their own, ``PackLimits``, which both sides read as well; so have pointers
-/// (``ChannelPointer``), deliveries (``Delivery``) and the requirements of a release.
+/// Packs (``PackLimits``), pointers (``ChannelPointer``), deliveries (``Delivery``) and the requirements of a release
+/// have limits of their own.
 package struct DeviceLimits: Sendable, Hashable {
     /// The most entries of a version, and the directories that they make (`--max-entries`).
     package var entryCount: Int
-    /// The most entries that a device takes by default.
     package static let entryCountDefault = 250_000
-    /// So much of a manifest each entry may take.
     private static let manifestByteCountOfEntry: Int64 = 512
-    /// So much any manifest may take.
     private static let manifestByteCountMin: Int64 = 1 << 20
 
-    /// The limits of a device that takes so many entries.
     package init(entryCount: Int = DeviceLimits.entryCountDefault) {
         self.entryCount = min(entryCount, Manifest.countMax)
     }
 
-    /// The largest manifest, in bytes: so a small compressed answer cannot fill the memory either.
+    /// The largest manifest, in bytes, so that a small compressed answer cannot fill the memory either.
     package var manifestByteCount: Int64 {
         max(Self.manifestByteCountMin, Int64(entryCount) * Self.manifestByteCountOfEntry)
     }
 
-    /// Why a device would refuse files that have so many directories; `nil` if it would not.
+    /// Why a device would refuse so many files and directories; `nil` if it would not.
     func objection(toFiles count: Int, directories: Int) -> String? {
         guard count + directories > entryCount else { return nil }
         return
@@ -34,7 +30,6 @@ package struct DeviceLimits: Sendable, Hashable {
     }
 
     /// Why a device would refuse a version's manifest; `nil` if it would not.
-    /// - Parameter byteCount: the size of its text.
     func objection(to manifest: Manifest, byteCount: Int64) throws(StoreError) -> String? {
         let directories = manifest.directoryCount
         if let objection = objection(toFiles: manifest.count, directories: directories) {
@@ -44,7 +39,7 @@ package struct DeviceLimits: Sendable, Hashable {
             return "its manifest has \(byteCount) bytes, and a device reads \(manifestByteCount) "
                 + "(--max-entries allows more)"
         }
-        // Plain entries never take more memory than they may; what hangs on them might.
+        // Plain entries stay within the memory that they may take; their extras might not.
         guard manifest.hasExtras else { return nil }
         do throws(StoreError) {
             _ = try Manifest(

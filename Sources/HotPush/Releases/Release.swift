@@ -4,12 +4,12 @@ public import VersionTree
 
 /// A release as an origin offers it: the neutral model into which every format is read.
 ///
-/// A value without content: it tells what the files are, how to check them and where to fetch them.
-/// It holds each known format without loss; ``received`` keeps the original bytes verbatim.
+/// Says what the files are, how to check them and where to fetch them. It holds each known format without loss;
+/// ``received`` keeps the original bytes.
 public struct Release: Sendable {
     /// The format it came in, with that format's version: `castree/1`, `meteor/1`.
     public var family: String
-    /// What the version will be called in the store.
+    /// The name of the version in the store.
     public var version: VersionName
     /// Orders releases of one origin, if the format does: a larger one is newer.
     public var order: Int64?
@@ -19,33 +19,30 @@ public struct Release: Sendable {
     public var files: [ReleaseFile] = []
     /// How far its content can be proved.
     public var trust: Trust
-    /// Which devices may have it.
+    /// The devices that may have it.
     public var audience = Audience()
-    /// Whether an app must have it before it goes on.
+    /// Whether an app must have it before it continues.
     public var isMandatory = false
-    /// Distinguishes its publisher's releases from others in the same place: an app, a channel, a
-    /// deployment; nil if the format has nothing of the kind.
+    /// Distinguishes its publisher's releases from others in the same place: an app, a channel, a deployment.
     ///
-    /// ``order`` means nothing across two scopes.
+    /// Nil if the format has no such thing. ``order`` is not comparable across scopes.
     public var scope: String?
     /// What its publisher has signed.
     public var signatures: [Signature] = []
     /// The manifest's bytes as they came; signatures cover exactly these.
     public var received: [UInt8]
-    /// The address of its content, if its publisher says it apart from the files.
-    ///
-    /// A release whose manifest has not come yet has no files, and is judged by this.
+    /// The address of its content, if the publisher states it apart from the files: for a release whose manifest has
+    /// not been fetched.
     package var statedContent: ObjectID?
     /// Fields that the neutral model has no place for.
     ///
-    /// Large fields, and those with a name that castree's own manifests use, are omitted;
-    /// ``received`` has them.
+    /// Omits large fields, and those with a name that castree's own manifests use; ``received`` has them.
     public var foreign: [JSONValue.Member] = []
 
     /// How far the content of a release can be proved.
     public enum Trust: String, Sendable, Hashable {
-        /// Every file has a digest that its bytes must match, and the format has verified
-        /// ``Release/signatures`` with a key that the app trusts.
+        /// Every file has a digest that its bytes must match, and the format has verified ``Release/signatures`` with a
+        /// key that the app trusts.
         case signed
         /// Every file has a digest that its bytes must match.
         case digest
@@ -53,7 +50,7 @@ public struct Release: Sendable {
         case length
     }
 
-    /// Makes a release without files.
+    /// Creates a release without files.
     public init(family: String, version: VersionName, trust: Trust, received: [UInt8]) {
         self.family = family
         self.version = version

@@ -10,8 +10,7 @@ extension ReleaseFile {
 
     /// Whether its address is all there is to prove.
     ///
-    /// Otherwise its content has another name until it has come, so that it cannot complete a
-    /// version without being compared with the other checks.
+    /// Otherwise its content has a placeholder until it arrives, so that it cannot complete a version unchecked.
     var isProvedByAddress: Bool {
         address != nil && byteCount != nil && !needsInspection && !hasLabelsBesidesAddress
     }
@@ -21,7 +20,6 @@ extension ReleaseFile {
         !checks.isEmpty && labels.contains { $0.algorithm != .sha256 || address == nil }
     }
 
-    /// Whether a manifest has different content for the file than the release says.
     func contradicts(_ entry: Manifest.Entry) -> Bool {
         if let address, address != entry.address { return true }
         if let byteCount, byteCount != entry.byteCount { return true }
@@ -39,8 +37,7 @@ extension ReleaseFile {
         return false
     }
 
-    /// The field of a manifest's entry for checks that do not name the content: it distinguishes a
-    /// later release of the same name from this one.
+    /// The manifest field for checks that do not name the content: it distinguishes a later release of the same name.
     var checksMember: JSONValue.Member? {
         guard !foreign.contains(where: { $0.key == Self.checksKey }) else { return nil }
         let said: [JSONValue] = checks.compactMap { check in
@@ -56,7 +53,6 @@ extension ReleaseFile {
 
     private static let checksKey = "checks"
 
-    /// Whether an address or a digest proves its content.
     var isProvable: Bool {
         if address != nil { return true }
         return checks.contains { check in

@@ -6,9 +6,8 @@ public import VersionTree
 public struct ReleaseFile: Sendable, Hashable {
     /// Its path in the tree.
     public var path: TreePath
-    /// Where to get its bytes, best first.
-    ///
-    /// Passes over those that castree cannot read; if one fails, asks the next.
+    /// Where to get its bytes, best first; sources that castree cannot read are skipped, and after a failure the next
+    /// is asked.
     public var sources: [ContentSource]
     /// The address of its bytes, if the format gives it.
     public var address: ObjectID?
@@ -22,15 +21,13 @@ public struct ReleaseFile: Sendable, Hashable {
     public var isExecutable = false
     /// Whether the app needs it to show anything: it is fetched first.
     public var isLaunchFile = false
-    /// Whether the release is whole without it (a source map that a server keeps to itself).
+    /// Whether the release is complete without it (a source map that a server keeps to itself).
     public var isOptional = false
-    /// Whether the format examines its bytes once they are here, before the version may be shown
-    /// (``ReleaseFormat/inspect(_:_:of:_:)``).
+    /// Whether the format examines its bytes before the version may be shown (``ReleaseFormat/inspect(_:_:of:_:)``).
     public var needsInspection = false
     /// Whether its source never gives other bytes, because the URL holds a hash of them.
     ///
-    /// Then what an earlier version has under the same path and routes is the same, although
-    /// nothing else says so.
+    /// Then an earlier version's file of the same path and routes is the same, even if nothing else says so.
     public var hasImmutableSource = false
     /// Whether Meteor's label must prove the bytes: labels of the file's time cover nothing else.
     public var needsProof = false
@@ -42,24 +39,20 @@ public struct ReleaseFile: Sendable, Hashable {
     public var fileExtension: String?
     /// The publisher's signature of this file.
     ///
-    /// The format verifies it: the signature of a digest when it reads the release, that of the bytes
-    /// when it inspects them (``needsInspection``).
+    /// The format verifies a signature of a digest when it reads the release, one of the bytes when it inspects them
+    /// (``needsInspection``).
     public var signature: Signature?
     /// Fields that the neutral model has no place for.
     public var foreign: [JSONValue.Member] = []
 
-    /// Makes a file that is fetched from its own path.
+    /// Creates a file that is fetched from its own path.
     public init(path: TreePath, address: ObjectID? = nil, byteCount: Int64? = nil) {
         self.init(path: path, source: PercentEncoding.name(path.description))
         self.address = address
         self.byteCount = byteCount
     }
 
-    /// Makes a file that is fetched from somewhere other than its own path.
-    ///
-    /// - Parameters:
-    ///   - path: its path in the version.
-    ///   - source: as ``ContentSource/reference``.
+    /// Creates a file that is fetched from `source`, a ``ContentSource/reference``.
     public init(path: TreePath, source: String) {
         self.path = path
         sources = [ContentSource(source)]

@@ -7,14 +7,13 @@ public struct Requirement: Sendable, Hashable {
     /// The only platform it applies to, such as `ios`; nil for all.
     public var platform: String?
 
-    /// Makes a condition.
+    /// Creates a condition.
     public init(kind: String, value: String, platform: String? = nil) {
         self.kind = kind
         self.value = value
         self.platform = platform
     }
 
-    /// Whether the condition applies to apps of a platform.
     package func concerns(platform other: String?) -> Bool {
         guard let platform, let other else { return true }
         return platform.utf8.elementsEqual(other.utf8)

@@ -1,7 +1,7 @@
-/// What a publisher has signed, to distinguish it from what others wrote.
+/// A publisher's signature, as it came.
 ///
-/// Kept as it came. castree has no keys: the format verifies the signature with the keys that the app
-/// gave it, and then says ``Release/Trust/signed``; if that fails, it throws `.badRelease`.
+/// The format verifies it with the app's keys and then says ``Release/Trust/signed``; if that fails, it throws
+/// `.badRelease`.
 public struct Signature: Sendable, Hashable {
     /// What is signed.
     public enum Subject: String, Sendable, Hashable {
@@ -26,7 +26,7 @@ public struct Signature: Sendable, Hashable {
     /// The signature as written: in Base64, as a JWT, or in hexadecimal digits.
     public var text: String
 
-    /// Makes a signature.
+    /// Creates a signature.
     public init(_ algorithm: String, of subject: Subject, key: String? = nil, text: String) {
         self.algorithm = algorithm
         self.key = key

@@ -1,28 +1,23 @@
 package import CASStore
 
-/// Carries requests to a directory of this machine: `file:///path` is a path inside it.
-///
-/// An origin on a disk or a shared drive, or the version that an app ships with, is fetched like
-/// any other: one seam, one client.
+/// Carries requests to a directory of this machine, for which `file:///path` is a path inside it, so that local origins
+/// and shipped versions need no client of their own.
 package final class DirectoryTransport: Transport {
     private let directory: String
     private let fileSystem = POSIXFileSystem()
     private static let pieceByteCount = 256 * 1024
     private var rate: RateLimit
     private let began = ContinuousClock.now
-    /// How many bytes to read per second; nil for as many as the disk gives.
     package let byteRateMax: Int64?
 
-    /// Makes a transport; does not look at the directory before the first request.
+    /// Does not access the directory before the first request.
     package init(_ directory: String, byteRateMax: Int64? = nil) {
         self.directory = directory
         self.byteRateMax = byteRateMax
         rate = RateLimit(byteRate: byteRateMax)
     }
 
-    /// Carries the client's requests one after the other; see ``Transport/run(_:)``.
-    ///
-    /// - Throws: nothing; a failure is the outcome of a transfer.
+    /// Carries the client's requests one after the other; throws nothing, because a failure is a transfer's outcome.
     package func run(_ client: some TransferClient) throws(StoreError) {
         while client.tick() {
             switch client.next() {
@@ -46,7 +41,7 @@ package final class DirectoryTransport: Transport {
             }
             try send(name, request, client)
         } catch {
-            // A disk may fare better next time; a name that leads nowhere does not.
+            // A retry may help with a failing disk, but not with a bad name.
             let kind: TransferFailure.Kind = error.cause == nil ? .broken : .request
             client.end(request.id, .failed(TransferFailure(kind, error.message)))
         }
@@ -109,7 +104,7 @@ package final class DirectoryTransport: Transport {
         client.end(request.id, .finished)
     }
 
-    /// - Returns: whether to go on.
+    /// Returns whether to continue.
     private func waitForRate(_ client: some TransferClient) -> Bool {
         while true {
             rate.fill(at: (ContinuousClock.now - began).milliseconds)

@@ -2,14 +2,14 @@
 public struct UpdateCost: Sendable, Hashable {
     /// Files to fetch.
     public var files = 0
-    /// Their bytes; sizes that the format does not give count as 0.
+    /// The bytes of ``files``; sizes that the format does not give count as 0.
     public var bytes: Int64 = 0
     /// Files whose content is already here.
     public var reusedFiles = 0
-    /// Their bytes.
+    /// The bytes of ``reusedFiles``.
     public var reusedBytes: Int64 = 0
 
-    /// Makes an empty cost.
+    /// Creates an empty cost.
     public init() {}
 }
 
@@ -17,7 +17,7 @@ public struct UpdateCost: Sendable, Hashable {
 public struct DownloadFigures: Sendable, Hashable {
     /// Files fetched.
     public var files = 0
-    /// Bytes that came over the network as content.
+    /// Content bytes that came over the network.
     public var bytes: Int64 = 0
     /// Bytes of content that was already here.
     public var reusedBytes: Int64 = 0
@@ -28,20 +28,20 @@ public struct DownloadFigures: Sendable, Hashable {
     /// How long it took.
     public var milliseconds: Int64 = 0
 
-    /// Makes empty figures.
+    /// Creates empty figures.
     public init() {}
 }
 
 /// How far a download is.
 public struct UpdateProgress: Sendable, Hashable {
-    /// What it has done so far; what turns out to be wrong is subtracted again.
+    /// The figures so far; content that turns out to be wrong is subtracted again.
     public var figures = DownloadFigures()
-    /// All files that must be fetched, without optional ones that the origin does not have.
+    /// All files to fetch, without optional ones that the origin does not have.
     public var filesTotal = 0
-    /// All bytes that must be fetched; files of unknown size count as they come.
+    /// All bytes to fetch; files of unknown size count as they come.
     public var bytesTotal: Int64 = 0
 
-    /// Makes a progress report.
+    /// Creates a progress report.
     public init(figures: DownloadFigures, filesTotal: Int, bytesTotal: Int64) {
         self.figures = figures
         self.filesTotal = filesTotal

@@ -7,7 +7,7 @@ extension StoreError {
     }
 }
 
-/// What a body returns; `nil` if it fails with one of these codes.
+/// Returns `nil` if the body fails with one of these codes.
 @discardableResult
 func allowing<R>(
     _ codes: StoreError.Code..., body: () throws(StoreError) -> R
@@ -18,7 +18,7 @@ func allowing<R>(
     }
 }
 
-/// What a body returns; `nil` if it fails for any reason but that somebody stopped it.
+/// Returns `nil` if the body fails for any reason but an interruption.
 func ifPossible<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R? {
     do throws(StoreError) { return try body() } catch {
         guard error.code != .interrupted else { throw error }

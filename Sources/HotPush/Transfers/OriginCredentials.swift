@@ -1,8 +1,8 @@
 internal import CASStore
 
-/// What an origin wants to know of who fetches from it: sent to its scheme, host and port alone, wherever redirects lead.
+/// Credentials for an origin, sent only to its scheme, host and port, wherever redirects lead.
 ///
-/// A user in a URL comes first: then nothing here is sent with it. Its text, as that of all values here, has no secret.
+/// If the URL names a user, nothing here is sent. The description of this and all its values shows no secret.
 public struct OriginCredentials: Sendable, CustomStringConvertible, CustomReflectable {
     /// What is sent, or where it is found.
     public enum Kind: Sendable {
@@ -12,7 +12,7 @@ public struct OriginCredentials: Sendable, CustomStringConvertible, CustomReflec
         case login(user: String, password: String)
         /// A netrc file, as curl reads it.
         case netrc(String)
-        /// Nothing but what stands in the URL of the origin.
+        /// Nothing but the login in the URL of the origin.
         case address
     }
 
@@ -20,11 +20,7 @@ public struct OriginCredentials: Sendable, CustomStringConvertible, CustomReflec
     public let origin: String
     private let kind: Kind
 
-    /// Confines credentials to an origin.
-    ///
-    /// - Parameters:
-    ///   - kind: what is sent.
-    ///   - origin: a URL of the origin.
+    /// Confines credentials to the origin with this URL.
     public init(_ kind: Kind, for origin: String) {
         self.kind = kind
         self.origin = origin
@@ -40,7 +36,7 @@ public struct OriginCredentials: Sendable, CustomStringConvertible, CustomReflec
         }
     }
 
-    /// A text of the origin's without what it was told: it may repeat it.
+    /// Removes the secrets from an origin's text, which may repeat them.
     package func concealed(in text: String) -> String {
         hiding(secrets.filter { $0.utf8.count > 3 }, in: text)
     }
@@ -49,7 +45,7 @@ public struct OriginCredentials: Sendable, CustomStringConvertible, CustomReflec
         var found = [authorization.map { String($0.drop { $0 != " " }.dropFirst()) } ?? ""]
         if case .login(_, let password) = kind { found.append(password) }
         if let netrcFile {
-            // Whoever cannot read it has told nobody what is in it.
+            // If the file cannot be read, its secrets were not sent either.
             let bytes = try? POSIXFileSystem().contents(
                 POSIXFileSystem.workingDirectory, netrcFile, limit: 1 << 20)
             let words = String(decoding: bytes ?? [], as: UTF8.self)
@@ -73,13 +69,12 @@ public struct OriginCredentials: Sendable, CustomStringConvertible, CustomReflec
         return found
     }
 
-    /// The netrc file; nil if there is none.
     package var netrcFile: String? {
         if case .netrc(let file) = kind { file } else { nil }
     }
 
-    /// Says what it is, and nothing of what is in it.
+    /// A fixed text, without the credentials.
     public var description: String { "credentials" }
-    /// Shows nothing of what is in it.
+    /// A mirror without children, to hide the credentials.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

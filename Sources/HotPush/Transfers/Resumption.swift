@@ -1,21 +1,17 @@
 internal import CASStore
 
-/// A file of which a part may be staged.
 package struct StagedPart: Sendable, Hashable {
-    /// How many bytes are staged.
     package var byteCount: Int64 = 0
-    /// How many bytes the whole has, if the release says so.
+    /// `nil` if the release does not give the size.
     package var wholeByteCount: Int64?
     /// The validator of the response that the bytes came from.
     package var validator: Validator?
-    /// Whether a digest of the whole will be checked: it reveals parts that do not fit.
+    /// Whether a digest of the whole will be checked, which reveals parts that do not fit.
     package var isProvable: Bool
 
-    /// What to ask for.
     package enum Question: Sendable, Hashable {
-        /// Nothing: all bytes are staged.
         case nothing
-        /// The whole; what is staged is useless.
+        /// The whole; staged bytes are useless.
         case whole
         /// The rest, from an offset; `ifRange` is the value of `If-Range`, if it is sent.
         case rest(offset: Int64, ifRange: String?)
@@ -23,7 +19,7 @@ package struct StagedPart: Sendable, Hashable {
         var isForRest: Bool { if case .rest = self { true } else { false } }
     }
 
-    /// What to ask for: the rest if the parts are sure to fit, or will be proved to.
+    /// The rest if the parts are sure to fit, or will be verified together.
     package var question: Question {
         guard byteCount > 0 else { return wholeByteCount == 0 ? .nothing : .whole }
         if let wholeByteCount {
@@ -35,32 +31,28 @@ package struct StagedPart: Sendable, Hashable {
     }
 }
 
-/// What a response is good for.
 package enum ResponseUse: Sendable, Hashable {
-    /// Its bytes follow those that are staged.
+    /// Its bytes follow the staged ones.
     case append
-    /// Its bytes are the whole: drop what is staged.
+    /// Its bytes are the whole; drop the staged ones.
     case startOver
-    /// Nothing is missing: what is staged is the whole, and must be checked.
+    /// Nothing is missing: the staged bytes are the whole, and must be checked.
     case complete
-    /// Drop what is staged and ask for the whole. The reason is for the journal.
+    /// Drop the staged bytes and request the whole. The reason is for the journal.
     case askForWhole(String)
-    /// The origin does not offer what the release says at the moment. The reason is for people.
+    /// The origin does not currently offer what the release says. The reason is for people.
     case refuse(String)
-    /// An answer without content; ``RetryPolicy`` knows whether another attempt is worthwhile.
+    /// An answer without content; ``RetryPolicy`` decides whether to try again.
     case failure(status: Int)
 }
 
-/// Decides what a response to a request for a file, or for the rest of one, is good for.
+/// Decides what to do with a response to a request for a file, or for the rest of one.
 ///
-/// Pure rules of RFC 9110, sections 13 to 15. The request that follows
-/// ``ResponseUse/askForWhole(_:)`` has no range, so it cannot lead there again.
+/// Pure rules of RFC 9110, sections 13 to 15. The request that follows ``ResponseUse/askForWhole(_:)`` has no range, so
+/// it cannot lead there again.
 package enum Resumption {
-    /// What the response is good for.
-    ///
     /// - Parameters:
     ///   - head: the head of the final response.
-    ///   - part: what is staged.
     ///   - question: what was asked; `whole` for a request that knows of no part.
     package static func use(
         of head: TransferHead, for part: StagedPart, asked question: StagedPart.Question
@@ -120,14 +112,14 @@ package enum Resumption {
             ? .append : .askForWhole("the file has changed at the server since its first part came")
     }
 
-    /// Whether a part belongs to the same bytes as what is staged (RFC 9110, section 15.3.7.3).
+    /// Whether a part belongs to the same bytes as the staged ones (RFC 9110, section 15.3.7.3).
     private static func fits(_ head: TransferHead, _ part: StagedPart) -> Bool {
         guard let validator = part.validator else { return part.isProvable }
         if let isSame = validator.matches(head) { return isSame }
         switch validator {
         // If an earlier response had a tag, this one must repeat it (section 15.3.7).
         case .entityTag: return part.isProvable
-        // A date need not be repeated; a new tag is another matter.
+        // A date need not be repeated, but a new tag may mean new content.
         case .lastModified: return head["etag"] == nil || part.isProvable
         }
     }
@@ -158,14 +150,14 @@ package enum Resumption {
     }
 }
 
-/// Which bytes of the whole a response holds (RFC 9110, section 14.4).
+/// The bytes of the whole that a response holds (RFC 9110, section 14.4).
 package struct ContentRange: Sendable, Hashable {
-    /// The bytes, from the first to just past the last; nil in a 416: none of the requested ones.
+    /// Nil in a 416.
     package var bytes: Range<Int64>?
-    /// The size of the whole; nil if the server does not know it.
+    /// `nil` if the server does not know the size.
     package var total: Int64?
 
-    /// Reads the field's value; nil if it is invalid, or counts anything other than bytes.
+    /// Nil if the value is invalid, or counts anything other than bytes.
     package init?(_ value: String) {
         // Units are case-insensitive (section 14.1).
         let words = value.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
@@ -191,21 +183,21 @@ package struct ContentRange: Sendable, Hashable {
     }
 }
 
-/// Makes sure that a part fetched later belongs to the same bytes as the part that is here.
+/// Proves that a part fetched later belongs to the same bytes as the part that is here.
 ///
-/// Remembered beside a staged part and sent as `If-Range` (RFC 9110, section 13.1.5). Only strong
-/// validators are kept: a weak one does not promise equal bytes.
+/// Kept beside a staged part and sent as `If-Range` (RFC 9110, section 13.1.5). Only strong validators are kept: a weak
+/// one does not promise equal bytes.
 package enum Validator: Sendable, Hashable {
     /// A strong entity tag, with its quotes.
     case entityTag(String)
     /// A strong `Last-Modified`, as it came.
     case lastModified(String)
 
-    /// The validator of a response; nil if it has no strong one.
+    /// The strong validator of a response, if it has one.
     ///
-    /// A weak tag also rules out the date beside it: a client that has a tag must not send a date. A
-    /// date is strong if it is so much earlier than the response's own date that a second change
-    /// within the same second would have shown (section 8.8.2.2); a minute allows for clock skew.
+    /// A weak tag also rules out the date beside it, because a client that has a tag must not send a date. A date is
+    /// strong if it is so much earlier than the response's own date that a second change within the same second would
+    /// have shown (section 8.8.2.2); a minute allows for clock skew.
     package init?(_ head: TransferHead) {
         if let tag = head["etag"] {
             guard Self.isStrongTag(tag) else { return nil }
@@ -222,14 +214,13 @@ package enum Validator: Sendable, Hashable {
         self = fieldValue.utf8.first == 34 ? .entityTag(fieldValue) : .lastModified(fieldValue)
     }
 
-    /// The value of `If-Range`.
     package var fieldValue: String {
         switch self {
         case .entityTag(let value), .lastModified(let value): value
         }
     }
 
-    /// Whether it is an entity tag and not a weak one (RFC 9110, section 8.8.3).
+    /// RFC 9110, section 8.8.3.
     static func isStrongTag(_ value: String) -> Bool {
         let bytes = Array(value.utf8)
         guard bytes.count >= 2, bytes.first == 34, bytes.last == 34 else { return false }
@@ -253,7 +244,7 @@ package enum Validator: Sendable, Hashable {
 }
 
 extension TransferHead {
-    /// How many seconds after its last change the content was sent; nil if the head does not say it.
+    /// How many seconds after its last change the content was sent.
     var secondsSinceChange: Int64? {
         // Two-digit years are resolved relative to a current date; any will do for the difference.
         let now = HTTPDate(seconds: secondsNow())

@@ -2,18 +2,18 @@ internal import CASStore
 
 /// How often and how soon to retry a failed transfer.
 ///
-/// The waits grow exponentially and are drawn evenly between zero and their limit ("full jitter"):
-/// many devices that lose a server do not all return at once.
+/// The waits grow exponentially and are drawn evenly between zero and their limit ("full jitter"), so that many devices
+/// that lose a server do not all return at once.
 package struct RetryPolicy: Sendable, Hashable {
-    /// Failures in a row without progress after which a file is given up.
+    /// Consecutive failures without progress after which a file is given up.
     package var failureCountMax = 8
-    /// How often to try to reach an origin that has not answered at all: where there is no such name, or nobody
-    /// listens, waiting seldom helps.
+    /// How often to try an origin that has never answered: waiting seldom helps if the name does not exist or nobody
+    /// listens.
     package var unreachedCountMax = 3
-    /// Failures in a row without progress after which a file is given up although its origin can be reached.
+    /// Consecutive failures without progress after which a file is given up although its origin can be reached.
     private(set) var reachedCountMax = Int.max
-    /// Failures in a row without progress, over all files, after which a pull is given up: the
-    /// network is gone.
+    /// Consecutive failures without progress, over all files, after which a pull is given up because the network is
+    /// gone.
     package var pullFailureCountMax = 200
     /// The limit of the first wait; it doubles for each following wait.
     package var firstDelay: Duration = .milliseconds(500)
@@ -24,22 +24,20 @@ package struct RetryPolicy: Sendable, Hashable {
 
     /// The fewest bytes a minute that count as progress.
     ///
-    /// A slower connection is given up for another, and an attempt that was slower was in vain: an origin whose every
-    /// connection brings one byte would keep a pull going for weeks.
+    /// A slower connection is replaced, and its attempt was in vain: an origin that sends one byte per connection would
+    /// otherwise keep a pull going for weeks.
     package var leastRate: Int64 = 8 * 1024
-    /// How long a connection may stay below ``leastRate``.
-    ///
-    /// If the transport keeps to a rate, proportionally longer.
+    /// How long a connection may stay below ``leastRate``; proportionally longer if the transport limits its rate.
     package var dripTime: Duration = .seconds(60)
 
-    /// How many bytes ``leastRate`` asks for in a time: at least one.
+    /// At least one byte.
     func leastByteCount(in time: Duration) -> Int64 {
         let (whole, part) = leastRate.multipliedReportingOverflow(by: max(time.milliseconds, 0))
         return max(1, (part ? .max : whole) / 60_000)
     }
 
-    /// The policy for packs: objects come one by one without them, so nobody waits long, but for an origin that cannot
-    /// be reached: then objects cannot be had either.
+    /// Packs are optional, so nobody waits long for them, except for an unreachable origin, which has no objects
+    /// either.
     var forPacks: RetryPolicy {
         var policy = self
         policy.reachedCountMax = 4
@@ -48,20 +46,19 @@ package struct RetryPolicy: Sendable, Hashable {
         return policy
     }
 
-    /// The policy once an origin has answered: that it cannot be reached now is trouble that passes.
+    /// After an origin has answered, not reaching it is a temporary problem.
     package var afterAnswer: RetryPolicy {
         var policy = self
         policy.unreachedCountMax = .max
         return policy
     }
 
-    /// Makes a policy for a mobile network: a file may be stuck for about a minute.
+    /// For a mobile network: a file may be stuck for about a minute.
     package init() {}
 
-    /// Whether another attempt may fare better than one that ended this way.
-    ///
-    /// - Parameter status: the status of the final response, if its head came. An error status
-    ///   outweighs what happened to its body.
+    /// Whether another attempt may succeed after this outcome.
+    /// - Parameter status: of the final response, if its head came. An error status outweighs what happened to its
+    ///   body.
     package static func isWorthRetrying(_ outcome: TransferOutcome, status: Int?) -> Bool {
         if let status, status >= 400 {
             switch outcome {
@@ -76,7 +73,6 @@ package struct RetryPolicy: Sendable, Hashable {
         }
     }
 
-    /// After how many failures in a row that ended this way a file is given up.
     func failureCountMax(of outcome: TransferOutcome) -> Int {
         if case .failed(let failure) = outcome, failure.kind.isUnreached {
             return min(failureCountMax, unreachedCountMax)
@@ -84,8 +80,8 @@ package struct RetryPolicy: Sendable, Hashable {
         return min(failureCountMax, reachedCountMax)
     }
 
-    /// Whether a status reports a temporary problem (RFC 9110, sections 15.5 and 15.6; 425: RFC
-    /// 8470, section 5.2; 429: RFC 6585, section 4).
+    /// Whether a status reports a temporary problem (RFC 9110, sections 15.5 and 15.6; 425: RFC 8470, section 5.2; 429:
+    /// RFC 6585, section 4).
     package static func isWorthRetrying(status: Int) -> Bool {
         switch status {
         case 408, 425, 429, 500, 502, 503, 504: true
@@ -94,9 +90,8 @@ package struct RetryPolicy: Sendable, Hashable {
     }
 
     /// How long to wait before the next attempt.
-    ///
     /// - Parameters:
-    ///   - failureCount: failures in a row without progress, with this one; 0 if it made some.
+    ///   - failureCount: consecutive failures without progress, with this one; 0 if it made some.
     ///   - retryAfter: what the server asked for; the wait is no shorter, up to ``retryAfterMax``.
     ///   - generator: draws the wait; a seeded one draws the same each time.
     package func delay(
@@ -111,30 +106,22 @@ package struct RetryPolicy: Sendable, Hashable {
 }
 
 extension TransferFailure.Kind {
-    /// Whether nobody answered, of whatever is asked for there.
     var isUnreached: Bool { self == .resolve || self == .connect }
 }
 
-/// An attempt that failed and is to be repeated.
 package struct Retry: Sendable {
-    /// What went wrong.
     package let reason: String
-    /// How long it rests before it tries again.
     package let delay: Duration
 }
 
-/// Counts the failures of a pull, and decides for each whether to try again.
-///
-/// A value without a clock or generator of its own: its answers depend only on what it was told.
+/// Counts the failures of a pull, and decides for each whether to try again; a value without a clock or generator.
 package struct RetryBudget: Sendable {
-    /// The limits.
     package let policy: RetryPolicy
-    /// Failures in a row without progress, by the transfer's id.
+    /// Consecutive failures without progress, by the transfer's id.
     private var failureCounts: [Int: Int] = [:]
     private var pullFailureCount = 0
     private let tell: @Sendable (Retry) -> Void
 
-    /// Makes an unspent budget.
     package init(
         _ policy: RetryPolicy = RetryPolicy(), tell: @escaping @Sendable (Retry) -> Void = { _ in }
     ) {
@@ -144,9 +131,8 @@ package struct RetryBudget: Sendable {
 
     /// What to do about an attempt that did not bring its file.
     package enum Decision: Sendable, Hashable {
-        /// Try again after this time.
         case again(after: Duration)
-        /// Another attempt would fare no better.
+        /// Another attempt would not succeed.
         case useless
         /// The file has used up its attempts.
         case spent
@@ -154,32 +140,25 @@ package struct RetryBudget: Sendable {
         case pullSpent
     }
 
-    /// Notes that new bytes came, of whatever file, and fast enough: the network works.
+    /// Notes that new bytes of any file came, fast enough: the network works.
     package mutating func progressed(_ id: Int) {
         failureCounts[id] = nil
         pullFailureCount = 0
     }
 
-    /// Forgets transfers that are over, however they ended.
     mutating func forget(_ ids: Range<Int>) {
         if failureCounts.isEmpty { return }
         for id in ids { failureCounts[id] = nil }
     }
 
     /// Decides about an attempt that did not bring its file.
-    ///
     /// - Parameters:
-    ///   - id: the transfer's.
-    ///   - outcome: how it ended.
-    ///   - head: the final response's head, if it came.
-    ///   - newByteCount: bytes staged beyond what was staged before. An attempt that brought as many as
-    ///     ``RetryPolicy/leastRate`` asks for was not in vain: counting starts anew. Bytes that were fetched a second
-    ///     time are not new.
-    ///   - lasting: how long the attempt took. At least a second counts, since another one follows it, and at most a
+    ///   - newByteCount: bytes staged for the first time. An attempt that brought as many as ``RetryPolicy/leastRate``
+    ///     asks for was not in vain: counting starts anew.
+    ///   - lasting: how long the attempt took. Counts as at least a second, since another one follows it, and at most a
     ///     minute.
-    ///   - count: how many transfers were under way, which share what the network can do.
+    ///   - count: how many concurrent transfers share the network.
     ///   - now: seconds since 1970, for a `Retry-After` with a date.
-    ///   - generator: draws the wait.
     package mutating func decide(
         _ id: Int, _ outcome: TransferOutcome, head: TransferHead?, newByteCount: Int64,
         lasting: Duration = .zero, among count: Int = 1, now: Int64,
@@ -215,19 +194,17 @@ package struct RetryBudget: Sendable {
     }
 }
 
-/// How slow transfers may be: those that bring fewer bytes in this time would never end.
+/// The lowest acceptable rate of a transfer: a slower one would never end.
 package struct DripLimit {
-    /// How many bytes must come within ``time``.
     let byteCount: Int64
     let time: Duration
 
-    /// Asks for so many bytes in a time.
     package init(_ byteCount: Int64, in time: Duration) {
         self.byteCount = byteCount
         self.time = time
     }
 
-    /// - Parameter transport: what it holds back to keep to its rate is not the network's fault.
+    /// - Parameter transport: excuses the delay caused by its own rate limit.
     init(_ policy: RetryPolicy, over transport: any Transport) {
         byteCount = policy.leastByteCount(in: policy.dripTime)
         guard let byteRate = transport.byteRateMax else {
@@ -242,12 +219,11 @@ package struct DripLimit {
 
 /// Watches one transfer for its ``DripLimit``, from its first byte on.
 package struct DripWatch {
-    /// What the bytes that have just come say of it.
+    /// What the latest bytes show.
     package enum Pace {
-        /// It comes fast enough, and has done so for a whole stretch.
+        /// It is fast enough, and has been for a whole stretch.
         case kept
         case undecided
-        /// It is too slow.
         case dripping
     }
 
@@ -259,12 +235,9 @@ package struct DripWatch {
 
     var lasted: Duration { ContinuousClock.now - start }
 
-    /// Begins to watch.
     package init(_ limit: DripLimit?) { self.limit = limit }
 
-    /// Notes that bytes came.
-    ///
-    /// - Parameter count: how many transfers are under way: they share what the network can do.
+    /// - Parameter count: how many concurrent transfers share the network.
     package mutating func pace(_ bytes: Int, among count: Int = 1) -> Pace {
         guard let limit else { return .undecided }
         byteCount += Int64(bytes)

@@ -2,23 +2,17 @@ package import CASStore
 package import S3
 import Storage
 
-/// Carries requests to a bucket, signed: URLs that begin with `s3://BUCKET/PREFIX/`; all others as they are.
+/// Signs requests to a bucket, whose URLs begin with `s3://BUCKET/PREFIX/`, and carries all others as they are.
 ///
-/// What refusals tell is made use of, and the request sent again: the bucket's region, the server's clock, keys that
-/// have ended. A signature goes to the bucket's own host only. Belongs to one thread.
+/// Learns from refusals and sends the request again: the bucket's region, the server's clock, expired keys. A signature
+/// goes only to the bucket's own host. Belongs to one thread.
 package final class SignedTransport: Transport {
     private let network: any Transport
     private let bucket: S3Storage
-    /// The last refusal of a single file: who may not list is refused what is not there, too.
-    ///
-    /// Names the request, and the right that would allow it.
+    /// The last refusal of a single file, with the request and the right that would allow it: without the right to
+    /// list, a missing file is refused too.
     package private(set) var refusal: StoreError?
 
-    /// Makes a transport; nothing is asked yet.
-    ///
-    /// - Parameters:
-    ///   - network: what carries the requests once they are signed.
-    ///   - bucket: what signs them.
     package init(_ network: any Transport, to bucket: S3Storage) {
         self.network = network
         self.bucket = bucket
@@ -27,9 +21,7 @@ package final class SignedTransport: Transport {
     package var byteRateMax: Int64? { network.byteRateMax }
     package var parallelCount: Int { network.parallelCount }
 
-    /// Carries the client's requests; see ``Transport/run(_:)``.
-    ///
-    /// - Throws: also `.accessDenied` if the keys are none, or wrong, or have ended; `.noBucket`; `.credentials`.
+    /// Also throws `.accessDenied` if the keys are missing, wrong or expired; `.noBucket`; `.credentials`.
     package func run(_ client: some TransferClient) throws(StoreError) {
         let signing = SigningClient(client, bucket)
         defer { refusal = signing.refusal ?? refusal }
@@ -38,7 +30,7 @@ package final class SignedTransport: Transport {
     }
 }
 
-/// Stands between a client and a transport: signs what goes out, and reads the refusals that come in.
+/// Between a client and a transport: signs requests, and reads refusals.
 private final class SigningClient: TransferClient {
     private let client: any TransferClient
     private let bucket: S3Storage
@@ -46,18 +38,17 @@ private final class SigningClient: TransferClient {
     private var signed: [Int: Signed] = [:]
     private var repeated: [TransferRequest] = []
     private(set) var refusal: StoreError?
-    /// What no request of this bucket can get past.
+    /// The error that no request to this bucket can get past.
     private(set) var failure: StoreError?
 
     private struct Signed {
         let asked: TransferRequest
         var get: SignedGet
-        /// The head of a refusal, whose body is read before anybody hears of it.
+        /// The head of a refusal, held back until its body is read.
         var head: TransferHead?
         var body: [UInt8] = []
     }
 
-    /// So much of a refusal is read.
     private static let bodyByteCountMax = 64 << 10
 
     init(_ client: any TransferClient, _ bucket: S3Storage) {
@@ -87,12 +78,12 @@ private final class SigningClient: TransferClient {
     private func request(_ asked: TransferRequest, _ get: SignedGet) -> TransferRequest {
         var request = asked
         request.url = get.url
-        // Ceph RGW 16 writes its refusals in JSON for those who ask for that.
+        // Ceph RGW 16 writes its refusals in JSON if the request accepts that.
         request.fields.removeAll { $0.name == "accept" }
         request.confinedFields += get.fields
         // Another host would get no signature, and refuse; the bucket says in which region it is.
         request.followsRedirects = false
-        // A refusal is to be read; of a file, the client takes no more than it asked for.
+        // A refusal must be read whole; of a file, the client takes no more than it asked for.
         request.byteCountMax = max(asked.byteCountMax, Int64(Self.bodyByteCountMax))
         return request
     }
@@ -133,7 +124,7 @@ private final class SigningClient: TransferClient {
         }
     }
 
-    /// The client hears of an answer without success; nobody wants the body.
+    /// Passes on an answer without success, and without its body.
     private func hand(_ head: TransferHead, of id: Int) {
         let decision = client.begin(id, head)
         client.end(id, decision == .refuse ? .refused : .finished)

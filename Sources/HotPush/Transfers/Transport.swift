@@ -2,18 +2,16 @@ public import CASStore
 
 /// Carries requests to an origin, many at once, on the thread that calls it.
 ///
-/// The seam between what an update client decides and the library that speaks HTTP: the client never
-/// touches a socket, a transport never touches the store. `CurlTransport` is the real one.
+/// Separates an update client, which never touches a socket, from the HTTP library, which never touches the store.
+/// `CurlTransport` is the implementation.
 public protocol Transport: AnyObject {
-    /// Asks the client for requests, carries up to `options.parallelCount` at once, and passes on
-    /// what comes, until the client says ``NextTransfer/nothing`` and nothing is under way.
+    /// Asks the client for requests, carries up to `options.parallelCount` at once, and passes on what comes, until the
+    /// client says ``NextTransfer/nothing`` and no transfer is running.
     ///
-    /// All calls to the client are on the calling thread, one at a time. A transfer's calls come in
-    /// order: `begin`, any number of `receive`, `end`; `end` comes exactly once for every request,
-    /// even if it never began.
-    ///
-    /// - Throws: what is wrong with the transport itself (no memory, a bad option). What happens to a
-    ///   transfer is its outcome, not an error.
+    /// All calls to the client are on the calling thread, one at a time. A transfer's calls come in order: `begin`, any
+    /// number of `receive`, `end`; `end` comes exactly once for every request, even if it never began.
+    /// - Throws: what is wrong with the transport itself (no memory, a bad option). A failed transfer is an outcome,
+    ///   not an error.
     func run(_ client: some TransferClient) throws(StoreError)
 
     /// The most bytes per second over all transfers; nil for no limit.
@@ -21,10 +19,10 @@ public protocol Transport: AnyObject {
     /// A transfer that is slow because of this limit is not given up.
     var byteRateMax: Int64? { get }
 
-    /// The most transfers that are under way at once.
+    /// The most transfers that run at once.
     var parallelCount: Int { get }
 
-    /// A text of an origin's without what it was told in confidence.
+    /// Removes credentials from an origin's text.
     func concealed(in text: String) -> String
 }
 
@@ -33,33 +31,32 @@ extension Transport {
     public var byteRateMax: Int64? { nil }
     /// One after the other.
     public var parallelCount: Int { 1 }
-    /// Nothing was told.
+    /// Returns the text: there are no credentials.
     public func concealed(in text: String) -> String { text }
 }
 
-/// The client of a ``Transport``: asks for requests, takes what comes.
+/// The client of a ``Transport``, which asks for requests and takes what comes.
 ///
-/// All transfers wait during a call: it should return within a fraction of a second.
+/// All transfers wait during a call, so it should return within a fraction of a second.
 public protocol TransferClient: AnyObject {
     /// Says what to do with a free slot; called again after every event.
     func next() -> NextTransfer
 
-    /// The head of the final response, after redirects.
+    /// Receives the head of the final response, after redirects, and returns what to do with the body.
     ///
-    /// Not called if the response is useless as a whole, for example because of a content encoding
-    /// that nobody asked for.
-    /// - Returns: what to do with the body.
+    /// Not called if the response is useless as a whole, for example because of a content encoding that nobody asked
+    /// for.
     func begin(_ id: Int, _ head: TransferHead) -> BodyDecision
 
-    /// Bytes of the body, decoded if an encoding was requested.
-    /// - Returns: whether to go on; `false` ends the transfer as ``TransferOutcome/refused``.
+    /// Receives bytes of the body, decoded if an encoding was requested.
+    /// - Returns: whether to continue; `false` ends the transfer as ``TransferOutcome/refused``.
     func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool
 
     /// The transfer is over.
     func end(_ id: Int, _ outcome: TransferOutcome)
 
     /// Called at least every 200 ms, for progress and cancellation.
-    /// - Returns: whether to go on; `false` ends all transfers as ``TransferOutcome/cancelled``.
+    /// - Returns: whether to continue; `false` ends all transfers as ``TransferOutcome/cancelled``.
     func tick() -> Bool
 }
 
@@ -69,7 +66,7 @@ public enum NextTransfer: Sendable {
     case request(TransferRequest)
     /// Ask again after this many milliseconds, or after the next event: a retry is not yet due.
     case wait(milliseconds: Int)
-    /// Nothing, now or before another transfer ends.
+    /// Nothing before another transfer ends.
     case nothing
 }
 
@@ -77,16 +74,15 @@ public enum NextTransfer: Sendable {
 public enum BodyDecision: Sendable {
     /// Take its bytes.
     case take
-    /// Read and forget it (a short error page): the connection stays usable.
+    /// Read and forget it (a short error page), so that the connection stays usable.
     ///
-    /// The transfer ends as ``TransferOutcome/finished`` whatever happens to the body; at most 64
-    /// KiB of it are read.
+    /// The transfer ends as ``TransferOutcome/finished`` whatever happens to the body; at most 64 KiB of it are read.
     case discard
     /// End the transfer as ``TransferOutcome/refused``.
     case refuse
 }
 
-/// One GET request for content, with what makes it conditional or partial.
+/// One GET request for content, which may be conditional or partial.
 public struct TransferRequest: Sendable {
     /// Identifies it to the client.
     public var id: Int
@@ -102,16 +98,16 @@ public struct TransferRequest: Sendable {
     public var fields: [(name: String, value: String)] = []
     /// Fields for this origin only: a redirect to another origin drops them.
     public var confinedFields: [(name: String, value: String)] = []
-    /// Whether to offer the content encodings that the library can decode.
+    /// Whether to offer the content encodings that the library can decode; otherwise the request says `identity`.
     ///
-    /// Never with an offset: ranges count encoded bytes. If false, the request says `identity`. If
-    /// true, the head's `content-length` counts what was sent, not what is received.
+    /// Never with an offset, because ranges count encoded bytes. If true, the head's `content-length` counts encoded
+    /// bytes.
     public var acceptsEncodings = false
     /// A body with more bytes than this, decoded, ends the transfer as ``TransferOutcome/tooLarge``.
     ///
-    /// None of the bytes beyond are passed on; if `Content-Length` announces more, none at all.
+    /// No bytes beyond are passed on; if `Content-Length` announces more, none at all.
     public var byteCountMax: Int64 = .max
-    /// Whether to go where an answer redirects to; else the client gets that answer.
+    /// Whether to follow redirects; otherwise the client gets the redirecting answer.
     package var followsRedirects = true
 
     /// The value of the field `Range`; nil if the whole is wanted (RFC 9110, section 14.1.2).
@@ -120,7 +116,7 @@ public struct TransferRequest: Sendable {
         return offset > 0 ? "bytes=\(offset)-" : nil
     }
 
-    /// Makes a plain request.
+    /// Creates a plain request.
     public init(id: Int, url: String) {
         self.id = id
         self.url = url
@@ -131,14 +127,14 @@ public struct TransferRequest: Sendable {
 public struct TransferHead: Sendable {
     /// The status code, such as 200, 206, 304 or 404.
     public var status: Int
-    /// The header fields, names in lower case, in the order in which they came.
+    /// The header fields in their order, names in lower case.
     public var fields: [(name: String, value: String)]
     /// The URL that answered, after redirects.
     public var url: String
-    /// Whether only the connection's end ends the body (RFC 9112, section 6.3): then nobody sees that it was cut off.
+    /// Whether the body ends only with the connection (RFC 9112, section 6.3), so that truncation goes unnoticed.
     public var isUnframed = false
 
-    /// Makes a head.
+    /// Creates a head.
     public init(status: Int, fields: [(name: String, value: String)], url: String) {
         self.status = status
         self.fields = fields
@@ -155,7 +151,7 @@ public enum TransferOutcome: Sendable, Hashable {
     case finished
     /// The client refused it.
     case refused
-    /// More came than ``TransferRequest/byteCountMax`` allows.
+    /// The body exceeds ``TransferRequest/byteCountMax``.
     case tooLarge
     /// The client stopped everything.
     case cancelled
@@ -165,7 +161,7 @@ public enum TransferOutcome: Sendable, Hashable {
 
 /// Why a transfer failed on the way.
 public struct TransferFailure: Error, Sendable, Hashable {
-    /// The kind of trouble, as far as it matters for a retry.
+    /// The kind of failure, as far as it matters for a retry.
     public enum Kind: String, Sendable, Hashable {
         /// The name could not be resolved.
         case resolve
@@ -175,22 +171,22 @@ public struct TransferFailure: Error, Sendable, Hashable {
         case broken
         /// Nothing came for too long, or the whole took too long.
         case timeout
-        /// The certificate is bad, or the peer refuses the handshake: trying again does not help.
+        /// The certificate is bad, or the peer refuses the handshake: a retry does not help.
         case security
-        /// Redirects that loop, lead to another scheme, or are too many.
+        /// Redirects loop, lead to another scheme, or are too many.
         case redirect
         /// The answer is not HTTP, or has a content encoding that cannot be decoded.
         case malformed
-        /// The URL or an option is bad: trying again does not help.
+        /// The URL or an option is bad: a retry does not help.
         case request
     }
 
-    /// The kind of trouble.
+    /// The kind of failure.
     public var kind: Kind
     /// A sentence for people, in the library's own words.
     public var message: String
 
-    /// Makes a failure.
+    /// Creates a failure.
     public init(_ kind: Kind, _ message: String) {
         self.kind = kind
         self.message = message
@@ -202,7 +198,6 @@ extension StoreError {
         self.init(.network, failure.message, cause: .transfer(kind: failure.kind.rawValue))
     }
 
-    /// How a transfer failed, if that lies beneath.
     package var transferKind: TransferFailure.Kind? {
         if case .transfer(let kind) = cause { TransferFailure.Kind(rawValue: kind) } else { nil }
     }
@@ -210,7 +205,7 @@ extension StoreError {
 
 /// Settings for all transfers of a transport.
 public struct TransportOptions: Sendable {
-    /// The most transfers that are under way at once.
+    /// The most transfers that run at once.
     public var parallelCount = 16
     /// Bytes per second over all transfers; nil for no limit.
     public var byteRateMax: Int64?
@@ -220,20 +215,20 @@ public struct TransportOptions: Sendable {
     public var stallTimeout: Duration = .seconds(30)
     /// How long one transfer may take in all; nil for no limit.
     public var totalTimeout: Duration?
-    /// How many redirects are followed; they never lead from https to http.
+    /// Redirects never lead from https to http.
     package var redirectCountMax = 8
     /// A proxy's URL; nil to follow the environment (`https_proxy`, `no_proxy`); empty for none.
     public var proxy: String?
     /// A file of certificates to trust instead of the system's.
     public var certificatesFile: String?
-    /// What the origin is told of who asks; nil for nothing but what stands in its URL.
+    /// Credentials for the origin; nil for nothing but what its URL holds.
     public var credentials: OriginCredentials?
     /// The program's name in requests.
     public var userAgent = "castree"
     /// Whether to use HTTP/2 if a server offers it (over TLS); otherwise HTTP/1.1.
     public var isHTTP2Allowed = true
 
-    /// Makes options with defaults for a mobile network.
+    /// Creates options with defaults for a mobile network.
     public init() {}
 }
 

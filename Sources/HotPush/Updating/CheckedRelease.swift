@@ -2,21 +2,20 @@ package import CASStore
 package import StrictJSON
 package import VersionTree
 
-/// What another process has found at an origin and fetched, without a change of the lifecycle: the
-/// result of `castree pull --keep --json`.
+/// What another process found at an origin and fetched without changing the lifecycle: the result of
+/// `castree pull --keep --json`.
 package struct CheckedRelease: Sendable, Hashable {
-    /// The version in the store, which is complete; `nil` if nothing is for this device.
+    /// The complete version in the store; `nil` if nothing is for this device.
     package var version: String?
-    /// Whether its publisher says that the app must not go on without it.
+    /// Whether the publisher requires the release before the app may continue.
     package var isMandatory = false
     /// Why nothing is for this device.
     package var reasons: [String] = []
-    /// Whether something waited, was taken back, and now waits no longer.
+    /// Whether the pending version was withdrawn, so that nothing is pending now.
     package var hasTakenBack = false
 
-    /// Whether the origin's answer was an older one than has been seen: it says nothing of what is offered now.
+    /// Whether the origin's answer is older than one seen before, and so says nothing about its current offer.
     package var isOlderCopy = false
-    /// Whether what is offered is banned here.
     package var isBanned = false
 
     package init(version: String?, isMandatory: Bool = false, reasons: [String] = []) {
@@ -25,7 +24,7 @@ package struct CheckedRelease: Sendable, Hashable {
         self.reasons = reasons
     }
 
-    /// Reads the result of a pull; `nil` for another document.
+    /// `nil` if the document is not the result of a pull.
     package init?(_ document: JSONValue) {
         guard let members = document.asObject, members.contains(where: { $0.key == "version" })
         else { return nil }
@@ -36,27 +35,24 @@ package struct CheckedRelease: Sendable, Hashable {
     }
 }
 
-/// Why nothing followed from a check.
+/// Why a check brought no version.
 package struct CheckReason: Sendable, Hashable {
-    /// What it is, for programs.
     package enum Code: String, Sendable, Hashable {
-        /// What is offered is shown already.
+        /// The offer is shown already.
         case current
         /// The origin offers nothing.
         case nothingNew
-        /// The origin has taken back what waited.
+        /// The origin has withdrawn the pending version.
         case takenBack
-        /// What is offered is banned here.
+        /// The offer is banned here.
         case banned
-        /// What is offered is for other devices or apps.
+        /// The offer is for other devices or apps.
         case passedOver
         /// The origin's answer is older than one that was obeyed.
         case olderCopy
     }
 
-    /// What it is, for programs.
     package var code: Code
-    /// The same for people.
     package var sentence: String
 
     static let takenBack = CheckReason(
@@ -68,7 +64,6 @@ package struct CheckReason: Sendable, Hashable {
 }
 
 extension CheckedRelease {
-    /// What it means that a check has found no version.
     package var withoutVersion: ObeyedRelease {
         guard !reasons.isEmpty else {
             if hasTakenBack { return .upToDate(.takenBack) }
@@ -82,21 +77,19 @@ extension CheckedRelease {
     }
 }
 
-/// What followed from a check.
 package enum ObeyedRelease: Sendable, Hashable {
-    /// There was nothing to do, and why.
     case upToDate(CheckReason)
-    /// What is offered is not for this device, for these reasons.
+    /// The offer is not for this device.
     case refused([CheckReason])
-    /// A version is complete and waits for its turn.
+    /// A version is complete and waits to be shown.
     case ready(version: String, isForced: Bool)
 }
 
 extension VersionStore {
-    /// Makes what a check has brought the next version to be shown.
+    /// Makes the result of a check the next version to show, as an ``UpdateManager`` does with its own downloads.
     ///
-    /// What an ``UpdateManager`` does with what it has fetched itself. A mandatory release does not wait until
-    /// the start of the current version is confirmed: it becomes current at once, and the next page starts it.
+    /// A mandatory release does not wait until the current version is confirmed: it becomes current at once, and the
+    /// next page starts it.
     package func obey(_ checked: CheckedRelease) throws(StoreError) -> ObeyedRelease {
         guard let version = checked.version else {
             if !checked.isOlderCopy, !checked.isBanned {
@@ -108,7 +101,7 @@ extension VersionStore {
             return try obey(version, isMandatory: checked.isMandatory)
         } catch {
             guard error.code == .bannedVersion else { throw error }
-            // It is here and banned: the origin goes on offering it.
+            // It is here and banned, and the origin still offers it.
             var refused = checked
             (refused.version, refused.reasons) = (nil, [error.message])
             refused.isBanned = true
@@ -120,19 +113,19 @@ extension VersionStore {
         _ version: String, isMandatory: Bool
     ) throws(StoreError) -> ObeyedRelease {
         let before = try lifecycle()
-        // An earlier release had to be shown and was not: its replacement must be, too.
+        // An earlier mandatory release was never shown: its replacement must be.
         let isOwed = try owedVersion != nil
         let isForced = isMandatory || isOwed
         if before.current == version || before.pending == version {
             guard before.pending == version else {
-                // What waits was offered before and is no longer offered.
+                // The pending version is no longer offered.
                 if before.pending != nil { _ = try putNext(version) }
                 try settleOwed(lifecycle(), offersNothing: true)
                 return .upToDate(.current(version))
             }
             if isForced { try owe(version) }
         } else {
-            // First what is owed: whoever sees the pending version knows at once that it must be shown.
+            // Owe first: a reader of the pending version must know at once that it is mandatory.
             if isForced { try owe(version) }
             guard try putNext(version) else {
                 try owe(nil)
@@ -140,21 +133,20 @@ extension VersionStore {
             }
         }
         if isForced, before.unconfirmed != nil, !before.isResting(version) {
-            // Left before it could prove itself: neither good nor bad.
+            // The current version is left unconfirmed, neither good nor bad.
             try activate(version)
         }
         return .ready(version: version, isForced: isForced)
     }
 
-    /// Whether the version that waits, or a current one that has not been started yet, must be shown at once.
+    /// Whether the pending version, or a current one that was never started, must be shown at once.
     package func isForced(_ lifecycle: Lifecycle) throws(StoreError) -> Bool {
         guard let owed = try owedVersion else { return false }
         return owed == lifecycle.pending || lifecycle.isUnshown(owed)
     }
 
-    /// Notes that a version which now waits must be shown before the app goes on, if so.
-    ///
-    /// - Returns: whether it must: it is mandatory, or replaces one that was and was never shown.
+    /// Notes whether a version that is now pending must be shown before the app continues: because it is mandatory, or
+    /// replaces a mandatory one that was never shown.
     package func noteForced(
         _ version: String, isMandatory: Bool
     ) throws(StoreError) -> Bool {
@@ -164,8 +156,7 @@ extension VersionStore {
         return true
     }
 
-    /// The app starts: it does not go on with a version that nobody has confirmed where a mandatory one waits.
-    ///
+    /// At the app's start, replaces an unconfirmed version by a pending mandatory one.
     /// - Returns: the version that must be shown, if there is one.
     package func prepareForced() throws(StoreError) -> String? {
         let lifecycle = try lifecycle()
@@ -173,16 +164,15 @@ extension VersionStore {
             return nil
         }
         if owed == lifecycle.pending, lifecycle.unconfirmed != nil, !lifecycle.isResting(owed) {
-            // Left before it could prove itself: neither good nor bad.
+            // The current version is left unconfirmed, neither good nor bad.
             try activate(owed)
         }
         return owed
     }
 
-    /// Owes a version no longer that has been shown.
-    ///
-    /// - Parameter offersNothing: whether the origin has nothing but what is current: then nothing takes the place of a version
-    ///   that waits no longer.
+    /// Clears the owed version once it was shown.
+    /// - Parameter offersNothing: whether the origin has nothing but the current version, so that nothing replaces an
+    ///   owed version that is no longer pending.
     package func settleOwed(
         _ lifecycle: Lifecycle, offersNothing: Bool = false
     ) throws(StoreError) {
@@ -194,7 +184,7 @@ extension VersionStore {
 }
 
 extension Lifecycle {
-    /// Whether a version is current that no page or app has started yet.
+    /// Whether a current version was not yet started by any page or app.
     fileprivate func isUnshown(_ version: String) -> Bool {
         version == current && boot?.version != version && !knownGood.contains(version)
     }

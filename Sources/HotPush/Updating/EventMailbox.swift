@@ -2,8 +2,7 @@ internal import Synchronization
 
 /// The events that one reader has not taken yet.
 ///
-/// Bounded: of progress only the newest events are kept; of the others, enough that a reader who misses
-/// one is lost anyway, and is told how many.
+/// Bounded: only the newest progress events are kept; a reader that misses others is told how many.
 final class EventMailbox: Sendable {
     static let progressCountMax = 8
     static let countMax = 1024
@@ -46,7 +45,7 @@ final class EventMailbox: Sendable {
                 state.events.remove(at: first)
             }
         } else if state.events.count >= countMax {
-            // Old news goes first.
+            // Drop old progress first.
             let first = state.events.firstIndex(where: \.isProgress) ?? 0
             if !state.events.remove(at: first).isProgress { state.missedCount += 1 }
         }
@@ -57,7 +56,7 @@ final class EventMailbox: Sendable {
         await withCheckedContinuation { continuation in
             let (event, isOver) = state.withLock { state -> (UpdateEvent?, Bool) in
                 if let event = state.take() { return (event, false) }
-                // A second reader of one mailbox would wait for ever.
+                // A second reader of one mailbox would wait indefinitely.
                 if state.isClosed || state.reader != nil { return (nil, true) }
                 state.reader = continuation
                 return (nil, false)
@@ -102,7 +101,7 @@ final class EventHub: Sendable {
     }
 
     func post(_ event: UpdateEvent) {
-        // Posted under the lock: all readers see the same order.
+        // Posted under the lock, so that all readers see the same order.
         boxes.withLock { boxes in
             boxes.removeAll { $0.mailbox == nil }
             for box in boxes { box.mailbox?.post(event) }

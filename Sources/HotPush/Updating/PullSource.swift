@@ -2,7 +2,7 @@ public import CASStore
 import Synchronization
 public import VersionTree
 
-/// Updates from an origin: what ``Pull`` fetches, for an ``UpdateManager``.
+/// Fetches updates from an origin for an ``UpdateManager``, by ``Pull``.
 ///
 /// ```swift
 /// let source = PullSource(url, into: versions, for: options) { () throws(StoreError) in
@@ -11,8 +11,7 @@ public import VersionTree
 /// let updates = UpdateManager(versions, source: source, options: options)
 /// ```
 ///
-/// The work runs on threads of its own, which the tasks of the app never wait for. The transport and
-/// its connections are kept for the next call.
+/// Works on its own threads, so the app's tasks never block on it, and reuses the transport and its connections.
 public final class PullSource: UpdateSource {
     /// The URL or directory to ask.
     public let origin: String
@@ -28,22 +27,20 @@ public final class PullSource: UpdateSource {
         var idle: IdleTransport?
     }
 
-    // Sound: the one call that uses it takes it out of the mutex, and puts it back afterwards.
+    // Sound: the only call that uses it takes it out of the mutex, and puts it back afterwards.
     private struct IdleTransport: @unchecked Sendable {
         let transport: any Transport
     }
 
-    /// Makes a source; nothing is asked yet.
+    /// Creates a source without asking the origin.
     ///
     /// - Parameters:
     ///   - origin: the URL of an origin, of a channel's pointer, or a directory.
-    ///   - versions: where versions are stored: the store of the manager.
-    ///   - updating: the options of the manager; its app and device choose among what is offered, its trust says whose
-    ///     releases are taken.
-    ///   - options: how to pull; `app`, `device`, `destination`, `journal`, `progress` and `version` are
-    ///     ignored, because the manager sets them.
-    ///   - makeTransport: makes what carries requests; called on the thread that uses it, and again
-    ///     after a failure.
+    ///   - versions: the store of the manager.
+    ///   - updating: the options of the manager; its app and device choose among offers, its trust says who must sign.
+    ///   - options: how to pull; `app`, `device`, `destination`, `journal`, `progress` and `version` are ignored,
+    ///     because the manager sets them.
+    ///   - makeTransport: makes what carries requests; called on the thread that uses it, and again after a failure.
     public init(
         _ origin: String, into versions: VersionStore, for updating: UpdateOptions,
         _ options: PullOptions = PullOptions(),
@@ -64,10 +61,10 @@ public final class PullSource: UpdateSource {
         self.makeTransport = makeTransport
     }
 
-    /// Asks the origin: one request if what it offers is already here.
+    /// Asks the origin, with a single request if its offer is already here.
     @concurrent public func check() async throws(StoreError) -> Release? {
         try await onOwnThread(options) { [self] (pull) throws(StoreError) in
-            // The manager tells why a version that is here is left alone.
+            // The manager itself tells why it ignores a version that is here.
             let reply = try pull.inquire(origin, judges: false)
             state.withLock { $0.sighting = reply.sighting }
             switch reply.answer {
@@ -96,7 +93,7 @@ public final class PullSource: UpdateSource {
     @concurrent public func noteObeyed() async {
         guard let sighting = state.withLock({ $0.sighting }) else { return }
         let bound = SequenceBound(versions, now: options.now)
-        // If this fails, one old copy may get through; that must not stop an update.
+        // If this fails, one old copy may be accepted; that must not stop an update.
         try? SeenSequences(versions, bound: bound).note(sighting, isLowering: options.isForced)
     }
 
@@ -104,13 +101,13 @@ public final class PullSource: UpdateSource {
     @concurrent public func plan(_ release: Release) async throws(StoreError) -> UpdateCost {
         try await onOwnThread(options) { [self] (pull) throws(StoreError) in
             let found = try found(release, pull)
-            // Without the manifest, which comes with the content.
+            // The manifest comes with the content, so the packs give the cost.
             if found.isPromise, let choice = found.choice { return UpdateCost(choice) }
             return UpdateCost(try pull.plan(found))
         }
     }
 
-    /// Fetches what the store lacks of a release.
+    /// Fetches the missing content of a release.
     @concurrent public func download(
         _ release: Release, progress: @escaping @Sendable (UpdateProgress) -> Void
     ) async throws(StoreError) -> DownloadFigures {
@@ -196,13 +193,12 @@ public final class PullSource: UpdateSource {
 }
 
 extension Release {
-    /// Stands for what an origin offers under a name if its manifest was not fetched: because the
-    /// store has it, or because it is not for this device.
+    /// A stand-in for an offer whose manifest was not fetched, because the store has it or it is not for this device.
     fileprivate init(standingFor name: String, _ offered: OfferedRelease?) throws(StoreError) {
         self.init(
             family: CastreeFormat().family, version: try VersionName(name), trust: .digest,
             received: [])
-        // A file without an address: the content is known only by the version's name.
+        // Without an address, only the version's name identifies the content.
         files = [ReleaseFile(path: try TreePath("unread"))]
         order = offered?.sequence
         requirements = offered?.requirements ?? []

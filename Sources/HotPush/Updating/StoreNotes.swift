@@ -2,13 +2,13 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-// What a store notes in a small document of its own, which is replaced as a whole: a damaged one, which only another program
-// can have written, counts as none.
+// Small documents of a store, replaced as a whole; a damaged one, which only another program can have written, counts
+// as none.
 
 extension VersionStore {
     private var root: Int32 { directories.root.raw }
 
-    /// The text of the only member of a document; `nil` if there is none.
+    /// The value of the only member of a document.
     private func noted(_ key: String, in name: String) throws(StoreError) -> String? {
         guard try fileSystem.status(root, name)?.kind == .regular else { return nil }
         let bytes = try fileSystem.contents(root, name, limit: 4096)
@@ -25,19 +25,17 @@ extension VersionStore {
 
     // MARK: The device's name
 
-    /// The device's name in gradual roll-outs that this store has drawn, where nobody gave it one; `nil` if none has asked
-    /// for it yet.
+    /// The device's name in gradual rollouts, drawn by this store because none was given; `nil` if none was needed yet.
     ///
-    /// Drawn once and kept in `device.json`, `{"device":"<32 hexadecimal digits>"}`: it chooses among offers here and is
-    /// sent to nobody. Two copies of a store that has one are the same device to every roll-out.
+    /// Kept in `device.json`, `{"device":"<32 hexadecimal digits>"}`, used only here and sent to nobody. Copies of a
+    /// store that has one are the same device to every rollout.
     package var drawnDevice: String? {
         get throws(StoreError) {
             try noted("device", in: StoreLayout.device).flatMap { $0.isEmpty ? nil : $0 }
         }
     }
 
-    /// The device's name for a choice: the given one, or what the store has drawn; drawn now if a roll-out asks for it.
-    ///
+    /// The given name, or the drawn one; draws it if a rollout needs it.
     /// - Parameter isDrawing: whether the store may be changed.
     func deviceName(
         _ given: String?, for audience: Audience, isDrawing: Bool
@@ -58,11 +56,10 @@ extension VersionStore {
 
     // MARK: What is owed
 
-    /// The version that an app must show before it goes on: a mandatory release, or the replacement of one that was never
-    /// shown; `nil` if nothing is owed.
+    /// The version that an app must show before it continues: a mandatory release, or the replacement of one that was
+    /// never shown; `nil` if nothing is owed.
     ///
-    /// `owed.json`, `{"version":"2"}`, exists as long as there is such a version: closing the app before it shows the
-    /// version must not get around it.
+    /// Kept in `owed.json`, `{"version":"2"}`, so that closing the app does not evade the version.
     package var owedVersion: String? {
         get throws(StoreError) { try noted("version", in: StoreLayout.owed) }
     }

@@ -2,19 +2,16 @@
 package protocol UpdateClock: Sendable {
     /// The time since some fixed moment; it never goes back.
     var now: Duration { get }
-    /// Waits until ``now`` is at least `deadline`.
-    /// - Throws: if the task is cancelled.
+    /// Waits until ``now`` is at least `deadline`; throws if the task is cancelled.
     @concurrent func sleep(until deadline: Duration) async throws
 }
 
-/// The system's clock; it stands still while the device sleeps.
+/// The system's clock; it stops while the device sleeps.
 package struct SystemUpdateClock: UpdateClock {
     private let origin = SuspendingClock.now
 
-    /// The time since the clock was made.
     package var now: Duration { origin.duration(to: SuspendingClock.now) }
 
-    /// Waits.
     @concurrent package func sleep(until deadline: Duration) async throws {
         try await Task.sleep(until: origin.advanced(by: deadline), clock: SuspendingClock())
     }

@@ -5,29 +5,29 @@ public import VersionTree
 public enum UpdateEvent: Sendable, Hashable {
     /// The origin is being asked.
     case checking
-    /// There is nothing to do, and why.
+    /// There is nothing to do, for this reason.
     case upToDate(String)
-    /// A release is left alone, for these reasons.
+    /// A release is ignored, for these reasons.
     case refused(version: String, reasons: [String])
     /// A release will be downloaded, at this cost.
     case available(version: String, cost: UpdateCost, isForced: Bool)
-    /// How far its download is; of untaken ones, only the newest few are kept.
+    /// The progress of a download; a slow reader gets only the newest events.
     case progress(version: String, UpdateProgress)
-    /// A version is complete and waits for its turn.
+    /// A version is complete and waits to be shown.
     case ready(version: String, waitsFor: String)
     /// A version starts: the app must show it, and confirm it with the token.
     case started(BootReport)
-    /// A version was vouched for.
+    /// A version was confirmed.
     case confirmed(version: String)
-    /// A version was left for one that is known good.
+    /// A version was replaced by one that is known good.
     case rolledBack(version: String, from: String, reason: String)
     /// Versions were retired, and this much space was freed.
     case tidied(versions: [String], bytes: Int64)
-    /// The work under way was stopped; what has come is kept.
+    /// The work in progress was stopped; content that has arrived is kept.
     case cancelled
-    /// Something failed; the app goes on with what it has.
+    /// Something failed; the app continues with its current version.
     case failed(UpdateFailure)
-    /// This reader was so slow that it missed this many events; the event log has them.
+    /// This reader was too slow and missed this many events; the event log has them.
     case missed(count: Int)
 }
 
@@ -40,7 +40,6 @@ public struct UpdateFailure: Sendable, Hashable {
     /// The message of the error.
     public var message: String
 
-    /// Makes a failure from an error.
     package init(_ error: StoreError, during deed: String) {
         self.deed = deed
         code = error.code.description
@@ -60,9 +59,8 @@ public enum UpdateState: Sendable, Hashable {
 
 /// The result of a check.
 public struct UpdateCheck: Sendable {
-    /// What the origin offers; `nil` if it says that nothing has changed.
+    /// The origin's offer; `nil` if it says that nothing has changed.
     public var release: Release?
-    /// What to do about it.
     package var decision: UpdateDecision
     /// Whether it must be shown at once.
     public var isForced: Bool
@@ -70,11 +68,11 @@ public struct UpdateCheck: Sendable {
 
 /// The result of an update.
 public enum UpdateOutcome: Sendable, Hashable {
-    /// There was nothing to do, and why.
+    /// There was nothing to do, for this reason.
     case upToDate(String)
-    /// A release was left alone, for these reasons.
+    /// A release was ignored, for these reasons.
     case refused(version: String, reasons: [String])
-    /// A version is complete and waits for its turn.
+    /// A version is complete and waits to be shown.
     case ready(version: String, waitsFor: String)
     /// A version starts: the app must show it.
     case started(BootReport)

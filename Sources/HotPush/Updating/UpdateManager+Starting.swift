@@ -1,16 +1,16 @@
 public import CASStore
 public import VersionTree
 
-// What happens to versions that are here: they start, prove good or not, make room.
+// What happens to versions in the store: starting, judging, making room.
 
 extension UpdateManager {
-    /// The app starts: adopts what it was shipped with, counts the attempt durably, and says what to show.
+    /// Starts the app: adopts the shipped version, counts the attempt durably, and says what to show.
     ///
-    /// First goes back from a version that was started before and never confirmed. Call it before anything
-    /// is shown; a second call in the same process returns the same answer.
-    /// - Returns: what to show; `nil` if there is nothing yet, and ``update()`` must bring it.
-    /// - Throws: what booting throws; failure to adopt the shipped version is an error only if there is
-    ///   nothing else.
+    /// First rolls back from a version that was started before and never confirmed. Call it before anything is shown; a
+    /// second call in the same process returns the same answer.
+    ///
+    /// - Returns: what to show; `nil` if there is nothing yet, and ``update()`` must fetch it.
+    /// - Throws: what booting throws; a failure to adopt the shipped version only if there is nothing else to show.
     public func start() throws(StoreError) -> BootReport? {
         if let running { return running.report }
         if let embedded = options.embedded {
@@ -28,17 +28,17 @@ extension UpdateManager {
         return try boot()
     }
 
-    /// A page is about to be loaded: switches to a version that waits for this.
+    /// Switches to a version that waits for a navigation; call it before a page loads.
+    ///
     /// - Returns: what to show; `nil` if nothing changes.
     public func navigationBegins() throws(StoreError) -> BootReport? {
         try switchIfDue(at: .navigation)
     }
 
-    /// Vouches for the version that started, then makes room: retires versions that are not needed and
-    /// collects what only they had.
+    /// Confirms the version that started, then makes room: retires unneeded versions and collects their objects.
     ///
-    /// - Throws: `.wrongToken` if another version or start is the one that runs. Failures in making
-    ///   room are reported as events, not thrown.
+    /// - Throws: `.wrongToken` if another version or start is running. Failures in making room are reported as events,
+    ///   not thrown.
     public func confirm(_ version: String, token: String) throws(StoreError) {
         try versions.confirm(version, token: token)
         if running?.report.version == version, running?.report.token == token {
@@ -50,11 +50,12 @@ extension UpdateManager {
         }
         tell(.confirmed(version: version))
         tidy()
-        // What became ready meanwhile may have waited for this.
+        // A version that became ready meanwhile may have waited for this.
         switchIfDueOrTell(at: .ready)
     }
 
-    /// Goes back to the newest known good version and bans the current one, by request.
+    /// Rolls back to the newest known-good version and bans the current one, by request.
+    ///
     /// - Returns: what to show.
     /// - Throws: `.nothingToRollBackTo`.
     @discardableResult
@@ -66,19 +67,17 @@ extension UpdateManager {
         return try boot()
     }
 
-    /// The app ends in an orderly way: takes back a start that nobody has confirmed yet, so that it does not
-    /// count as failed.
+    /// Ends the app in an orderly way: takes back an unconfirmed start, so that it does not count as failed.
     ///
-    /// The third start in a row that is taken back counts all the same. Afterwards this manager starts
-    /// nothing.
+    /// The third start in a row that is taken back counts all the same. Afterwards this manager starts nothing.
     public func end() throws(StoreError) {
         watch?.cancel()
         try starts.judge { (judge, ledger) throws(StoreError) in try judge.end(ledger) }
     }
 
-    /// Notes whether the app is in the foreground; in the background, no time counts against a start.
+    /// Notes whether the app is in the foreground; time in the background does not count against a start.
     ///
-    /// When it comes back, it may be the moment to switch; see ``SwitchPolicy/background(_:)``.
+    /// Returning to the foreground may be the moment to switch; see ``SwitchPolicy/background(_:)``.
     public func setForeground(_ isForeground: Bool) {
         let now = clock.now
         starts.setForeground(isForeground, now: now)
@@ -91,7 +90,7 @@ extension UpdateManager {
         switchIfDueOrTell(at: .background)
     }
 
-    /// Switches where nobody waits for an error.
+    /// Reports an error as an event, because no caller waits for it.
     private func switchIfDueOrTell(at moment: SwitchMoment) {
         do throws(StoreError) {
             _ = try switchIfDue(at: moment)
@@ -130,12 +129,12 @@ extension UpdateManager {
         // After a failed start it waits for the next process, or some hours.
         let now = clock.now
         let mayStart = try starts.judge { (judge, _) in
-            // Nothing else lets its time pass while no start is watched.
+            // While no start is watched, nothing else makes its time pass.
             _ = judge.tick(now: now)
             return judge.mayStart(pending, lifecycle)
         }
         guard mayStart else { return nil }
-        // Left before it could prove itself: neither good nor bad.
+        // The current version is left unconfirmed, neither good nor bad.
         if !isTrusted(lifecycle) { try versions.activate(pending) }
         return try boot()
     }
@@ -145,12 +144,12 @@ extension UpdateManager {
     ) -> SwitchWait? {
         options.policy.wait(
             isForced: forcedVersion == pending || lifecycle.current == nil, at: moment,
-            // Only the next start judges it: there is nothing to wait for.
+            // Without a time limit only the next start judges it, so there is nothing to wait for.
             isTrusted: isTrusted(lifecycle) || running != nil && options.confirmWithin == nil)
     }
 
-    /// Whether nobody waits for a confirmation of the current version, whichever process started it: it has one, needs
-    /// none, or its time is over and there was nothing to go back to.
+    /// Whether the current version, started by whichever process, needs no further confirmation: it has one, needs
+    /// none, or timed out with nothing to roll back to.
     private func isTrusted(_ lifecycle: Lifecycle) -> Bool {
         if let running, running.report.version == lifecycle.current {
             return running.isTrusted || starts.ask { $0.isOverdue }
@@ -158,7 +157,6 @@ extension UpdateManager {
         return lifecycle.unconfirmed == nil
     }
 
-    /// What a version that is ready waits for.
     func waitsFor(_ version: String) throws(StoreError) -> String {
         (wait(of: version, try versions.lifecycle(), .ready) ?? .nextStart).sentence
     }
@@ -191,12 +189,12 @@ extension UpdateManager {
                 _ = try boot()
                 return
             }
-            // Somebody else has confirmed or left it meanwhile.
+            // Another process has confirmed or left it meanwhile.
             if starts.ask({ $0.watchedToken }) == nil { running?.isTrusted = true }
         } catch {
             journal.record(error, during: "rollback")
             tell(error, during: "rollback")
-            // What waits need not wait for it any longer.
+            // The pending version need not wait for it any longer.
             if error.code == .nothingToRollBackTo { switchIfDueOrTell(at: .ready) }
         }
         watchStart()

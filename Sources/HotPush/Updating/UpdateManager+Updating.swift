@@ -2,18 +2,20 @@ public import CASStore
 internal import Synchronization
 internal import VersionTree
 
-// Work over the network: overlapping calls share one request.
+// Work over the network.
 
 extension UpdateManager {
     /// Asks the origin, and decides about its answer; downloads nothing.
     ///
     /// Overlapping calls share one request.
+    ///
     /// - Throws: what the source throws; `.interrupted` if it was cancelled.
     public func check() async throws(StoreError) -> UpdateCheck {
         try await share(\.checking) { await $0.makeCheck() }
     }
 
     /// Computes what an update would cost now, before a byte of it is fetched.
+    ///
     /// - Returns: `nil` if there is nothing to download.
     /// - Throws: what the source throws.
     public func plan() async throws(StoreError) -> UpdateCost? {
@@ -26,18 +28,18 @@ extension UpdateManager {
 
     /// Brings the app up to date: checks, downloads, and switches if the policy says so.
     ///
-    /// Overlapping calls share one update: a release that is published during a download is left to
-    /// the next update, so that two alternating releases cannot starve each other. Cancelling the only
-    /// waiting task, or ``cancel()``, stops it; what has come is kept, and the next update continues
-    /// from there.
-    /// - Throws: what the source throws; `.interrupted`; `.bannedVersion` if what came is banned. The
-    ///   app goes on with what it has.
+    /// Overlapping calls share one update; a release that is published during a download is left to the next update, so
+    /// that two alternating releases cannot starve each other. Cancelling the only waiting task, or ``cancel()``, stops
+    /// it; the next update continues from what has arrived.
+    ///
+    /// - Throws: what the source throws; `.interrupted`; `.bannedVersion` if the fetched content is banned. The app
+    ///   continues with its current version.
     @discardableResult
     public func update() async throws(StoreError) -> UpdateOutcome {
         try await share(\.updating) { await $0.makeUpdate() }
     }
 
-    /// Waits for work under way that every caller of the same verb shares; begins it if there is none.
+    /// Joins the work in progress of the same method, or begins it.
     private func share<Success>(
         _ flight: any WritableKeyPath<Flights, Flight<Success>?> & Sendable,
         _ work: @escaping @Sendable (UpdateManager) async -> Result<Success, StoreError>
@@ -67,7 +69,7 @@ extension UpdateManager {
         flights[keyPath: flight]?.leave(number)
     }
 
-    /// Stops the work under way; what has come is kept.
+    /// Stops the work in progress; content that has arrived is kept.
     public func cancel() {
         flights.updating?.cancel()
         flights.checking?.cancel()
@@ -98,7 +100,7 @@ extension UpdateManager {
             wanted.requirements = demand.requirements
             standing.app = demand.app
             let decision = try UpdateDecision.decide(on: wanted, standing)
-            // An earlier release had to be shown and was not: its replacement must be, too.
+            // An earlier mandatory release was never shown: its replacement must be.
             var isOwed = try versions.owedVersion != nil
             switch decision {
             case .nothing, .stay:
@@ -111,7 +113,7 @@ extension UpdateManager {
             }
             switch decision {
             case .nothing, .waiting, .stay, .take: await source.noteObeyed()
-            // A refused release is not remembered; a download is noted when it is whole.
+            // A refused release is not remembered; a download is noted when it is complete.
             case .refuse, .download: break
             }
             let isForced = release.isMandatory || isOwed

@@ -1,7 +1,7 @@
 internal import CASStore
 public import VersionTree
 
-/// Keeps an app up to date: asks, downloads, switches at the right moment, judges starts, goes back.
+/// Keeps an app up to date: asks, downloads, switches at the right moment, judges starts, rolls back.
 ///
 /// ```swift
 /// let updates = UpdateManager(versions, source: source, options: options)
@@ -12,9 +12,9 @@ public import VersionTree
 /// try await updates.update()
 /// ```
 ///
-/// Pure functions decide (`UpdateDecision`, `SwitchPolicy`, ``VersionTree/RetentionPlan``), and the store
-/// remembers: any call may be followed by a crash, and the next process continues from there. Any number of tasks
-/// may call it. Several processes may use one store, but only one should judge starts.
+/// Pure functions decide (`UpdateDecision`, `SwitchPolicy`, ``VersionTree/RetentionPlan``), and the store remembers: a
+/// crash may follow any call, and the next process continues from there. Any number of tasks may call it. Several
+/// processes may use one store, but only one should judge starts.
 public actor UpdateManager {
     struct Start {
         var report: BootReport
@@ -22,7 +22,7 @@ public actor UpdateManager {
         var isTrusted: Bool
     }
 
-    /// Work under way that every caller of the same verb waits for.
+    /// Work in progress that every caller of the same method waits for.
     struct Flight<Success: Sendable> {
         var number: Int
         var task: Task<Result<Success, StoreError>, Never>
@@ -35,7 +35,7 @@ public actor UpdateManager {
             task.cancel()
         }
 
-        /// One of the waiting callers has gone; the last one stops it.
+        /// Removes a waiting caller; the last one stops the work.
         mutating func leave(_ number: Int) {
             guard self.number == number else { return }
             waiterCount -= 1
@@ -53,7 +53,6 @@ public actor UpdateManager {
     nonisolated let source: any UpdateSource
     nonisolated let options: UpdateOptions
     nonisolated let clock: any UpdateClock
-    /// The judge of this process's starts.
     nonisolated let starts: StartWatch
     nonisolated let journal: Journal
     nonisolated let hub = EventHub()
@@ -61,15 +60,14 @@ public actor UpdateManager {
     var running: Start?
     var watch: Task<Void, Never>?
     var flights = Flights()
-    /// Since when the app is in the background.
     var backgroundSince: Duration?
     /// The version that must be shown at once.
     var forcedVersion: String?
 
-    /// What it is doing.
+    /// What the manager is doing.
     public internal(set) var state = UpdateState.idle
 
-    /// Makes a manager for a store; it does nothing until a method is called.
+    /// Creates a manager, which does nothing until a method is called.
     public init(
         _ versions: VersionStore, source: any UpdateSource,
         options: UpdateOptions = UpdateOptions()
@@ -77,7 +75,7 @@ public actor UpdateManager {
         self.init(versions, source: source, options: options, clock: SystemUpdateClock())
     }
 
-    /// For tests: with a clock of its own.
+    /// For tests.
     package init(
         _ versions: VersionStore, source: any UpdateSource,
         options: UpdateOptions = UpdateOptions(), clock: any UpdateClock
@@ -99,10 +97,9 @@ public actor UpdateManager {
         flights.updating?.task.cancel()
     }
 
-    /// The events from now on, for one reader; the stream ends with the manager.
+    /// Returns the events from now on, for one reader; the stream ends with the manager.
     ///
-    /// A reader that is at most a thousand events behind loses none but progress; see
-    /// ``UpdateEvent/missed(count:)``.
+    /// A reader that is at most a thousand events behind loses only progress; see ``UpdateEvent/missed(count:)``.
     public nonisolated func events() -> AsyncStream<UpdateEvent> { hub.subscribe() }
 
     nonisolated func tell(_ event: UpdateEvent) { hub.post(event) }

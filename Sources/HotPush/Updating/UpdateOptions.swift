@@ -7,34 +7,33 @@ public struct UpdateOptions: Sendable {
     public var embedded: EmbeddedVersion?
     /// What the app says of itself.
     public var app = AppTraits()
-    /// The device's name in gradual roll-outs; without it the app gets only what is for all.
+    /// The device's name in gradual rollouts; without it the app takes part in no partial one.
     public var device: String?
     /// When a version that is ready is shown.
     public var policy = SwitchPolicy.nextStart
-    /// The time in the foreground in which a version must be confirmed; `nil` for no limit: then
-    /// only the next start judges it.
+    /// The time in the foreground in which a version must be confirmed; with `nil`, only the next start judges it.
     public var confirmWithin: Duration? = .seconds(30)
     /// How many starts of one content may fail before it is banned; until then it waits for another start.
     public var strikes = Lifecycle.usualStrikes
-    /// How many versions that have proved good are kept, including the current one.
+    /// How many known-good versions are kept, including the current one.
     public var keptGoodCount = 2
 
-    /// Whose releases are taken; `nil` for what the store's trust says.
+    /// Trusted keys; `nil` for the store's own.
     package var trusted: GivenTrust?
 
-    /// Takes only releases that these keys have signed, whoever can write to the origin.
+    /// Accepts only releases signed by these keys, whoever can write to the origin; a ``PullSource`` enforces it.
     ///
-    /// A ``PullSource`` obeys it. The keys are part of the app: the store remembers them, follows the origin's rotations from
-    /// them to later ones, and goes back to what the app says only when the app says something else than before. Everything
-    /// else that comes throws `untrusted`, changes nothing, and the app goes on with what it has.
+    /// The keys are part of the app. The store remembers them, follows the origin's rotations to later ones, and
+    /// returns to the app's keys only when the app names others than before. Anything else throws `untrusted` and
+    /// changes nothing.
     ///
     /// - Parameters:
     ///   - keys: public Ed25519 keys as PEM, as `castree key show` and `openssl pkey -pubout` print them.
-    ///   - threshold: so many different ones must have signed.
-    ///   - origin: the id of the origin, 32 hexadecimal digits: `origin.json` has it.
-    ///   - version: the version of the origin's trust of which these are all keys, as `castree trust rotate` says it, 1
-    ///     before any rotation: then nothing counts that was signed for an older one. `nil` if it is not known.
-    /// - Throws: `badKey` with what is wrong.
+    ///   - threshold: how many different keys must sign.
+    ///   - origin: the id of the origin, 32 hexadecimal digits from its `origin.json`.
+    ///   - version: the version of the origin's trust whose keys these all are, as `castree trust rotate` prints it; 1
+    ///     before any rotation. Signatures for an older version then do not count. `nil` if unknown.
+    /// - Throws: `badKey` with the reason.
     public mutating func trust(
         _ keys: [String], threshold: Int = 1, origin: String, version: Int64? = nil
     ) throws(StoreError) {

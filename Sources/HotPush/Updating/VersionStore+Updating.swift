@@ -1,23 +1,21 @@
 package import CASStore
 package import VersionTree
 
-// What a manager and a server alike do with versions: the next one is chosen, room is made.
+// Choosing the next version and making room, for managers and servers alike.
 extension VersionStore {
     /// Makes a complete version the next one to be shown.
-    ///
-    /// - Returns: whether it waits. If it is current already, what was pending no longer waits.
+    /// - Returns: whether it is pending. If it is already current, nothing is pending afterwards.
     /// - Throws: `.bannedVersion`, `.incompleteVersion`, `.noVersion`.
     package func putNext(_ version: String) throws(StoreError) -> Bool {
         try activateAtNextBoot(version)
         return try lifecycle().pending == version
     }
 
-    /// Retires what need not be kept to go back to, and collects what only that had.
-    ///
+    /// Retires versions that are not needed for a rollback, and collects their objects.
     /// - Parameters:
-    ///   - keptGoodCount: how many versions that have proved good stay, the current one among them.
-    ///   - successor: the version, here or not yet, that takes the place of what has come and was never shown.
-    /// - Returns: what went; `nil` if nothing did.
+    ///   - keptGoodCount: how many known-good versions to keep, including the current one.
+    ///   - successor: the version, here or not yet, that replaces downloads which were never shown.
+    /// - Returns: `nil` if nothing was deleted.
     package func tidy(
         keptGoodCount: Int, for successor: String? = nil
     ) throws(StoreError) -> (versions: [String], byteCount: Int64)? {
@@ -27,7 +25,6 @@ extension VersionStore {
         return (retired, collected.byteCount)
     }
 
-    /// Decides what ``tidy(keptGoodCount:for:)`` retires.
     func planTidying(
         keptGoodCount: Int, for successor: String?
     ) throws(StoreError) -> RetentionPlan {
@@ -36,9 +33,7 @@ extension VersionStore {
         return try planRetention(policy)
     }
 
-    /// Retires ``replacedParts(for:where:)``: nobody asks for them again.
-    ///
-    /// - Returns: whether one has gone.
+    /// Retires ``replacedParts(for:where:)``; returns whether there were any.
     func dropReplacedParts(
         for successor: String,
         where isReplaced: (ReleaseTerms) -> Bool = { _ in true }
@@ -49,11 +44,10 @@ extension VersionStore {
         return try !retire(planRetention(policy)).isEmpty
     }
 
-    /// The releases that came in part, were never whole, and that another one replaces.
-    ///
+    /// Partial downloads that were never complete and that another release replaces.
     /// - Parameters:
     ///   - successor: the version, here or not yet, that replaces them.
-    ///   - isReplaced: whether one with these terms is; by default, each is.
+    ///   - isReplaced: whether a version with these terms is replaced; by default, all are.
     func replacedParts(
         for successor: String,
         where isReplaced: (ReleaseTerms) -> Bool = { _ in true }
@@ -64,14 +58,14 @@ extension VersionStore {
         guard !others.isEmpty else { return parts }
         let knownGood = try lifecycle().knownGood
         for row in others {
-            // What has a tree, or proved good, was whole once; a repair may bring back what it has lost.
+            // A version with a tree, or known good, was complete once; a repair may restore it.
             if knownGood.contains(row.name) { continue }
             if try isMaterialized(row.name) { continue }
             let manifest: Manifest?
             do throws(StoreError) {
                 manifest = try manifestUnlessLost(of: row.name)
             } catch {
-                // Of what cannot be read, nobody knows what it is.
+                // Nothing is known about an unreadable version, so keep it.
                 guard error.isOfOneName else { throw error }
                 continue
             }

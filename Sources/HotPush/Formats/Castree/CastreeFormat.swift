@@ -4,18 +4,14 @@ package import VersionTree
 
 /// castree's own format: the canonical manifest, with the objects beside it.
 ///
-/// An origin has the layout of a store: `manifests/<version>.json` and `objects/ab/cdef…`, which
-/// any web server can serve and any cache may keep for ever.
+/// An origin has the layout of a store, `manifests/<version>.json` and `objects/ab/cdef…`, which any web server can
+/// serve and any cache may keep indefinitely.
 package struct CastreeFormat: ReleaseFormat {
-    /// Makes the format.
     package init() {}
 
-    /// `castree`.
     package var name: String { "castree" }
-    /// The format of the manifest.
     package var number: Int { Int(Manifest.formatVersion) }
 
-    /// The manifest of a version.
     package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         // A manifest does not tell which version is offered.
         guard let version else { return [] }
@@ -27,9 +23,7 @@ package struct CastreeFormat: ReleaseFormat {
         scanMembers(of: bytes) { key, kind, _ in key == "castree" && kind == .number }
     }
 
-    /// Reads a manifest.
-    ///
-    /// - Throws: `.badManifest` with what is wrong and where.
+    /// Throws `.badManifest` with the error and its place.
     package func read(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> Release {
@@ -37,11 +31,9 @@ package struct CastreeFormat: ReleaseFormat {
         return release(of: try Manifest(parsing: bytes, limits: limits), received: bytes)
     }
 
-    /// The release that a manifest describes.
-    ///
     /// - Parameters:
-    ///   - received: the bytes it was read from.
-    ///   - epoch: that of the origin in which its objects stand.
+    ///   - received: the bytes from which the manifest was read.
+    ///   - epoch: the epoch of its objects.
     package func release(
         of manifest: Manifest, received: [UInt8], epoch: Int64 = 0
     ) -> Release {
@@ -65,7 +57,7 @@ package struct CastreeFormat: ReleaseFormat {
         return release
     }
 
-    /// castree's own words; of an object that is gone also what brings it back.
+    /// For an object that is gone, also says how to restore it.
     package func message(_ problem: ReleaseProblem) -> String {
         guard case .fileStatus(_, let status) = problem, [404, 410].contains(status) else {
             return problem.message

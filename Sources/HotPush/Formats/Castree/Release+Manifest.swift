@@ -4,19 +4,15 @@ package import VersionTree
 
 /// Where the content of a file is in the store.
 package struct ArrivedContent: Sendable, Hashable {
-    /// The address of its bytes.
     package var address: ObjectID
-    /// Their number.
     package var byteCount: Int64
     /// The entity tag under which it came, if the version is to keep it.
     package var entityTag: String?
 
-    /// The name of the member of an entry that keeps it.
     static let tagKey = "entityTag"
 }
 
 extension ArrivedContent {
-    /// What a version keeps of a file.
     init(of entry: Manifest.Entry) {
         let kept = entry.foreign.first { $0.key == Self.tagKey }?.value.asString
         let isSound = kept.map {
@@ -31,16 +27,14 @@ extension ArrivedContent {
 extension Release {
     /// The version's manifest, once the addresses of all content are known.
     ///
-    /// Omits optional files that the origin does not give away. Digests become labels; what the neutral
-    /// model has no place for stays as foreign fields, together with the release's `family` and `trust`
-    /// and a file's `key` and `mediaType`. What is useless once the content is here (sources,
-    /// signatures, audience) is in the received bytes, which are kept. A release of castree's own format
-    /// gives the manifest from which it was read.
-    ///
+    /// Omits absent optional files. Digests become labels; what the neutral model has no place for stays as foreign
+    /// fields, together with the release's `family` and `trust` and a file's `key` and `mediaType`. What is useless
+    /// once the content is here (sources, signatures, audience) stays in the received bytes. A release of castree's own
+    /// format gives the manifest from which it was read.
     /// - Parameters:
     ///   - ordinal: the version's place in the store's order, unless the release has its own.
     ///   - createdAt: seconds since 1970.
-    ///   - content: called for each position of ``files``; nil for an optional file that is absent.
+    ///   - content: called for each index of ``files``; returns nil for an optional file that is absent.
     /// - Throws: `.missingObject` for a file that is not optional; `.badManifest`.
     package func manifest(
         ordinal: Int64, createdAt: Int64, content: (Int) throws(StoreError) -> ArrivedContent?
@@ -66,7 +60,7 @@ extension Release {
                 guard let text, !entry.foreign.contains(where: { $0.key == name }) else { continue }
                 entry.foreign.append(.init(key: name, value: .string(text)))
             }
-            // What a publisher says under this name is no tag of ours.
+            // A publisher's field of this name is not our tag.
             if isForeign { entry.foreign.removeAll { $0.key == ArrivedContent.tagKey } }
             if let tag = arrived.entityTag {
                 entry.foreign.append(.init(key: ArrivedContent.tagKey, value: .string(tag)))
@@ -90,7 +84,6 @@ extension Release {
         "castree", "createdAt", "entries", "order", "version", "family", "trust",
     ]
 
-    /// The fields whose names a manifest does not use itself.
     private static func manifestFields(
         _ fields: [JSONValue.Member], reserved: [String]
     ) -> [JSONValue.Member] {

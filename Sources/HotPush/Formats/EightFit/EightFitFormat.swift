@@ -6,23 +6,18 @@ package import VersionTree
 ///
 /// The format was described but never published; this is its plainest reading:
 /// `{"commit":"9f1c0de","deployed_at":"2015-05-25T10:00:00Z","files":[{"path":"js/app.js",`
-/// `"route":"/a/js/app.js"}]}`. A file may also have `routes`, a list, and `size`. There are no
-/// digests, so its content is trusted only as far as its length and the connection.
+/// `"route":"/a/js/app.js"}]}`. A file may also have `routes`, a list, and `size`. Without digests, its content is
+/// trusted only as far as its length and the connection.
 package struct EightFitFormat: ReleaseFormat {
-    /// Makes the format.
     package init() {}
 
-    /// `8fit`.
     package var name: String { "8fit" }
-    /// There is only one.
     package var number: Int { 1 }
 
-    /// The only document; there is only one version.
     package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         [ReleaseDocument(path: "manifest.json")]
     }
 
-    /// Identified by a commit and a list of files.
     package func recognizes(_ bytes: [UInt8]) -> Bool {
         var hasCommit = false
         var hasFiles = false
@@ -33,9 +28,7 @@ package struct EightFitFormat: ReleaseFormat {
         }
     }
 
-    /// Reads a document.
-    ///
-    /// - Throws: `.badRelease` with what is wrong and where.
+    /// Throws `.badRelease` with the error and its place.
     package func read(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> Release {
@@ -61,7 +54,7 @@ package struct EightFitFormat: ReleaseFormat {
     private static let refusal = "the frontend's description is refused"
 }
 
-/// A frontend's description, half read.
+/// A frontend's description while it is read.
 private struct EightFitReading {
     var commit = ""
     var deployedAt: Int64?

@@ -1,7 +1,6 @@
 import StrictJSON
 import VersionTree
 
-/// One entry of Meteor's manifest, as written.
 struct MeteorEntry {
     var path: String?
     var url: String?
@@ -20,9 +19,7 @@ struct MeteorEntry {
     /// Whether the Cordova program uses it; `internal` entries are pieces of the index page.
     var isForClient: Bool { place == "client" }
 
-    /// Reads the next entry.
-    ///
-    /// - Throws: what is wrong in it; its fields must have their types, whatever it is for.
+    /// Requires the types of all fields, whatever the entry is for.
     init(_ reader: inout JSONReader, _ meter: inout ReadingMeter) throws(JSONError) {
         try reader.enterObject()
         while let key = try reader.nextKey() {
@@ -52,7 +49,7 @@ struct MeteorEntry {
         }
     }
 
-    // A null field counts as missing.
+    // Null counts as missing.
 
     private static func text(_ reader: inout JSONReader) throws(JSONError) -> String? {
         try isNull(&reader) ? nil : try reader.readString()

@@ -20,7 +20,7 @@ struct MeteorFiles {
         positions.reserveCapacity(likelyCount)
         routes.reserveCapacity(likelyCount)
         let path = MeteorFormat.indexPath
-        // It is always a valid path.
+        // The path is always valid.
         guard let indexPath = try? TreePath(path) else { return }
         var page = ReleaseFile(
             path: indexPath, source: layout == .server ? MeteorURL.base : path)
@@ -32,7 +32,6 @@ struct MeteorFiles {
         routes[ByteText("/")] = 0
     }
 
-    /// Hands over the files and forgets them.
     mutating func take() -> [ReleaseFile] {
         defer { (files, positions, routes) = ([], [:], [:]) }
         // Without `sri` it is a release of Meteor 1.7 or older, whose labels cover only content.
@@ -46,9 +45,7 @@ struct MeteorFiles {
         return files
     }
 
-    /// Adds an entry, and its source map if it has one.
-    ///
-    /// - Returns: what is wrong with it; nil if it was added.
+    /// Adds an entry, and its source map if it has one; returns an error message, or nil.
     mutating func add(_ entry: MeteorEntry) -> String? {
         guard let path = entry.path else { return "an entry has no \"path\"" }
         guard let url = entry.url else { return "the entry of \(shown(path)) has no \"url\"" }
@@ -75,7 +72,6 @@ struct MeteorFiles {
         return add(map, mapURL, implied)
     }
 
-    /// What a manifest says about a path.
     private struct Listed {
         var isMap: Bool
         var byteCount: Int64?
@@ -144,9 +140,9 @@ struct MeteorFiles {
         }
     }
 
-    /// Takes a second entry for a path; it must not contradict the first.
+    /// Accepts a second entry for a path unless it contradicts the first.
     private mutating func merge(_ listed: Listed, into position: Int) -> String? {
-        // A map says nothing about a path except that it exists.
+        // A source map says nothing about a path except that it exists.
         if listed.isMap { return nil }
         if files[position].isOptional {
             let routes = files[position].routes
@@ -174,7 +170,6 @@ struct MeteorFiles {
         return nil
     }
 
-    /// The fields that a server of this version needs, and unknown ones.
     private static func fields(
         type: String, isCacheable: Bool, _ entry: MeteorEntry?
     ) -> [JSONValue.Member] {
@@ -185,7 +180,7 @@ struct MeteorFiles {
         let foreign = entry?.foreign ?? []
         var count = 2 + foreign.count + (entry?.isReplaceable == nil ? 0 : 1)
         for text in texts where text.value != nil { count += 1 }
-        // Exactly sized: there may be a million of these.
+        // Sized exactly: there may be a million of these.
         var fields: [JSONValue.Member] = []
         fields.reserveCapacity(count)
         fields.append(.init(key: "type", value: .string(type)))
@@ -200,7 +195,7 @@ struct MeteorFiles {
         return fields
     }
 
-    /// The digest that `sri` spells, with or without the prefix of SRI.
+    /// Accepts a digest with or without the prefix of SRI.
     private static func integrity(_ text: String) -> Label? {
         let prefix = "sha512-"
         let digits = text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text

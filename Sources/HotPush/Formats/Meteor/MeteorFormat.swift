@@ -4,14 +4,11 @@ package import VersionTree
 
 /// Meteor's manifests for Cordova, from 1.4 to today.
 ///
-/// A server has `__cordova/manifest.json`, and the files below `__cordova/`; the version that an app
-/// ships with has `program.json`, and the files under their paths. Neither lists the index page,
-/// which is always there.
+/// A server has `__cordova/manifest.json`, and the files below `__cordova/`; the version that an app ships with has
+/// `program.json`, and the files under their paths. Neither lists the index page, which always exists.
 package struct MeteorFormat: ReleaseFormat {
-    /// Makes the format.
     package init() {}
 
-    /// `meteor`.
     package var name: String { "meteor" }
     /// One format for all dialects: only their content distinguishes them.
     package var number: Int { 1 }
@@ -20,7 +17,6 @@ package struct MeteorFormat: ReleaseFormat {
     static let program = "web-program-pre1"
     static let indexPath = "index.html"
 
-    /// `manifest.json` of a server, `program.json` of a directory; there is only one version.
     package func documents(_ layout: DocumentLayout, version: VersionName?) -> [ReleaseDocument] {
         switch layout {
         case .server:
@@ -41,10 +37,8 @@ package struct MeteorFormat: ReleaseFormat {
         }
     }
 
-    /// Reads a manifest.
-    ///
-    /// - Throws: `.badRelease` with one of ``MeteorMessages`` and the place; `.unsuitableRelease` if
-    ///   the manifest already says that it is another app's.
+    /// Throws `.badRelease` with one of ``MeteorMessages`` and the place; `.unsuitableRelease` if the manifest already
+    /// says that it is another app's.
     package func read(
         _ bytes: [UInt8], _ context: ReleaseContext
     ) throws(StoreError) -> Release {
@@ -61,15 +55,14 @@ package struct MeteorFormat: ReleaseFormat {
         return release
     }
 
-    /// Newer manifests also hold a runtime configuration: it reveals another app before any file is
-    /// fetched.
+    /// Refuses another app by the runtime configuration in newer manifests, before any file is fetched.
     ///
-    /// Only `appId` is believed. `ROOT_URL` differs from the page's if mobile clients have their
-    /// own, and the versions may be those before the last change.
+    /// Only `appId` is reliable: `ROOT_URL` differs from the page's if mobile clients have their own, and the versions
+    /// may be those before the last change.
     private func refuseOtherApp(
         _ configuration: String?, _ context: ReleaseContext
     ) throws(StoreError) {
-        // If it cannot be read here, the index page is read and refused later.
+        // An unreadable configuration is left to the index page, which is read and refused later.
         guard let configuration, let wanted = context.app.id,
             let early = try? MeteorRuntimeConfig(json: Array(configuration.utf8)),
             let id = early.appID, !id.utf8.elementsEqual(wanted.utf8)
@@ -79,9 +72,7 @@ package struct MeteorFormat: ReleaseFormat {
     }
 
     /// Checks the index page: its version, its server and its app, in this order.
-    ///
-    /// - Throws: `.unsuitableRelease` with one of ``MeteorMessages``; `.badRelease` for a page without
-    ///   a configuration.
+    /// - Throws: `.unsuitableRelease` with one of ``MeteorMessages``; `.badRelease` for a page without a configuration.
     package func inspect(
         _ file: ReleaseFile, _ content: [UInt8], of release: Release, _ context: ReleaseContext
     ) throws(StoreError) -> AppIdentity? {
@@ -106,7 +97,6 @@ package struct MeteorFormat: ReleaseFormat {
         return AppIdentity(id: id, rootURL: rootURL)
     }
 
-    /// The host of a URL; nil if the text is not a URL.
     private static func host(_ url: String) -> String? {
         // A text that is not a URL has no host.
         (try? OriginURL(url))?.host
@@ -116,7 +106,6 @@ package struct MeteorFormat: ReleaseFormat {
         StoreError(.unsuitableRelease, message)
     }
 
-    /// Meteor's own words: ``MeteorMessages``.
     package func message(_ problem: ReleaseProblem) -> String {
         switch problem {
         case .documentStatus(let status): MeteorMessages.documentStatus(status)
@@ -133,7 +122,6 @@ package struct MeteorFormat: ReleaseFormat {
         }
     }
 
-    /// The URL path by which messages name a file.
     static func urlPath(of file: ReleaseFile) -> String {
         file.routes.first ?? "/" + file.path.description
     }

@@ -2,14 +2,13 @@ package import CASStore
 
 /// The `hash` of an entry in Meteor's manifest: a name of 40 hexadecimal digits.
 ///
-/// What it is a hash of changed from release to release. If only the content went into it, a match
-/// proves the content; if the source before minification did, only the publisher can compute it, and
-/// a mismatch proves nothing.
+/// The hashed data changed from release to release. If it was only the content, a match proves the content; if it was
+/// the source before minification, only the publisher can compute it, and a mismatch proves nothing.
 package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     /// The digits, in lower case.
     package let description: String
 
-    /// Makes a label; nil unless `text` is 40 lower-case hexadecimal digits.
+    /// Nil unless `text` is 40 lower-case hexadecimal digits.
     package init?(_ text: String) {
         guard text.utf8.count == 40, text.utf8.allSatisfy({ Hex.value(of: $0) != nil }) else {
             return nil
@@ -21,19 +20,18 @@ package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     package enum Rule: String, Sendable, Hashable, CaseIterable {
         /// SHA-1 of the bytes: Meteor up to 1.4.2.
         case content
-        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.2 to 1.7, and the files
-        /// of `public/` since 1.8.1.
+        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.2 to 1.7, and the files of `public/` since
+        /// 1.8.1.
         case secondSalt
         /// SHA-1 of `1 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.1.
         case firstSalt
         /// SHA-1 of `2 ‖ SHA-512 of the bytes in base64`: Meteor 1.8.
         case integrity
-        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal ‖ SHA-512 of the bytes in base64`: files
-        /// that are not minified in Meteor 1.8.0.1 and later.
+        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal ‖ SHA-512 of the bytes in base64`: files that are not
+        /// minified in Meteor 1.8.0.1 and later.
         case contentAndIntegrity
     }
 
-    /// What a label says about content.
     package enum Proof: Sendable, Hashable {
         /// Only these bytes can have the label; with the rule that made it.
         case proved(Rule)
@@ -41,11 +39,9 @@ package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
         case unproved
     }
 
-    /// Compares the digests of content with the label.
-    ///
     /// - Parameters:
-    ///   - sha1: the SHA-1 of the bytes, in lower-case hexadecimal digits.
-    ///   - sha512: the SHA-512 of the bytes, in base64; without it two rules cannot be tried.
+    ///   - sha1: in lower-case hexadecimal digits.
+    ///   - sha512: in base64; without it two rules cannot be tried.
     /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
     package func proof(sha1: String, sha512: String?) throws(StoreError) -> Proof {
         for rule in Rule.allCases {
@@ -55,9 +51,7 @@ package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
         return .unproved
     }
 
-    /// Compares the digests of content with the label; ignores all but SHA-1 and SHA-512.
-    ///
-    /// - Returns: unproved if there is no SHA-1.
+    /// Ignores all but SHA-1 and SHA-512; without a SHA-1, nothing is proved.
     /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
     package func proof(_ digests: [Label]) throws(StoreError) -> Proof {
         var sha1: String?
@@ -76,7 +70,7 @@ package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     /// The digests that ``proof(_:)`` can use.
     package static let algorithms: [DigestAlgorithm] = [.sha1, .sha512]
 
-    /// The label that a rule makes; nil if it needs the SHA-512 and that is unknown.
+    /// Nil if the rule needs the SHA-512 and that is unknown.
     static func digits(
         _ rule: Rule, sha1: String, sha512: String?
     ) throws(StoreError) -> String? {
@@ -91,7 +85,6 @@ package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The SHA-1 of the joined texts, in lower-case hexadecimal digits.
 func sha1Digits(of texts: [String]) throws(StoreError) -> String {
     Hex.string(try Digester.digest(.sha1, of: Array(texts.joined().utf8)))
 }

@@ -2,9 +2,7 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-/// A Meteor manifest, half read.
-///
-/// The keys may come in any order, so rules for the whole manifest are checked at its end.
+/// A Meteor manifest while it is read; its keys may come in any order, so rules for the whole are checked at its end.
 struct MeteorReading {
     private let bytes: [UInt8]
     private var format: String?
@@ -33,7 +31,7 @@ struct MeteorReading {
             switch key {
             case "format":
                 format = try reader.readString()
-                // Nobody knows what the rest of another format looks like.
+                // The rest of another format is unknown.
                 if !isCompatible { return }
             case "version": version = try reader.readString()
             case "cordovaCompatibilityVersions": try readCompatibility(key, &reader)
@@ -44,7 +42,7 @@ struct MeteorReading {
                     let offset = reader.offset
                     let entry = try MeteorEntry(&reader, &meter)
                     guard entry.isForClient else { continue }
-                    // A source map is a file, too.
+                    // A source map is a file too.
                     for _ in 0..<(entry.sourceMap == nil ? 1 : 2) {
                         if let problem = meter.addEntry() {
                             throw reader.failure(problem, at: offset)
@@ -92,9 +90,7 @@ struct MeteorReading {
         foreign.keep(key, .object(members), byteCount: reader.offset - start)
     }
 
-    /// The release, if everything is there; takes the files with it.
-    ///
-    /// Checks for required fields in the order of Meteor's plugin.
+    /// Takes the files; checks for required fields in the order of Meteor's plugin.
     mutating func release(family: String, platform: String?) throws(StoreError) -> Release {
         if !isCompatible {
             throw StoreError(

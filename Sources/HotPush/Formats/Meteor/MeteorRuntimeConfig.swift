@@ -3,17 +3,13 @@ import StrictJSON
 
 /// What Meteor's index page tells the app: `__meteor_runtime_config__`.
 package struct MeteorRuntimeConfig: Sendable, Hashable {
-    /// `appId`, if it is a string.
     package var appID: String?
-    /// `ROOT_URL`, if it is a string.
     package var rootURL: String?
-    /// The versions of the Cordova program that the page names: `autoupdateVersionCordova` up to
-    /// Meteor 1.7, `autoupdate.versions["web.cordova"].version` since.
+    /// The versions of the Cordova program that the page names: `autoupdateVersionCordova` up to Meteor 1.7,
+    /// `autoupdate.versions["web.cordova"].version` since.
     package var versions: [String] = []
 
-    /// Finds the configuration in an index page.
-    ///
-    /// - Throws: `.badRelease` if there is none, or if it is not a JSON object.
+    /// Throws `.badRelease` if the page has no configuration, or it is not a JSON object.
     package init(indexPage: [UInt8]) throws(StoreError) {
         guard let encoded = Self.find(in: indexPage) else {
             throw Self.refuse("the page has no \(Self.beginning)…")
@@ -24,9 +20,7 @@ package struct MeteorRuntimeConfig: Sendable, Hashable {
         try self.init(json: text)
     }
 
-    /// Reads the configuration.
-    ///
-    /// - Throws: `.badRelease` if it is not a JSON object.
+    /// Throws `.badRelease` if the text is not a JSON object.
     package init(json: [UInt8]) throws(StoreError) {
         let value: JSONValue
         do throws(JSONError) {
@@ -51,9 +45,9 @@ package struct MeteorRuntimeConfig: Sendable, Hashable {
         }
     }
 
-    /// The longest configuration that is read; it holds an app's public settings.
+    /// A configuration holds an app's public settings.
     private static let byteCountMax = 4 << 20
-    /// The most values that it may hold: a tree of short ones takes twenty times its text.
+    /// A tree of short values takes twenty times the memory of its text.
     private static let valueCountMax = 1 << 16
 
     private static let beginning = "__meteor_runtime_config__ = JSON.parse(decodeURIComponent("

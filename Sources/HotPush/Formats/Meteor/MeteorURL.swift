@@ -2,24 +2,21 @@ import CASStore
 
 /// The `url` or `sourceMapUrl` of an entry in Meteor's manifest.
 struct MeteorURL {
-    /// The URL that local pages ask for: without the query, spelled as in the manifest.
+    /// The URL that local pages request: without the query, spelled as in the manifest.
     let route: String
     /// Where a server has the file: relative to the origin, or absolute.
     let source: String
 
-    /// The folder of the Cordova program on a server.
     static let base = "__cordova/"
     /// Asks the server for 404 instead of the index page if it does not have the file.
     static let query = "meteor_dont_serve_index=true"
-    /// The longest URL that is accepted, in bytes; no route may be longer.
+    /// No route may be longer.
     static let byteCountMax = 8192
 
-    /// Reads a URL.
+    /// Sets `problem` to the broken rule if it returns nil.
     ///
-    /// Its query only distinguishes copies in caches, and with `meteor_css_resource` a missing file
-    /// would come back as a style sheet; so it is not sent. The prefix `/__cordova`, which newer
-    /// manifests have, is the folder itself.
-    /// - Returns: nil, with the rule that `text` breaks in `problem`.
+    /// The query is not sent: it only distinguishes copies in caches, and with `meteor_css_resource` a missing file
+    /// would come back as a style sheet. The prefix `/__cordova` of newer manifests is the folder itself.
     init?(_ text: String, _ problem: inout String) {
         let bytes = Array(text.utf8)
         if let broken = Self.problem(bytes) {
@@ -28,7 +25,7 @@ struct MeteorURL {
         }
         let pathEnd = bytes.firstIndex(of: 63) ?? bytes.count
         if OriginURL.isAbsolute(text) {
-            // Another server, which knows nothing of our query and may need its own.
+            // Another server does not know our query and may need its own.
             source = PercentEncoding.url(text)
             let start = bytes[8...].firstIndex(of: 47)
             route =
