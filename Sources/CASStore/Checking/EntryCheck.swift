@@ -107,7 +107,7 @@ struct EntryCheck {
                 quarantine != nil && effectiveUser() == 0
                     ? "; it has other names, and its owner may have linked another user's: give it back by chown "
                         + "if it is the store's"
-                    : "; castree fsck --repair, run as root, gives it back")
+                    : "; castree fsck --repair, run as root, returns it")
         }
     }
 

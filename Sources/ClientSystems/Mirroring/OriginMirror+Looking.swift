@@ -186,7 +186,7 @@ extension OriginMirror {
         // One that is gone stays here: without it nothing would be answered after a restart.
         if case .gone = news {} else if cache.digest(of: marker.path) != nil { return }
         throw StoreError(
-            .noOrigin, "there is no origin in \(cache.place); castree publish makes one")
+            .noOrigin, "there is no origin in \(cache.place); castree publish creates one")
     }
 
     /// The versions of the trust that pointers name; before keys are changed the first time there is no file.

@@ -87,7 +87,7 @@ extension OriginReader {
         else {
             throw StoreError(
                 .damagedOrigin,
-                "\(OriginLayout.path(.object, address)) is missing; castree publish --verify mends it",
+                "\(OriginLayout.path(.object, address)) is missing; castree publish --verify repairs it",
                 object: address)
         }
         return bytes

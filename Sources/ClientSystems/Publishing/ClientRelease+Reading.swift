@@ -41,8 +41,8 @@ extension ClientRelease {
             }
             throw StoreError(
                 .damagedOrigin,
-                "object \(address) of \(printable(clients.path)) is missing, or not what its name says; castree publish "
-                    + "--verify mends it", object: address)
+                "object \(address) of \(printable(clients.path)) is missing, or not what its name says; castree publish --verify repairs it",
+                object: address)
         } digest: { (archive) throws(StoreError) in
             try archive.digest { (piece) throws(StoreError) in
                 switch piece {
@@ -77,7 +77,7 @@ extension ZipArchive {
                 guard file.finish({ ObjectID(unchecked: $0) }) == part.address else {
                     throw StoreError(
                         .damagedOrigin,
-                        "\(part.address) is not what its name says; castree publish --verify mends it",
+                        "\(part.address) is not what its name says; castree publish --verify repairs it",
                         object: part.address)
                 }
             }

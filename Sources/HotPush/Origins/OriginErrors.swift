@@ -41,8 +41,8 @@ extension StoreError {
     static func noChannel(_ channel: ChannelName, in place: String) -> StoreError {
         StoreError(
             .notOffered,
-            "the origin \(printable(place)) has no channel \(channel); castree channels \(printable(place)) shows those that "
-                + "it has")
+            "the origin \(printable(place)) has no channel \(channel); castree channels \(printable(place)) lists its channels"
+        )
     }
 
     /// Whether something else stands in a place, or it is closed: other places are as they were.

@@ -80,7 +80,7 @@ final class PackSource: Sendable {
     private func missing(_ address: ObjectID) -> StoreError {
         guard let store else {
             return .damagedOrigin(
-                "object \(address) is \(absence); castree publish --verify mends its version",
+                "object \(address) is \(absence); castree publish --verify repairs its version",
                 object: address)
         }
         // Whatever keeps it from being looked at, it cannot be read.

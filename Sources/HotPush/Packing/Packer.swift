@@ -88,8 +88,7 @@ struct Packer {
 
     /// What is said of a content that is not worth a pack.
     static func uselessNotice(_ version: String) -> String {
-        "no pack is made from version \(version): it would save a device less than half of what "
-            + "it downloads without it"
+        "no pack is made from version \(version): it would save less than half of the download"
     }
 
     /// - Returns: `nil` if the objects of the base cannot be read.

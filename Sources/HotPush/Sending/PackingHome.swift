@@ -16,9 +16,11 @@ struct PackingHome {
     /// Whose disk it is, and what makes room there: for people.
     var disk: (path: String, remedy: String) {
         if let work = storage.work {
-            return (printable(work.place), "castree prune deletes what no channel offers")
+            return (printable(work.place), "castree prune deletes files that no channel offers")
         }
-        return (printable(versions?.store.path ?? ""), "castree gc deletes what no version has")
+        return (
+            printable(versions?.store.path ?? ""), "castree gc deletes objects that no version has"
+        )
     }
 
     /// Opens the place, and makes it if it is not there.
@@ -38,8 +40,8 @@ struct PackingHome {
             let place = "\(versions.store.path)/\(StoreLayout.packing)"
             throw StoreError(
                 .io,
-                "packs cannot be made in \(printable(place)) (\(error.message)): delete it, what stands there is only "
-                    + "kept to be quicker", cause: error.cause)
+                "packs cannot be made in \(printable(place)) (\(error.message)): delete it: it is only a cache",
+                cause: error.cause)
         }
     }
 
@@ -48,7 +50,7 @@ struct PackingHome {
         guard let versions else {
             throw StoreError(
                 .noStore,
-                "what the channels offer is compressed for its clients in a store: castree init makes one"
+                "offered files are compressed in a store: castree init creates one"
             )
         }
         let root = versions.store.directories.root.raw
