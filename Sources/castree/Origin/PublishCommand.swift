@@ -79,7 +79,6 @@ extension Command {
 }
 
 extension Option {
-    /// To whom a version is offered.
     fileprivate static let offering: [Option] = [
         .channel,
         .text(
@@ -99,7 +98,6 @@ extension Option {
         .flag("mandatory", "an app must have this version before it goes on"),
     ]
 
-    /// How it is published.
     fileprivate static let publishing: [Option] = [
         .integer(
             "keep-packs", in: 1...ChannelPointer.releaseCountMax,
@@ -130,7 +128,7 @@ extension Option {
 }
 
 extension Argument {
-    /// The version that is published; none where a whole origin is.
+    /// The version that is published; optional, because a whole origin may be.
     fileprivate static var publishedVersion: Argument {
         var argument = version
         argument.arity = .optional
@@ -151,7 +149,7 @@ extension Invocation {
         let isDryRun = flag("dry-run")
         let limits = DeviceLimits(
             entryCount: try integer("max-entries") ?? DeviceLimits.entryCountDefault)
-        // Nothing is made for what cannot be published.
+        // Refuse what cannot be published before anything is made.
         let described = try Publisher.describe(name, of: versions, offer, limits)
         var publisher = try publisher(
             isCreating: true, isDraft: isDryRun, packs: publishedPacks()
@@ -174,7 +172,6 @@ extension Invocation {
         return try report(plan, telling.outcomes, commit, publisher)
     }
 
-    /// How the version is offered, by the command line.
     func offer(of version: String) throws -> ReleaseOffer {
         var offer = ReleaseOffer(channel: try channel(), isMandatory: flag("mandatory"))
         if let text = try value("rollout") {
@@ -209,8 +206,6 @@ extension Invocation {
         return offer
     }
 
-    /// Says what is written, or would be.
-    /// - Parameter commit: `nil` for a dry run.
     private func report(
         _ plan: PublishPlan, _ clients: [ClientOutcome], _ commit: OriginCommit?,
         _ publisher: OriginPublisher
@@ -259,7 +254,6 @@ extension Invocation {
         }
     }
 
-    /// Says whom a roll-out reaches; nothing where it is for all.
     private func print(_ rollout: Rollout?, to output: Output) {
         guard let rollout, rollout.perMille < 1000 else { return }
         output.print(
@@ -267,7 +261,6 @@ extension Invocation {
                 + "older castree without --device gets only what is for all.")
     }
 
-    /// Says what is written for the clients of other systems; nothing where all of it was there.
     private func print(_ facts: PlannedFacts?, to output: Output) {
         guard let facts, facts.writesFile || facts.twins.count > 0 else { return }
         let twins = counted(facts.twins.count, "deflated twin")

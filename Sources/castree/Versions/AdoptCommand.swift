@@ -6,7 +6,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `adopt`: what an app was shipped with.
     static let adopt = Command(
         "adopt", summary: "imports what the app was shipped with, to go back to if all else fails",
         discussion: """
