@@ -1,9 +1,7 @@
 import Console
 import StoreCommands
 
-/// The stand-alone maintenance program: checks, repairs, collects and measures a store.
-///
-/// The commands are those of castree; the store is an operand.
+/// The stand-alone maintenance program, with castree's commands to check, repair, collect and measure a store.
 @main
 enum CheckingProgram {
     static let program = Program(

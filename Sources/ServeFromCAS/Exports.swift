@@ -1,2 +1,2 @@
-// Whoever serves an app also names its routes and its certificate.
+// Programs that serve an app also name its routes and its certificate.
 @_exported public import WebServer

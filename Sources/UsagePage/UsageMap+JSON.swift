@@ -7,7 +7,7 @@ extension UsageMap {
         writer.member("map") { writer in
             writer.member("versions", versions)
             writer.member("omittedVersions", omittedVersionCount)
-            // The root is there though nothing is in it.
+            // The root exists even if it is empty.
             writer.member("names", nodes.isEmpty ? [""] : nodes.map(\.name))
             writer.column("children", nodes.isEmpty ? [0] : nodes.map(\.childCount))
             writer.column("bytes", leaves.map(\.byteCount))
@@ -18,7 +18,7 @@ extension UsageMap {
             writer.array(versionSets) { writer, set in
                 writer.integers(set.flatMap { [$0.lowerBound, $0.upperBound] })
             }
-            // On disk most take what their sizes come to in whole units; these do not: pairs of leaf and bytes.
+            // Pairs of leaf and bytes for the leaves whose disk usage is not their size in whole units, as for most.
             writer.member("unit", unit)
             writer.key("disk")
             writer.array(leaves.enumerated().filter { $1.diskByteCount != rounded($1) }) {
@@ -39,7 +39,7 @@ extension UsageMap {
 }
 
 extension UsageMap {
-    /// What a leaf's size comes to in whole units; of sizes that nobody has, the largest number.
+    /// A leaf's size in whole units; the largest number for impossible sizes.
     private func rounded(_ leaf: Leaf) -> Int64 {
         let units = leaf.byteCount / unit + (leaf.byteCount % unit > 0 ? 1 : 0)
         let (product, isTooLarge) = units.multipliedReportingOverflow(by: unit)
@@ -59,7 +59,6 @@ extension JSONWriter {
 }
 
 extension UsageSurvey {
-    /// Writes which version is what.
     func writeLifecycle(to writer: inout JSONWriter) {
         writer.member("path", path)
         writer.member("lifecycle") { writer in

@@ -2,16 +2,15 @@ package import CASStore
 import StrictJSON
 package import VersionTree
 
-/// The page that shows who uses how much: one file that loads nothing.
+/// The page that shows disk usage: one file that loads nothing.
 ///
-/// Its markup, style and script stand in `Page/`, as people write them; the figures are a JSON
-/// document inside it. The page's own policy lets no other script run and no request leave.
+/// Its markup, style and script are in `Page/`, as people write them; the figures are a JSON document inside it. The
+/// page's own policy lets no other script run and no request leave.
 package enum UsagePage {
-    /// Makes the page of a survey, whole.
-    ///
+    /// Makes the whole page of a survey.
     /// - Parameters:
     ///   - survey: with a map, else the page has no files to show.
-    ///   - isLive: the page is served: above the rest it shows how things are, for which it asks
+    ///   - isLive: whether the page is served. Then it also shows the current state, for which it requests
     ///     `status.json` and `usage.json` beside itself.
     /// - Throws: what the digest of its policy throws; never for what the survey holds.
     package static func html(
@@ -36,8 +35,7 @@ package enum UsagePage {
 
     /// The figures as the page reads them: those of `castree du --json`, the lifecycle and the map.
     ///
-    /// A page that is served gives a newer document of this form to `castreeUsage.show` of its
-    /// window.
+    /// A served page passes a newer document of this form to its window's `castreeUsage.show`.
     package static func json(_ survey: UsageSurvey) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -48,12 +46,11 @@ package enum UsagePage {
         return writer.drain()
     }
 
-    /// The policy that the page carries, for a server that sends it as a field: nothing is loaded, and
-    /// the page's own style and script are known by their digests (CSP 3, section 6.7.2.3).
-    ///
-    /// - Parameter isLive: whether the page may ask its own server for newer figures.
+    /// The policy that the page carries, for a server that sends it as a field: nothing is loaded, and the page's own
+    /// style and script are identified by their digests (CSP 3, section 6.7.2.3).
+    /// - Parameter isLive: whether the page may request newer figures from its own server.
     package static func policy(isLive: Bool = false) throws(StoreError) -> String {
-        // Widths and colours of bars are set by the script, as properties: no attribute is needed.
+        // The script sets widths and colours of bars as properties, so no style attribute is needed.
         "default-src 'none'; script-src 'sha256-\(try digest(script(isLive: isLive)))'; "
             + "style-src 'sha256-\(try digest(style))'; connect-src \(isLive ? "'self'" : "'none'"); "
             + "base-uri 'none'; form-action 'none'"
@@ -71,8 +68,7 @@ package enum UsagePage {
         return Array("(() => {\n'use strict';\n".utf8) + parts.joined() + Array("})();\n".utf8)
     }
 
-    /// JSON in which nothing looks like markup: `<`, `>` and `&` occur in strings only, and become
-    /// escapes there.
+    /// JSON without markup: `<`, `>` and `&` occur in strings only, where they become escapes.
     static func inert(_ json: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(json.count + json.count / 16)
@@ -92,7 +88,7 @@ package enum UsagePage {
     }
 }
 
-/// A text with places in it: `{{name}}`.
+/// A text with placeholders: `{{name}}`.
 struct Template {
     enum Piece: Equatable {
         case text([UInt8])
@@ -101,7 +97,6 @@ struct Template {
 
     let text: [UInt8]
 
-    /// The text between the places, and the places, in order.
     func pieces() throws(StoreError) -> [Piece] {
         var result: [Piece] = []
         var rest = text[...]
@@ -118,7 +113,7 @@ struct Template {
         return result
     }
 
-    /// Where a byte stands twice.
+    /// Where a byte occurs twice in a row.
     private static func find(_ byte: UInt8, in text: ArraySlice<UInt8>) -> Int? {
         text.indices.dropLast().first { text[$0] == byte && text[$0 + 1] == byte }
     }

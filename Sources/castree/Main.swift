@@ -3,9 +3,7 @@ import HotPush
 import StoreCommands
 import UsagePage
 
-/// The program: a table of commands.
-///
-/// Each makes one call of the library and prints the result.
+/// The program: a table of commands, each of which calls the library and prints the result.
 @main
 enum CastreeProgram {
     static let program = Program(

@@ -2,10 +2,10 @@ import Platform
 
 /// The value of `Accept` or `Accept-Encoding` (RFC 9110, section 12.5).
 struct Acceptance {
-    /// The names in lower case, each with its weight in thousandths.
+    /// By lower-case name, the weight in thousandths.
     private let weights: [(name: String, weight: Int)]
 
-    /// Reads a list, and leaves out elements that break the grammar.
+    /// Skips elements that break the grammar.
     init(_ list: String) {
         weights = list.split(separator: ",").compactMap { element in
             let parts = element.split(separator: ";", omittingEmptySubsequences: false)
@@ -20,7 +20,8 @@ struct Acceptance {
         }
     }
 
-    /// Whether a name is acceptable, by the first of the patterns that the list has: the name itself, then wider ones.
+    /// Whether a name is acceptable, by the first of these patterns that the list contains: the exact name, then
+    /// wider ones.
     func takes(_ patterns: [String]) -> Bool {
         for pattern in patterns {
             if let found = weights.first(where: { $0.name == pattern }) { return found.weight > 0 }
@@ -34,7 +35,6 @@ struct Acceptance {
 }
 
 extension StringProtocol {
-    /// The text without blanks at its ends: by default spaces, and the ASCII control characters from tab to return.
     func trimmed(
         _ isBlank: (Unicode.Scalar) -> Bool = { $0 == " " || (9...13).contains($0.value) }
     ) -> String {

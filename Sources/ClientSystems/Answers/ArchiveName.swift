@@ -1,20 +1,17 @@
 import HotPush
 import Platform
 
-/// The file name of a composed archive in URLs: it names everything the archive is made from, so its bytes never
-/// change.
+/// The file name of a composed archive in URLs, which names everything that determines its bytes.
 ///
-/// `<content>.zip`, `<content>.from.<content>.zip` for a difference; after the first address, with dots, what else the
-/// archive depends on: the id that is in it, and a digest of its signature.
+/// `<content>.zip`, or `<content>.from.<content>.zip` for a difference. After the first address follow, separated by
+/// dots, the id inside the archive and a digest of its signature, if it depends on them.
 struct ArchiveName: Hashable, CustomStringConvertible {
-    /// The content that the archive leads to.
     var content: ObjectID
-    /// The other things it depends on.
     var details: [String]
-    /// The content that a client must have to use it; `nil` for a whole archive.
+    /// The content that a client must already have; `nil` for a whole archive.
     var base: ObjectID?
 
-    /// - Parameter signature: tells archives apart that differ in it alone, by 16 digits of its SHA-256.
+    /// - Parameter signature: distinguishes archives that differ only in it, by 16 digits of its SHA-256.
     init(
         _ content: ObjectID, details: [String] = [], signature: String? = nil
     ) throws(StoreError) {
@@ -25,7 +22,6 @@ struct ArchiveName: Hashable, CustomStringConvertible {
         self.details.append(String(digest.prefix(16)))
     }
 
-    /// Reads a name; `nil` if the text is none.
     init?(_ text: String, suffix: String = "zip") {
         var parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard parts.popLast() == suffix, let first = parts.first, let content = ObjectID(first)
@@ -41,7 +37,6 @@ struct ArchiveName: Hashable, CustomStringConvertible {
 
     var description: String { text(suffix: "zip") }
 
-    /// The name with another ending, for a document that goes with the archive.
     func text(suffix: String) -> String {
         var parts = [content.description] + details
         if let base { parts += ["from", base.description] }

@@ -3,26 +3,22 @@ import Platform
 import StrictJSON
 import VersionTree
 
-/// The answer to a request: a value, of which the server reads the objects.
+/// The answer to a request, as a value; the server reads the objects that it names.
 struct ClientAnswer: Sendable, Hashable {
     var status: Int
-    /// Fields besides those of the body's length and of ranges; names lower-case.
+    /// Lower-case names, without the fields about the body's length and ranges, which the server adds.
     var fields: [ClientRequest.Field]
     var body: Body
 
-    /// What follows the head.
     enum Body: Sendable, Hashable {
-        /// Nothing: 204.
         case none
-        /// Bytes in memory.
         case bytes([UInt8])
-        /// An object of the origin; ranges are answered, and it never changes.
+        /// An object of the origin; it never changes, and ranges are answered.
         case object(ObjectID, byteCount: Int64)
-        /// A deflated twin between a gzip header and trailer (RFC 1952); `crc32` and `byteCount` are the object's.
+        /// A deflated copy between a gzip header and trailer (RFC 1952); `crc32` and `byteCount` are the object's.
         case gzip(twin: ObjectID, twinByteCount: Int64, crc32: UInt32, byteCount: Int64)
-        /// A document of the origin.
         case document(ClientDocument, ClientSystem)
-        /// A composed archive; ranges are answered, and it never changes.
+        /// A composed archive; it never changes, and ranges are answered.
         case archive(ZipArchive)
     }
 
@@ -32,7 +28,6 @@ struct ClientAnswer: Sendable, Hashable {
         self.body = body
     }
 
-    /// Sets a field, in its place if it is there.
     mutating func set(_ name: String, _ value: String) {
         let field = ClientRequest.Field(name, value)
         if let position = fields.firstIndex(where: { $0.name == name }) {
@@ -42,47 +37,42 @@ struct ClientAnswer: Sendable, Hashable {
         }
     }
 
-    /// An answer that no cache may keep, since it depends on the request.
+    /// An answer that depends on the request, so no cache may keep it.
     private static func fresh(_ status: Int, _ mediaType: String, _ bytes: [UInt8]) -> Self {
         Self(
             status, ["content-type": mediaType, "cache-control": "no-store"], body: .bytes(bytes))
     }
 
-    /// An answer that never changes under its URL: any cache may keep it for a year.
+    /// An answer that never changes under its URL; caches may keep it for a year.
     static func immutable(_ mediaType: String, _ body: Body) -> Self {
         let cacheControl = "public, max-age=31536000, immutable"
         return Self(200, ["content-type": mediaType, "cache-control": cacheControl], body: body)
     }
 
-    /// A JSON document.
     static func json(_ bytes: [UInt8], status: Int = 200) -> Self {
         fresh(status, "application/json", bytes)
     }
 
-    /// A JSON object, its members written by the closure.
     static func json(status: Int = 200, _ write: (inout JSONWriter) -> Void) -> Self {
         json(JSONWriter.document(write), status: status)
     }
 
-    /// A sentence for whoever looks into a log.
+    /// A sentence for people who read logs.
     static func text(_ status: Int, _ sentence: String) -> Self {
         fresh(status, "text/plain; charset=utf-8", Array(sentence.utf8))
     }
 
-    /// 404 with a sentence.
     static func notFound(_ sentence: String) -> Self { text(404, sentence) }
 
-    /// 405: the path takes other methods.
     static func wrongMethod(_ allowed: String) -> Self {
         var answer = text(405, "This path takes \(allowed) only.\n")
         answer.set("allow", allowed)
         return answer
     }
 
-    /// A file of a version under a URL that never has another one.
     static func file(_ entry: Manifest.Entry) -> Self {
         let type = MediaType.known(entry.path.description.utf8) ?? .unknown
-        // An origin may be without the empty object.
+        // An origin need not hold the empty object.
         return .immutable(
             type.contentType(withCharset: true),
             entry.byteCount == 0

@@ -3,20 +3,16 @@ import CASStore
 import HotPush
 import VersionTree
 
-/// The files of a release, and the facts of each.
 struct ClientContent: Sendable {
     var manifest: Manifest
-    /// CRC-32, MD5 and twin of each object.
     var facts: ContentFacts
 
-    /// Whether an answer that names all files takes a millisecond to write, so that others should not wait for it.
+    /// Whether an answer naming all files takes about a millisecond to write, too long to make other requests wait.
     var isLong: Bool { manifest.count > 500 }
 
-    /// The paths of all files.
     var paths: [String] { manifest.entries.map(\.path.description) }
 
-    /// The facts of a file.
-    /// - Throws: `.badPointer` if they do not know its object: they are another version's, or damaged.
+    /// - Throws: `.badPointer` if the facts do not know the file's object: they are another version's, or damaged.
     func facts(of entry: Manifest.Entry, at path: String? = nil) throws(StoreError) -> ObjectFacts {
         guard let known = facts[entry.address] else {
             throw StoreError(

@@ -5,18 +5,14 @@ import Platform
 /// A request to a system, with everything its answer may depend on.
 struct ClientInquiry {
     let request: ClientRequest
-    /// The operator's settings for the system.
     let configuration: ClientConfiguration
-    /// The origin to look the answer up in.
     let origin: any ClientOrigin
 
-    /// The channel behind the name of a deployment; `nil` if there is none.
     func channel(of deployment: String) throws(StoreError) -> ClientChannel? {
         guard let name = configuration.deployments[deployment] else { return nil }
         return try origin.channel(name, for: configuration.system)
     }
 
-    /// The first find in the system's channels, in the order of their names.
     func first<Value>(
         _ find: (ClientChannel) throws(StoreError) -> Value?
     ) throws(StoreError) -> Value? {
@@ -30,7 +26,7 @@ struct ClientInquiry {
     }
 
     /// Answers with the archive that the path names below a prefix; `nil` if no channel has it.
-    /// - Parameter compose: composes it from a channel; `nil` if the channel lacks it.
+    /// - Parameter compose: returns `nil` if the channel does not have the archive.
     func archive(
         below prefix: String,
         _ compose: (ArchiveName, ClientChannel) throws(StoreError) -> ZipArchive?
@@ -40,8 +36,8 @@ struct ClientInquiry {
         return archive.map { .immutable("application/zip", .archive($0)) }
     }
 
-    /// Answers with a JSON document; a long one is written once for all requests.
-    /// - Parameter name: a text that differs wherever the document does.
+    /// Answers with a JSON document; a long one is written once and shared by all requests.
+    /// - Parameter name: a text that differs whenever the document does.
     func json(
         isLong: Bool, named name: @autoclosure () -> String,
         _ write: () throws(StoreError) -> [UInt8]
@@ -49,13 +45,12 @@ struct ClientInquiry {
         .json(isLong ? try origin.encoded(named: name(), write) : try write())
     }
 
-    /// The URL of an object, which is a file of the origin.
     func url(of address: ObjectID) -> String {
         "\(configuration.baseURL)/\(OriginLayout.path(.object, address))"
     }
 }
 
-/// The answer to a malformed request: a sentence.
+/// A malformed request; the answer is the sentence.
 struct ClientRefusal: Error {
     var status = 400
     var sentence: String
@@ -63,18 +58,17 @@ struct ClientRefusal: Error {
 
 extension ClientChannel {
     /// The newest offer of a content.
-    ///
-    /// - Parameter isLive: whether the pointer must still list it. Else a client may end what it began before the pointer
-    ///   changed, as long as the origin holds the content.
+    /// - Parameter isLive: whether the pointer must still list it. Otherwise a client may finish what it began before
+    ///   the pointer changed, as long as the origin holds the content.
     func offer(of content: ObjectID?, isLive: Bool) -> ClientOffer? {
         isLive
             ? live.first { $0.offer.content == content }?.offer
             : past.last { $0.content == content }
     }
 
-    /// The newest release that fits a device, and whether the device has it already.
+    /// The newest release that fits a device, and whether the device already has it.
     ///
-    /// A roll-out that does not choose a device takes nothing back from it.
+    /// A device that a roll-out does not select keeps the newer release it has.
     func newest(
         for device: String?, where fits: (Live) -> Bool, has: (Live) -> Bool
     ) throws(StoreError) -> (live: Live, isHeld: Bool)? {

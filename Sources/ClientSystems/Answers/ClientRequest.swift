@@ -1,19 +1,16 @@
 import Platform
 
-/// A request of a client, as a feed reads it.
 package struct ClientRequest: Sendable, Hashable {
-    /// The method: `GET`, `HEAD`, `POST`.
     package var method: String
-    /// The target without its query, as it was sent: percent-encoded, beginning with a slash.
+    /// The target without its query, as sent: percent-encoded, beginning with a slash.
     package var path: String
-    /// What follows the first question mark, as it was sent; `nil` without one.
+    /// Everything after the first question mark, as sent; `nil` without one.
     package var query: String?
-    /// The fields in their order; names lower-case, values without white space around them.
+    /// The fields in their order: lower-case names, values without surrounding white space.
     package var fields: [Field]
     package var body: [UInt8]
 
     package struct Field: Sendable, Hashable {
-        /// The name, lower-case.
         package var name: String
         package var value: String
 
@@ -34,7 +31,7 @@ package struct ClientRequest: Sendable, Hashable {
         self.body = body
     }
 
-    /// A part of a target as feeds read it: bytes from 0x80 on, which some clients send as they are, become escapes.
+    /// Escapes bytes from 0x80 on, which some clients send raw.
     package static func normalized(_ bytes: some Collection<UInt8>) -> String {
         var text: [UInt8] = []
         for byte in bytes {
@@ -48,24 +45,23 @@ package struct ClientRequest: Sendable, Hashable {
     }
 }
 
-// What a stranger sent, read strictly: nothing here trusts a byte of it.
+// Strict reading: every byte comes from a stranger.
 
 extension ClientRequest {
-    /// Whether the method asks for what is there: `GET`, or `HEAD`, whose body the server leaves out.
+    /// `GET`, or `HEAD`, whose body the server omits.
     var asksForContent: Bool { method == "GET" || method == "HEAD" }
 
-    /// The value of the first field of a name, which is given in lower case.
     func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
 
-    /// What follows a prefix of the path; `nil` if the path does not begin so.
     func rest(after prefix: String) -> Substring.UTF8View? {
         path.utf8.starts(with: prefix.utf8) ? path.utf8.dropFirst(prefix.utf8.count) : nil
     }
 
-    /// What follows a prefix of the path, cut at slashes, each segment decoded; `nil` if the path does not begin so.
+    /// The path below a prefix (which ends with a slash), split at slashes, each segment decoded; `nil` if the path
+    /// does not begin with it.
     ///
-    /// Empty if a segment cannot be the name of anything: a `%` begins no escape, a NUL, or bytes that are no UTF-8.
-    /// The prefix ends with a slash. An encoded slash stays in its segment: `%2F` never separates.
+    /// Empty if a segment cannot name anything: a broken escape, a NUL, or invalid UTF-8. An encoded slash (`%2F`)
+    /// stays in its segment.
     func segments(below prefix: String) -> [String]? {
         guard let rest = rest(after: prefix) else { return nil }
         let parts = rest.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -75,8 +71,8 @@ extension ClientRequest {
 
     /// The archive that the path names below a prefix; `nil` if it names none.
     ///
-    /// Only the spelling that answers use counts: else whoever writes it in another way each time has it planned each
-    /// time.
+    /// Accepts only the exact spelling that answers use. Otherwise each variation would have the archive planned
+    /// again.
     func archiveName(below prefix: String) -> ArchiveName? {
         guard let text = rest(after: prefix).map({ String(Substring($0)) }),
             let name = ArchiveName(text), name.description.utf8.elementsEqual(text.utf8)
@@ -84,9 +80,9 @@ extension ClientRequest {
         return name
     }
 
-    /// The first value of each name in the query; `nil` if there are more than 64, or one is no text.
+    /// The first value of each name in the query; `nil` if there are more than 64 names, or one is not text.
     ///
-    /// As in forms (WHATWG URL, "application/x-www-form-urlencoded parsing"): a plus is a blank.
+    /// A plus is a blank, as in forms (WHATWG URL, "application/x-www-form-urlencoded parsing").
     func queryValues() -> [String: String]? {
         var values: [String: String] = [:]
         let pairs = (query ?? "").utf8.split(separator: UInt8(ascii: "&"))
@@ -105,7 +101,7 @@ extension ClientRequest {
         return values
     }
 
-    /// The text that percent-encoded bytes stand for; `nil` if they stand for no text, or for one with NUL.
+    /// Percent-decodes; `nil` if the result is not UTF-8 or contains a NUL.
     private static func decoded(_ bytes: some Sequence<UInt8>) -> String? {
         guard let decoded = PercentEncoding.decoded(bytes), !decoded.contains(0) else {
             return nil

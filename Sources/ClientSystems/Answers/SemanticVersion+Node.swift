@@ -1,10 +1,9 @@
 import HotPush
 
-// Versions as the servers of other systems read them from requests: with node-semver 7, of which both functions have
-// the name and the limits.
+// Version parsing of the other systems' servers: node-semver 7's functions of the same names, with its limits.
 
 extension SemanticVersion {
-    /// Reads a version by node-semver's `valid`: white space around it and a `v` before it are dropped.
+    /// node-semver's `valid`: drops surrounding white space and a leading `v`.
     init?(valid text: String) {
         let trimmed = text.trimmed()
         guard trimmed.utf8.count <= Self.byteCountMax else { return nil }
@@ -12,7 +11,7 @@ extension SemanticVersion {
         guard isWithinNumbers else { return nil }
     }
 
-    /// Finds the first version in a text by node-semver's `coerce`: `v1.2-beta` means 1.2.0.
+    /// node-semver's `coerce`: finds the first version in a text, so `v1.2-beta` means 1.2.0.
     init?(coercing text: String) {
         let bytes = Array(text.utf8)
         var position = 0
@@ -35,10 +34,10 @@ extension SemanticVersion {
         return nil
     }
 
-    /// The longest version in UTF-16 units; what is longer than that in bytes alone is no version anyway.
+    /// node-semver's limit, which counts UTF-16 units.
     private static let byteCountMax = 256
     private static let digitCountMax = 16
-    /// The largest whole number that a JavaScript number keeps apart from its neighbours.
+    /// JavaScript's `Number.MAX_SAFE_INTEGER`.
     private static let numberMax: UInt64 = (1 << 53) - 1
 
     private var isWithinNumbers: Bool { max(major, minor, patch) <= Self.numberMax }

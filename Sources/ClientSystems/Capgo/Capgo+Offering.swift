@@ -2,14 +2,12 @@ import HotPush
 import Platform
 import VersionTree
 
-// What is said and kept of a release: its name, its archive, its files.
+// What Capgo announces and records of a release: its name, its archive, its files.
 
 extension Capgo {
-    /// The kinds of requirements that an app's version decides.
     private static let kinds = [Requirement.appVersionRange, Requirement.minimumAppVersion]
-    /// The page that the app starts with.
     private static let launchPath = "index.html"
-    /// Android keeps a file in its cache as its SHA-256, an underscore and its name: 65 bytes more, of 255.
+    /// Android caches a file as its SHA-256, an underscore and its name: 65 bytes more, of at most 255.
     private static let nameByteCountMax = 190
 
     static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection] {

@@ -4,7 +4,7 @@ import Platform
 import StrictJSON
 import VersionTree
 
-/// The feed of Capgo's clients (capacitor-updater): they post which version runs, and hear which one should.
+/// The feed of Capgo's clients (capacitor-updater), which post the version that runs and get the one that should.
 enum Capgo: ClientFeed {
     static let system = ClientSystem.capgo
     static let namesakes: String? = "Capgo's clients"
@@ -20,7 +20,7 @@ enum Capgo: ClientFeed {
             return try update(inquiry)
         case prefix + "stats":
             guard request.method == "POST" else { return .wrongMethod("POST") }
-            // Nothing is counted: what a device says of itself is not kept.
+            // No statistics: nothing that a device reports about itself is kept.
             return .json { $0.member("status", "ok") }
         case prefix + "channel_self":
             return error(
@@ -67,7 +67,7 @@ enum Capgo: ClientFeed {
         return try tell(newest.live.offer, isModern: question.isModern, inquiry)
     }
 
-    /// - Parameter isModern: whether single files are named; other plugins take archives alone.
+    /// - Parameter isModern: whether to list single files; other plugins take only archives.
     private static func tell(
         _ offer: ClientOffer, isModern: Bool, _ inquiry: ClientInquiry
     ) throws(StoreError) -> ClientAnswer {
@@ -91,7 +91,7 @@ enum Capgo: ClientFeed {
             JSONWriter.document { writer in
                 writer.member("version", name)
                 writer.member("url", "\(base)\(archives)\(archiveName)")
-                // Older plugins take an empty one for none, and each part of an archive has a checksum of its own.
+                // Older plugins treat an empty checksum as none, and each part of an archive has its own.
                 writer.member("checksum", isModern ? archive.sha256.description : "")
                 writer.member("session_key", "")
                 guard isModern else { return }
@@ -104,7 +104,6 @@ enum Capgo: ClientFeed {
         }
     }
 
-    /// All files of a version.
     static func archive(_ content: ClientContent) throws(StoreError) -> ZipArchive {
         try ZipArchive(content.members(content.manifest.entries))
     }

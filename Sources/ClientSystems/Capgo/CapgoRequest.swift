@@ -2,34 +2,28 @@ import HotPush
 import Platform
 import StrictJSON
 
-/// The question of Capgo's client, which is the body of its POST.
+/// The body of a POST by Capgo's client.
 struct CapgoRequest {
-    /// The app, as its store knows it.
     private(set) var app = ""
     /// The channel that is built into the app; empty for none.
     private(set) var channel = ""
-    /// The name of the version that runs; for what was shipped with the app `builtin`, or by newer plugins its version.
+    /// The version that runs; for the app's built-in content `builtin`, or from newer plugins the app's version.
     private(set) var version = ""
-    /// The app's version in the store.
     private(set) var appVersion: String?
-    /// The device's name in roll-outs; `nil` for one that takes part in none.
     private(set) var device: String?
-    /// Whether the plugin reads files as they are, and knows archives by their SHA-256.
+    /// Whether the plugin reads files as they are and identifies archives by SHA-256.
     ///
-    /// Older plugins decompress every file of a manifest by Brotli, whatever it is called, and compare the CRC-32 of an
-    /// archive: three lines of them are in the field.
+    /// Older plugins (three release lines in the field) decompress every listed file by Brotli, whatever its name,
+    /// and compare an archive's CRC-32.
     private(set) var isModern = true
-    /// The first versions of plugins that are modern, by their major number; all later ones are.
+    /// By major number, the first version that is modern.
     private static let modernPlugins = ["5.10.0", "6.25.0", "7.0.37"].compactMap {
         SemanticVersion($0)
     }
 
-    /// The clients' name of the app's built-in content.
     static let builtin = "builtin"
 
-    /// Whether the app's built-in content runs.
-    ///
-    /// Plugins since 2026-03 name it by the app's own version.
+    /// Whether the app's built-in content runs; plugins since 2026-03 name it by the app's own version.
     var runsBuiltIn: Bool {
         version == Self.builtin || appVersion.map { $0.utf8.elementsEqual(version.utf8) } ?? false
     }
@@ -57,7 +51,7 @@ struct CapgoRequest {
         if appVersion?.isEmpty == true { appVersion = nil }
     }
 
-    /// A version that no plugin has counts as the newest.
+    /// An unknown version counts as the newest.
     private static func isModern(_ plugin: String) -> Bool {
         guard let version = SemanticVersion(plugin, padding: true), let oldest = modernPlugins.first
         else { return true }
@@ -72,6 +66,5 @@ struct CapgoRequest {
         return nil
     }
 
-    /// The name of the deployment.
     var deployment: String { channel.isEmpty ? app : "\(app)/\(channel)" }
 }

@@ -1,12 +1,11 @@
 import HotPush
 import Platform
 
-// What is said of a release: two files, the same for everybody, which each answer is made from.
+// What chcp announces of a release: two files, the same for everybody, from which each answer is made.
 
 extension Chcp {
-    /// The kind of requirement that these clients check themselves.
     static let kinds = [Requirement.minimumNativeInterface]
-    /// The files that the plugin writes into a release itself.
+    /// The files that the plugin itself writes into a release.
     static let ownPaths: Set<String> = ["chcp.json", "chcp.manifest"]
 
     static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection] {
@@ -21,7 +20,7 @@ extension Chcp {
                     + "until then")
         }
         guard let paths = release.content?.paths else { return objections }
-        // They build a URL from a name, and these would begin its query or its fragment.
+        // Clients build a URL from a name, and these characters would begin its query or fragment.
         if let path = paths.first(where: { $0.utf8.contains(0x3f) || $0.utf8.contains(0x23) }) {
             objections.refuse(
                 "chcp's clients cannot ask for a name with ? or #: rename \(printable(path))")

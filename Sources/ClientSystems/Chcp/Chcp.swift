@@ -3,10 +3,10 @@ import Platform
 import StrictJSON
 import VersionTree
 
-/// The feed of cordova-hot-code-push: `chcp.json` names the right release, `chcp.manifest` lists its files, and these
-/// stand beside it.
+/// The feed of cordova-hot-code-push: `chcp.json` names the current release, `chcp.manifest` lists its files.
 ///
-/// The files stand below the address of their content, so a download stays one release when another is published.
+/// The files are served below the address of their content, so a download stays one release when another is
+/// published.
 enum Chcp: ClientFeed {
     static let system = ClientSystem.chcp
     static let namesakes: String? = "chcp's clients"
@@ -35,23 +35,22 @@ enum Chcp: ClientFeed {
             }
             return .immutable("application/json", .bytes(bytes))
         }
-        // An encoded slash would make a second URL for a file.
+        // An encoded slash would give a file a second URL.
         guard !names[3...].contains(where: { $0.utf8.contains(0x2f) }) else { return missing }
         let text = names[3...].joined(separator: "/")
-        // What is no path is the path of no file.
+        // A text that is not a path names no file.
         guard !ownPaths.contains(text), let path = try? TreePath(text),
             let entry = content.manifest[path]
         else { return missing }
         return .file(entry)
     }
 
-    /// `chcp.json`; `nil` if nothing is offered.
     private static func release(
         _ channel: ClientChannel, deployment: String, _ configuration: ClientConfiguration
     ) -> ClientAnswer? {
         guard let newest = channel.newest(besides: kinds), let version = newest.offer.version
         else { return nil }
-        // Of several, all must be met. What is no number was refused.
+        // All of them must be met. Values that are not numbers were refused when publishing.
         let least = newest.release.requirements.compactMap { Int64($0.value) }.max()
         let place = "\(prefix)\(PercentEncoding.unreserved(deployment))/\(files)/\(version.content)"
         var answer = ClientAnswer.json { writer in
@@ -61,12 +60,11 @@ enum Chcp: ClientFeed {
             writer.member("min_native_interface", least ?? 1)
             writer.member("update", newest.release.isMandatory ? "now" : "start")
         }
-        // Caches before the server may ask whether it is still so.
+        // Caches between must revalidate.
         answer.set("cache-control", "no-cache")
         return answer
     }
 
-    /// `chcp.manifest`.
     private static func manifest(_ content: ClientContent) throws(StoreError) -> [UInt8] {
         var entries: [(path: String, md5: String)] = []
         for entry in content.manifest.entries {

@@ -3,7 +3,7 @@ import Platform
 import StrictJSON
 import VersionTree
 
-// What is said and kept of a release: a label, the package hash, the digest of the archive, and the signature.
+// What CodePush announces and records of a release: label, package hash, archive digest, signature.
 
 extension CodePush {
     static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection] {
@@ -52,8 +52,9 @@ extension CodePush {
         _ prepared: inout PreparedClientOffer, of release: ClientRelease,
         after history: ClientHistory, signer: (any ClientSigner)?
     ) throws(StoreError) {
-        // Clients know a release by its label, and are chosen for roll-outs by it: the same release again keeps it, and
-        // so does the first or the newest that is offered to more of them. Going back to an older one is a new release.
+        // Clients identify a release by its label, and roll-outs select by it. So the same release keeps its label,
+        // also when it is offered to more clients, provided it is the first or the newest. Rolling back to an older
+        // one is a new release.
         let known = [
             history.offer(of: release.release.sequence),
             release.head.flatMap { history.offer(of: $0) }, history.newest,

@@ -4,7 +4,7 @@ import Platform
 import StrictJSON
 import VersionTree
 
-/// The feed of CodePush's clients: React Native's and Cordova's, of both generations of its API.
+/// The feed of CodePush's clients, React Native's and Cordova's, for both generations of its API.
 enum CodePush: ClientFeed {
     static let system = ClientSystem.codePush
 
@@ -57,7 +57,7 @@ enum CodePush: ClientFeed {
             answer.runsBinary = runsBinary
             answer.asksForNewerApp = asksForNewerApp
         case .update(let live, let isMandatory):
-            // What the origin has lost is not offered: the client keeps what it has.
+            // If the origin has lost the content, the client keeps what it has.
             guard let version = live.offer.version,
                 let download = try download(of: live.offer, for: check, in: channel, inquiry)
             else { break }
@@ -70,8 +70,8 @@ enum CodePush: ClientFeed {
         return answer.clientAnswer(spelling)
     }
 
-    /// The smallest archive that leads a client to a release: a difference, if the channel offers the client's
-    /// release as well.
+    /// The smallest archive that leads a client to a release: a difference, if the channel also offers the client's
+    /// release.
     private static func download(
         of offer: ClientOffer, for check: CodePushCheck, in channel: ClientChannel,
         _ inquiry: ClientInquiry
@@ -80,7 +80,7 @@ enum CodePush: ClientFeed {
             let package = try package(of: offer, inquiry)
         else { return nil }
         let folder = package.folder
-        // By what the client has, never by what it calls it: labels of two deployments are alike.
+        // Look for the hash, never the label: two deployments use the same labels.
         let held = channel.live.first { live in
             live.offer.packageHash != nil && live.offer.packageHash == check.packageHash
         }
@@ -100,7 +100,7 @@ enum CodePush: ClientFeed {
         return byteCount.map { (name, $0) }
     }
 
-    /// The sources of an archive: for one content, other facts name other twins.
+    /// The sources of an archive: for one content, other facts name other deflated copies.
     private static func source(of offer: ClientOffer) -> String {
         guard case .version(let version, let facts) = offer.target else { return "" }
         return "\(version.manifest) \(facts)"
@@ -118,7 +118,7 @@ enum CodePush: ClientFeed {
         }
     }
 
-    /// Caches keep an archive for ever under its name, so the name has the folder, unless it is the usual one.
+    /// Caches keep an archive under its name indefinitely, so a folder other than the usual one is part of the name.
     static func archiveName(
         of offer: ClientOffer, _ configuration: ClientConfiguration
     ) throws(StoreError) -> ArchiveName? {
@@ -129,7 +129,6 @@ enum CodePush: ClientFeed {
             signature: offer.signatures["package"])
     }
 
-    /// Composes an archive whose content and base a channel offers.
     private static func archive(
         _ name: ArchiveName, in channel: ClientChannel, _ inquiry: ClientInquiry
     ) throws(StoreError) -> ZipArchive? {
@@ -147,10 +146,9 @@ enum CodePush: ClientFeed {
 
     // MARK: Reports
 
-    /// The most bytes of a report that are read.
     private static let reportByteCountMax = 64 * 1024
 
-    /// Checks a report and drops it: nothing that a device says of itself is kept.
+    /// Checks a report and drops it: nothing that a device reports about itself is kept.
     private static func answerToReport(_ request: ClientRequest, needed: [String]) -> ClientAnswer {
         guard request.method == "POST" else { return .wrongMethod("POST") }
         guard request.body.count <= reportByteCountMax else {

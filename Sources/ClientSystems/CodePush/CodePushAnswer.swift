@@ -5,7 +5,7 @@ struct CodePushAnswer {
     var downloadURL = ""
     var description = ""
     var isAvailable = false
-    /// The version of the client's app; if nothing is available, the range that another app must be in.
+    /// The version of the client's app or, if nothing is available, the range that another app must be in.
     var range = ""
     var isMandatory = false
     var packageHash = ""
@@ -14,7 +14,6 @@ struct CodePushAnswer {
     var runsBinary = false
     var asksForNewerApp = false
 
-    /// How members are spelled.
     enum Spelling {
         /// `update_info`, below `/v0.1/public/codepush/`.
         case snake

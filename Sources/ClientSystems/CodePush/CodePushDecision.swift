@@ -2,16 +2,15 @@ import HotPush
 
 /// The decision about a check, made before anything is looked up.
 enum CodePushDecision {
-    /// A release, and whether it must be installed at once.
     case update(ClientChannel.Live, isMandatory: Bool)
-    /// Nothing to fetch: whether the app should run its built-in content, the range of app versions of the newest
-    /// release if the client's is outside it, and whether a newer app would be inside.
+    /// Nothing to fetch. `range` is the newest release's range of app versions, if the client's is outside it.
     case nothing(runsBinary: Bool, range: String, asksForNewerApp: Bool)
 
-    /// Decides as CodePush's server: the newest release for this app, unless the client has that package already.
+    /// Decides as CodePush's server does: the newest release for this app, unless the client already has that
+    /// package.
     ///
-    /// A roll-out counts only where it would bring something new, so it takes nothing back. A client that it does not
-    /// choose gets the newest release that chooses it, or that it has.
+    /// Roll-outs only withhold new releases; they never take one back. A client that the newest roll-out does not
+    /// select gets the newest release that selects it, or that it already has.
     static func decide(_ check: CodePushCheck, in channel: ClientChannel) -> Self {
         let decision = decide(check, among: channel.live, in: channel)
         guard case .update(let live, _) = decision, !isFor(check, live) else { return decision }
@@ -27,7 +26,7 @@ enum CodePushDecision {
         check.packageHash != nil && check.packageHash == live.offer.packageHash
     }
 
-    /// A release is also mandatory if the client skips a mandatory one: newer than its own, and for its app.
+    /// A release is also mandatory if the client skips a mandatory one that is newer than its own and for its app.
     private static func decide(
         _ check: CodePushCheck, among releases: [ClientChannel.Live], in channel: ClientChannel
     ) -> Self {
@@ -40,7 +39,7 @@ enum CodePushDecision {
             newest = newest ?? terms
             guard check.isCompanion || terms.admit(check.version) else { continue }
             fitting = fitting ?? live
-            // What is older than the client's own was not skipped.
+            // Releases older than the client's own were not skipped.
             if let current, live.offer.sequence <= current { break }
             if live.release.isMandatory {
                 isMandatory = true
@@ -60,8 +59,8 @@ enum CodePushDecision {
 }
 
 extension CodePushCheck {
-    /// The sequence of the client's release among all offers, by its label, else by its hash, which may have been
-    /// offered more than once; `nil` if it runs none of them.
+    /// The sequence of the client's release among all offers, found by its label, else by its hash, which may have
+    /// been offered more than once; `nil` if none matches.
     fileprivate func sequence(in past: [ClientOffer]) -> Int64? {
         let own = past.filter { offer in
             if let label { return offer.label == label }

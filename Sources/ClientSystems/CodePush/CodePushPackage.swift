@@ -4,11 +4,9 @@ import Platform
 import StrictJSON
 import VersionTree
 
-/// A release as CodePush's clients keep it: all files below one folder, known by one hash.
+/// A release as CodePush's clients keep it: all files below one folder, identified by one hash.
 struct CodePushPackage {
-    /// The files and their facts.
     var content: ClientContent
-    /// The folder: `CodePush` or `www`.
     var folder: String
     /// The signature of the package hash, a JWT; `nil` if there is none.
     var signature: String?
@@ -37,7 +35,7 @@ struct CodePushPackage {
         return try ObjectID(of: writer.drain())
     }
 
-    /// Whether the hash ignores a file: what macOS leaves behind, and the signature of the hash.
+    /// The hash ignores macOS's leftovers and its own signature.
     static func isIgnored(_ path: String) -> Bool {
         let bytes = path.utf8
         if bytes.starts(with: "__MACOSX/".utf8) { return true }
@@ -45,12 +43,11 @@ struct CodePushPackage {
         return name.elementsEqual(".DS_Store".utf8) || name.elementsEqual(signatureName.utf8)
     }
 
-    /// The archive of all files.
     func archive() throws(StoreError) -> ZipArchive {
         try archive(of: content.manifest.entries, [])
     }
 
-    /// The first name that makes clients on iOS compute a wrong hash; `nil` if there is none.
+    /// The first name for which clients on iOS compute a wrong hash; `nil` if there is none.
     ///
     /// They hash as many bytes of the list as it has UTF-16 units (React Native's `computeFinalHashFromManifest`).
     var nameBeyondASCII: String? {
@@ -59,12 +56,12 @@ struct CodePushPackage {
         }
     }
 
-    /// The archive of the files that a client with another package is missing, and `hotcodepush.json`, which lists
-    /// what to delete: files, then the directories that they leave empty, so that a later file can take their place.
+    /// The files that a client with another package is missing, and `hotcodepush.json`, which lists what to delete:
+    /// files, then the directories left empty, so that a later file can take their place.
     ///
-    /// `nil` where clients would fail: where a file takes the place of a directory, since React Native's put files
-    /// over what is there; where a directory takes that of a file, since Cordova's delete last; and where a name
-    /// makes clients on iOS compute a wrong hash, which they check after a difference only.
+    /// `nil` where clients would fail. React Native's write files over existing ones, so a file cannot replace a
+    /// directory. Cordova's delete last, so a directory cannot replace a file. Clients on iOS check the hash after a
+    /// difference and compute it wrong for some names.
     func difference(from base: CodePushPackage) throws(StoreError) -> ZipArchive? {
         if nameBeyondASCII != nil { return nil }
         let (old, new) = (base.content.manifest, content.manifest)
@@ -87,7 +84,7 @@ struct CodePushPackage {
             }
         }
         if isBlocked { return nil }
-        // What lies in a directory sorts after it.
+        // The contents of a directory sort after it.
         let directories = emptied.filter { !new.hasFiles(below: $0) }.sorted().reversed()
         let list = JSONWriter.document { writer in
             writer.member("deletedFiles", (deleted + directories).map { place(of: $0.description) })
@@ -110,12 +107,11 @@ struct CodePushPackage {
 }
 
 extension TreePath {
-    /// The paths of the directories that it lies in.
     fileprivate var directories: [TreePath] {
         var found: [TreePath] = []
         let bytes = Array(description.utf8)
         for position in bytes.indices where bytes[position] == UInt8(ascii: "/") {
-            // The beginning of a path is a path.
+            // A prefix of a path is a path.
             if let path = try? TreePath(String(decoding: bytes[..<position], as: UTF8.self)) {
                 found.append(path)
             }

@@ -2,7 +2,6 @@ import HotPush
 
 /// The conditions on the version of the app, all of which must hold, as CodePush states them.
 struct CodePushTerms {
-    /// The kinds of requirements that clients can meet.
     static let kinds = [Requirement.appVersionRange, Requirement.minimumAppVersion]
 
     private var conditions: [Condition] = []
@@ -12,7 +11,7 @@ struct CodePushTerms {
         case atLeast(SemanticVersion)
     }
 
-    /// Reads requirements; `nil` if CodePush's clients cannot say whether they meet one.
+    /// Returns `nil` if CodePush's clients cannot tell whether they meet a requirement.
     init?(_ requirements: [Requirement]) {
         for requirement in requirements {
             guard Self.objection(to: requirement) == nil,
@@ -44,13 +43,12 @@ struct CodePushTerms {
         }
     }
 
-    /// Whether a version of the app may run the release.
     func admit(_ version: SemanticVersion) -> Bool {
         conditions.allSatisfy { $0.admits(version) }
     }
 
-    /// The advice to a client without an update: the range that its app is outside of, and whether a newer app would be
-    /// inside; `nil` if it meets all conditions.
+    /// The advice to a client without an update: the range that excludes its app, and whether a newer app would be
+    /// inside; `nil` if the app meets all conditions.
     func advice(to version: SemanticVersion) -> (range: String, asksForNewerApp: Bool)? {
         if let condition = conditions.first(where: { $0.isBelow(version) }) {
             return (condition.text, false)

@@ -2,19 +2,15 @@ package import CASStore
 import HotPush
 import StrictJSON
 
-// Configuration ↔ bytes, and the rules that people who write it may break.
+// Configuration ↔ bytes, and the rules that hand-written files may break.
 
 extension ClientConfiguration {
-    /// The largest file that is read, in bytes.
     package static let byteCountMax = 256 * 1024
     private static let deploymentCountMax = 1000
     private static let nameByteCountMax = 256
-    /// The folders that clients of CodePush know.
     package static let folders = ["CodePush", "www"]
-    /// How many offers a history may list.
     package static let historyCounts = 1...5000
 
-    /// Its JSON.
     var document: JSONValue {
         .members([
             "castreeClients": .integer(FieldReader.clientFormat), "system": .text(system.rawValue),
@@ -24,10 +20,9 @@ extension ClientConfiguration {
         ])
     }
 
-    /// The bytes of the file.
     package func serialized() -> [UInt8] { document.fileBytes }
 
-    /// Reads what an operator has set; people may have written it.
+    /// Reads the operator's settings, which may be written by hand.
     /// - Throws: `.badClients` with what is wrong; `.unsupportedFormat` if it is newer than this castree.
     package init(parsing bytes: [UInt8], of system: ClientSystem) throws(StoreError) {
         self = try Self.explaining(system) { () throws(PointerProblem) in
@@ -36,7 +31,7 @@ extension ClientConfiguration {
         }
     }
 
-    /// The same as the log says it.
+    /// Reads the same as an entry of the log states it.
     init(_ document: JSONValue, of system: ClientSystem) throws(StoreError) {
         self = try Self.explaining(system) { () throws(PointerProblem) in
             try FieldReader(document, format: "castreeClients")
@@ -85,7 +80,6 @@ extension ClientConfiguration {
         return configuration
     }
 
-    /// The rule that it breaks; `nil` if none.
     package var problem: String? {
         if let problem = Self.problem(ofBaseURL: baseURL) { return problem }
         if system == .chcp, baseURL.utf8.contains(0x25) {
@@ -122,7 +116,6 @@ extension ClientConfiguration {
         return nil
     }
 
-    /// The rule that a base URL breaks; `nil` if none.
     package static func problem(ofBaseURL url: String) -> String? {
         let rule = "a base URL is http:// or https://, a host, and perhaps a path"
         let bytes = Array(url.utf8)
@@ -145,14 +138,14 @@ extension ClientConfiguration {
 }
 
 extension ClientSystem {
-    /// Why no client can say a name; `nil` if one can.
+    /// Why no client can send a deployment's name; `nil` if one can.
     fileprivate func problem(ofDeployment name: String) -> String? {
         switch self {
         case .expo: return nil
         case .codePush, .capgo:
             return name.isEmpty ? "\(rawValue): a deployment has a name" : nil
         case .chcp:
-            // They escape what is escaped once more.
+            // Clients escape an escaped name again.
             return PercentEncoding.unreserved(name) != name || ["", ".", ".."].contains(name)
                 ? "chcp's clients find a deployment only if its name is of letters, digits and -._~, and not "
                     + "\"\(printable(name))\""

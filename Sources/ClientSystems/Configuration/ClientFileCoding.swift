@@ -2,14 +2,13 @@ import CASStore
 import HotPush
 import StrictJSON
 
-// What the files below `for/` have in common: JSON without white space, keys sorted (RFC 8785), one line, which begins with
-// its format.
+// What the files below `for/` have in common: one line of JSON without white space, keys sorted (RFC 8785), which
+// begins with its format.
 
 extension FieldReader {
-    /// The format of all of these files.
     static let clientFormat: Int64 = 1
 
-    /// Begins to read a file: its format is looked at before anything else.
+    /// Checks the format before anything else.
     init(
         file bytes: [UInt8], byteCountMax: Int, depth: Int, format key: String
     ) throws(PointerProblem) {
@@ -17,22 +16,20 @@ extension FieldReader {
             JSONValue.read(bytes, byteCountMax: byteCountMax, depth: depth), format: key)
     }
 
-    /// The same of what the log says.
     init(_ document: JSONValue, format key: String) throws(PointerProblem) {
         try self.init(document, format: key, upTo: Self.clientFormat)
     }
 
-    /// A text that may be absent.
     mutating func optionalText(_ key: String) throws(PointerProblem) -> String? {
         has(key) ? try text(key) : nil
     }
 
-    /// The entry of the origin's log in which a file stands; `nil` where there is no log.
+    /// The entry of the origin's log that states the file; `nil` where there is no log.
     mutating func log() throws(PointerProblem) -> Int64? {
         has("log") ? try integer("log", 1...ChannelPointer.logMax) : nil
     }
 
-    /// Refuses what nobody took.
+    /// Refuses fields that were not taken.
     func end(_ beginning: String) throws(PointerProblem) {
         guard let unknown = rest.first else { return }
         throw .broken("\(beginning) an unknown field \"\(printable(unknown.key))\"")
@@ -40,7 +37,6 @@ extension FieldReader {
 }
 
 extension PointerProblem {
-    /// What is said of a file that is refused.
     func refusal(of place: String, _ remedy: String) -> StoreError {
         let error = storeError(place, .badClients, formatVersion: FieldReader.clientFormat)
         return StoreError(error.code, "\(error.message); \(remedy)")

@@ -3,7 +3,7 @@ import Platform
 import StrictJSON
 import VersionTree
 
-// What is said and kept of a release: a document for each platform, signed as it will be sent.
+// What Expo announces and records of a release: a document for each platform, signed as it will be sent.
 
 extension Expo {
     static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection] {
@@ -28,7 +28,7 @@ extension Expo {
     ) throws(StoreError) {
         var objections: [ClientObjection] = []
         guard let content = release.content else {
-            // Two runtime versions would be nobody's.
+            // Two runtime versions would fit no client.
             _ = try ExpoRuntime.required(release.release.requirements)
             return
         }
@@ -67,7 +67,7 @@ extension Expo {
     ) throws(StoreError) {
         let own = try ExpoPlan(release)
         var written = try own.documents(of: prepared.offer, in: history.channel)
-        // What is offered again before anything else was keeps the ids that clients have.
+        // A release that is offered twice in a row keeps the ids that clients know.
         if let first = history.offers(endingIn: release.release.version?.content).first {
             let again = try own.documents(of: first, in: history.channel)
             if again.map(\.document.address) == history.offers.last?.documents.map(\.address) {
@@ -102,13 +102,13 @@ extension Expo {
         else { return "it is for other platforms or runtime versions" }
         let latest = ExpoTime.text(offer.createdAt)
         for (position, document) in offer.documents.enumerated() {
-            // That it is missing is said when it is sent.
+            // A missing document is reported when it is sent.
             guard let bytes = try documents(document) else { continue }
-            // What is no JSON is another document, as is seen below.
+            // Bytes that are not JSON are recognized as another document below.
             let there = try? JSONValue.parse(bytes)
             let time =
                 (there?["createdAt"] ?? there?["parameters"]?["commitTime"])?.asString ?? ""
-            // What was offered before anything else keeps the time of its first offer.
+            // A release that is offered twice in a row keeps the time of its first offer.
             guard time.utf8.count == latest.utf8.count, time <= latest else {
                 return "a document of it says that it is of another time"
             }

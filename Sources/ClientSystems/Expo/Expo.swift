@@ -4,11 +4,11 @@ import StrictJSON
 
 /// The feed of Expo's clients: protocol 1 (docs.expo.dev, "Expo Updates v1").
 ///
-/// All of a request is in its fields. An update is the newest release of the channel that is for the platform, the
-/// runtime version and the device.
+/// The request is entirely in its fields. An update is the channel's newest release for the platform, the runtime
+/// version and the device.
 enum Expo: ClientFeed {
     static let system = ClientSystem.expo
-    /// Clients move only to newer updates, so what a withdrawal leaves must be offered again.
+    /// Clients move only to newer updates, so a withdrawal must offer the remaining release again.
     static let ordersByTime = true
 
     static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? {
@@ -37,7 +37,7 @@ enum Expo: ClientFeed {
                 ? nothing : refusal(404, "There is no update for that runtime version.")
         }
         let isUpdate = newest.live.offer.version != nil
-        // What was shipped with the app is what the device runs already.
+        // The device already runs the content it was shipped with.
         let isEmbedded = question.embeddedID == nil || question.embeddedID == question.currentID
         if newest.isHeld || !isUpdate && isEmbedded { return nothing }
         return try answer(question, document, isUpdate: isUpdate, inquiry.origin)
@@ -79,7 +79,7 @@ enum Expo: ClientFeed {
 
     /// A document in a part of `multipart/mixed` (RFC 2046, section 5.1.3); its bytes stay as they were signed.
     ///
-    /// The last delimiter ends with a line end, without which the reader on iOS finds no part.
+    /// The last delimiter ends with a line end; without one the reader on iOS finds no part.
     /// - Parameter boundary: made from the document's address, which the document cannot contain.
     private static func parts(
         _ document: [UInt8], named name: String, signature: String?, _ boundary: String

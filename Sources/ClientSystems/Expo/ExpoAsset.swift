@@ -1,26 +1,23 @@
 import CASStore
 import HotPush
 
-/// A file of an update under a URL of its own, with its media type, and compressed for clients that accept it.
+/// A file of an update under its own URL, with its media type, and compressed for clients that accept it.
 enum ExpoAsset {
     private static let prefix = "/for/expo/assets/"
-    /// The ending of the script that starts first, whatever its name.
     static let launchEnding = "bundle"
     private static let missing = ClientAnswer.notFound("There is no such asset.\n")
 
-    /// The path of a file of a content.
     static func path(_ address: ObjectID, of content: ObjectID, ending: String) -> String {
         let suffix = ending.isEmpty ? "" : "." + PercentEncoding.unreserved(ending)
         return "\(prefix)\(content)/\(address)\(suffix)"
     }
 
-    /// The media type for an ending.
     static func contentType(ending: String) -> String {
         if ending == launchEnding { return "application/javascript" }
         return (MediaType.known("a.\(ending)".utf8) ?? .unknown).name
     }
 
-    /// Answers a request for a file; `nil` if the path is another kind's.
+    /// Answers a request for a file; `nil` if the path is not a file's.
     ///
     /// Files of older manifests are answered as long as the origin holds them: clients may ask at any time.
     static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? {
@@ -37,7 +34,7 @@ enum ExpoAsset {
         }
         let type = contentType(ending: parts.count > 1 ? String(parts[1]) : "")
         var answer = ClientAnswer.immutable(type, .bytes([]))
-        // The body depends on it: caches keep both.
+        // The body depends on the encoding, so caches must keep both.
         answer.set("vary", "accept-encoding")
         guard facts.byteCount > 0 else { return answer }
         let encodings = Acceptance(inquiry.request.field("accept-encoding") ?? "")

@@ -5,33 +5,27 @@ import VersionTree
 
 /// The output of `npx expo export` in a version: `metadata.json`, with `expoConfig.json` beside it.
 struct ExpoExport {
-    /// The program of one platform.
     struct Program {
         /// `ios` or `android`.
         var platform: String
-        /// The native code that it is for.
         var runtimeVersion: String
-        /// The script that starts first, then the files that it asks for.
+        /// The launch script first, then the files that it loads.
         var files: [Asset]
     }
 
-    /// A file.
     struct Asset {
         var entry: Manifest.Entry
-        /// The ending that it has on the device, without a point; its name has none.
+        /// The file's ending on the device, without a point; its name in the export has none.
         var ending: String
     }
 
-    /// The platforms, in the order of their names.
     var programs: [Program]
-    /// The app's configuration; `nil` without an `expoConfig.json`.
     var config: JSONValue?
 
     static let metadataPath = "metadata.json"
     static let configPath = "expoConfig.json"
     private static let limits = JSONLimits(byteCount: 16 << 20)
 
-    /// Reads the export from a release's files.
     /// - Throws: `.unsuitableRelease` with what is missing; what reading throws.
     init(_ release: ClientRelease, _ content: ClientContent) throws(StoreError) {
         guard let metadata = try Self.document(Self.metadataPath, release, content) else {
@@ -97,9 +91,9 @@ struct ExpoExport {
     private static func file(
         _ path: String, _ manifest: Manifest
     ) throws(StoreError) -> Manifest.Entry {
-        // An export that was made on Windows names files as they are named there.
+        // An export made on Windows uses backslashes in paths.
         for spelling in [path, path.replacing("\\", with: "/")] {
-            // What is no path is the path of no file.
+            // A text that is not a path names no file.
             if let treePath = try? TreePath(spelling), let entry = manifest[treePath] {
                 return entry
             }

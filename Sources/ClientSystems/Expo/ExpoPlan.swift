@@ -3,27 +3,27 @@ import Platform
 import StrictJSON
 import VersionTree
 
-/// The documents of a release that are signed for Expo's clients: a manifest for each platform, or the order to go
+/// The documents of a release that are signed for Expo's clients: a manifest for each platform, or the order to roll
 /// back.
 struct ExpoPlan {
     private let configuration: ClientConfiguration
     private var content: (files: ClientContent, address: ObjectID, export: ExpoExport)?
 
-    /// - Throws: `.unsuitableRelease` for what was not exported by Expo's tools.
+    /// - Throws: `.unsuitableRelease` for content that Expo's tools did not export.
     init(_ release: ClientRelease) throws(StoreError) {
         configuration = release.configuration
         guard let files = release.content, let version = release.release.version else { return }
         content = (files, version.content, try ExpoExport(release, files))
     }
 
-    /// The platform of each document; empty for the order to go back, which is for all.
+    /// The platform of each document; empty for the order to roll back, which is for all.
     var platforms: [String] { content?.export.programs.map(\.platform) ?? [""] }
     /// The runtime version of each document, likewise.
     var runtimeVersions: [String] { content?.export.programs.map(\.runtimeVersion) ?? [""] }
 
     /// The documents, with the ids and times of an offer.
     ///
-    /// Each offer has another id, since clients take the newest update they have seen and know the time of each id.
+    /// Each offer has a new id: clients take the newest update they have seen and remember the time of each id.
     func documents(
         of offer: ClientOffer, in channel: ChannelName
     ) throws(StoreError) -> [(document: ClientDocument, bytes: [UInt8])] {
@@ -32,7 +32,7 @@ struct ExpoPlan {
         for (position, platform) in platforms.enumerated() {
             var id = ""
             if let content {
-                // Nothing but a runtime version may contain a line feed, and that is the last.
+                // Only the runtime version may contain a line feed, and it comes last, so the text is unambiguous.
                 let text =
                     "castree-expo 1\n\(content.address)\n\(offer.sequence)\n\(offer.createdAt)\n"
                     + "\(platform)\n\(channel)\n\(versions[position])"
@@ -46,7 +46,6 @@ struct ExpoPlan {
         return documents
     }
 
-    /// The bytes of a document.
     /// - Parameter time: as ``ExpoTime`` spells it.
     func bytes(_ position: Int, id: String, time: String) throws(StoreError) -> [UInt8] {
         guard let content else {
@@ -56,11 +55,11 @@ struct ExpoPlan {
             }
         }
         let program = content.export.programs[position]
-        // Clients keep one file for each key: one content is one asset, however many names it has.
+        // Clients keep one file per key, so one content is one asset, however many names it has.
         var assets: [(file: ExpoExport.Asset, key: String)] = []
         var seen: Set<String> = []
         for file in program.files {
-            // As the app's own assets are keyed: what was shipped with it is not fetched again.
+            // Keyed as the app's own assets are, so that clients do not fetch what was shipped with the app.
             let key = try content.files.facts(of: file.entry).md5
             if seen.insert(key).inserted { assets.append((file, key)) }
         }
@@ -70,7 +69,8 @@ struct ExpoPlan {
             writer.member("hash", Base64.urlString(address.bytes))
             writer.member("key", key)
             writer.member("contentType", ExpoAsset.contentType(ending: file.ending))
-            // Also of a file without one: clients on Android pass over an asset that lacks it, those on iOS end.
+            // Also for a file without an ending: where it is missing, clients on Android skip the asset, and those on
+            // iOS fail.
             writer.member("fileExtension", ".\(file.ending)")
             writer.member("url", configuration.baseURL + path)
         }

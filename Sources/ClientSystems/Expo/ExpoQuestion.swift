@@ -1,27 +1,23 @@
 import HotPush
 import Platform
 
-/// The question of Expo's client, read from the fields of its request.
 struct ExpoQuestion {
     /// `ios` or `android`.
     let platform: String
     let runtimeVersion: String
     /// The value of `expo-channel-name`; empty for a client that sends none.
     let channel: String
-    /// The client's name in roll-outs; `nil` for one that takes part in none.
     let device: String?
     /// The update that runs; in lower case, as ids are written.
     let currentID: String?
-    /// The update that was shipped with the app.
     let embeddedID: String?
-    /// The id of the key that must have signed the answer, as the answer spells it; `nil` if no signature is asked for.
+    /// The id of the key that must have signed the answer, as the answer spells it; `nil` if no signature is asked
+    /// for.
     private(set) var keyID: String?
-    /// Whether an answer may have several parts.
     private(set) var takesParts = true
-    /// The media type of an answer without parts; `nil` if none is taken.
+    /// The media type of an answer without parts; `nil` if none is accepted.
     private(set) var plainType: String?
 
-    /// The key that Expo's tools name by default.
     private static let defaultKeyID = "\"main\""
     private static let byteCountMax = 1024
     private static let names = [
@@ -36,7 +32,7 @@ struct ExpoQuestion {
         }
         var values: [String: String] = [:]
         for field in request.fields where Self.names.contains(field.name) {
-            // Two readers could take two different ones.
+            // Two readers could take different values.
             guard values.updateValue(field.value, forKey: field.name) == nil else {
                 throw ClientRefusal(sentence: "The field \(field.name) stands twice.")
             }
@@ -86,16 +82,14 @@ struct ExpoQuestion {
         return StructuredField.string(id) ?? defaultKeyID
     }
 
-    /// Whether a document is for the platform and the runtime version.
     func isAskedFor(_ document: ClientDocument) -> Bool {
         document.platform == platform
             && document.runtimeVersion.utf8.elementsEqual(runtimeVersion.utf8)
     }
 
-    /// The release's document for the client; `nil` if the release is not for it.
     func document(of live: ClientChannel.Live) -> ClientDocument? {
         if live.offer.version != nil { return live.offer.documents.first(where: isAskedFor) }
-        // Going back is for all, unless the release is for one runtime version.
+        // Rolling back is for all, unless the release is for one runtime version.
         let isMeant = live.release.requirements.allSatisfy { requirement in
             ExpoRuntime.kinds.contains(requirement.kind)
                 && requirement.value.utf8.elementsEqual(runtimeVersion.utf8)

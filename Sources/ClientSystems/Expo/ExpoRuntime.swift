@@ -4,13 +4,11 @@ import StrictJSON
 
 /// The native code that a release is for: the text that an app sends as `Expo-Runtime-Version`.
 ///
-/// The publisher's requirement counts first: `runtimeVersion`, or `fingerprint`, which apps with that policy send. Else
-/// `expoConfig.json` says it: as a text, or by a policy whose result stands there, too.
+/// The publisher's requirement comes first: `runtimeVersion`, or `fingerprint`, which apps with that policy send.
+/// Otherwise `expoConfig.json` states it, as a text or as a policy together with its result.
 enum ExpoRuntime {
-    /// The kinds of requirements that Expo's clients can meet.
     static let kinds = [Requirement.runtimeVersion, Requirement.fingerprint]
 
-    /// The runtime version for a platform.
     /// - Throws: `.unsuitableRelease` if there is none, or if there are two.
     static func version(
         for platform: String, _ requirements: [Requirement], _ config: JSONValue?
@@ -33,7 +31,6 @@ enum ExpoRuntime {
                 + "--require runtimeVersion=VERSION")
     }
 
-    /// The runtime version that the publisher requires.
     static func required(_ requirements: [Requirement]) throws(StoreError) -> String? {
         let values = requirements.filter { kinds.contains($0.kind) }.map(\.value)
         guard let first = values.first else { return nil }

@@ -1,21 +1,20 @@
 import Platform
 
-/// A dictionary of structured values, as Expo's fields have it: RFC 8941 (Expo SFV 0 is a part of it).
+/// A dictionary of structured values (RFC 8941), of which Expo SFV 0 is a subset.
 ///
-/// Reads all of the grammar, since a field that breaks it counts as missing, and keeps the values that are asked for.
+/// Parses the whole grammar, because a field that breaks it counts as missing, but keeps only the kinds of values
+/// that are asked for.
 struct StructuredField {
-    /// An item without its parameters.
     enum Item: Hashable {
         case string(String)
         case boolean(Bool)
-        /// A token, a number, bytes or a list: nothing here asks for them.
         case other
     }
 
     private var members: [String: Item] = [:]
     private var rest: Substring.UTF8View
 
-    /// Reads a dictionary; `nil` if it breaks the grammar, so that the field counts as missing (section 4.2).
+    /// Returns `nil` if the text breaks the grammar, so that the field counts as missing (section 4.2).
     init?(dictionary text: String) {
         rest = text[...].utf8
         skip(Self.isBlank)
@@ -37,10 +36,9 @@ struct StructuredField {
         }
     }
 
-    /// The value of a key.
     subscript(key: String) -> Item? { members[key] }
 
-    /// Spells a text as a string (section 3.3.3); `nil` for what is not printable ASCII.
+    /// Spells a text as a string (section 3.3.3); `nil` if it is not printable ASCII.
     static func string(_ text: String) -> String? {
         guard text.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else { return nil }
         let escaped = text.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }

@@ -1,47 +1,49 @@
 import HotPush
 package import Platform
 
-/// The feed of one system: tells its clients of a release, and answers their requests.
+/// The feed of one system: announces releases to its clients and answers their requests.
 ///
 /// Values in, values out: no clock, no file, no network.
 protocol ClientFeed: SendableMetatype {
     static var system: ClientSystem { get }
-    /// Whether clients take only offers later than the one they run: then a withdrawal offers again what it leaves.
+    /// Whether clients take only offers later than the one they run. If so, a withdrawal offers the remaining release
+    /// again.
     static var ordersByTime: Bool { get }
-    /// The clients' name at the beginning of a sentence, if they know a version by its name alone; else `nil`.
+    /// The clients' name at the beginning of a sentence, if they identify a version by its name alone; else `nil`.
     static var namesakes: String? { get }
 
     // MARK: When a version is published
 
-    /// Lists what clients cannot be told of a release; empty if they can be told all of it.
+    /// Lists what clients cannot be told of a release; empty if they can be told everything.
     static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection]
-    /// Adds ids, digests and documents to an offer that has its place, target and times.
+    /// Adds ids, digests and documents to an offer whose position, target and times are set.
     ///
-    /// Called only if no objection refuses the release. The same release again gets the ids that clients know.
+    /// Called only if no objection refuses the release. The same release keeps the ids that clients know.
     /// - Throws: `.unsuitableRelease` if the history rules the release out.
     static func complete(
         _ prepared: inout PreparedClientOffer, of release: ClientRelease,
         after history: ClientHistory, signer: (any ClientSigner)?
     ) throws(StoreError)
-    /// Whether an offer of a version is missing what its clients know it by, so that they are told nothing of it.
+    /// Whether an offer has no id that clients could know it by, so they are not told of it.
     static func isIncomplete(_ offer: ClientOffer) -> Bool
     /// Whether a signer has the key that signed an offer; `nil` if the offer does not tell.
     ///
-    /// A key's signatures of a message are all the same (RFC 8017, section 8.2).
+    /// A key always makes the same signature of a message (RFC 8017, section 8.2).
     static func isSigned(
         _ offer: ClientOffer, by signer: any ClientSigner, reading documents: ClientDocumentReading
     ) throws(StoreError) -> Bool?
-    /// Names, as the end of a sentence, what in an offer does not follow from its release; `nil` if all does.
+    /// Names, as the end of a sentence, what in an offer does not follow from its release; `nil` if everything does.
     ///
-    /// Ids, labels, times, signatures and digests of archives are not compared: the release does not determine them, or
-    /// clients compare the bytes themselves.
+    /// Ids, labels, times, signatures and digests of archives are not compared: the release does not determine them,
+    /// or clients compare the bytes themselves.
     static func forgery(
         in offer: ClientOffer, of release: ClientRelease, reading documents: ClientDocumentReading
     ) throws(StoreError) -> String?
 
     // MARK: When a client asks
 
-    /// The name of the whole archive of an offer, which says all that its bytes depend on; `nil` if it has none.
+    /// The name of the whole archive of an offer, which identifies everything its bytes depend on; `nil` if it has
+    /// none.
     static func archiveName(
         of offer: ClientOffer, _ configuration: ClientConfiguration
     ) throws(StoreError) -> ArchiveName?
@@ -81,7 +83,6 @@ extension ClientFeed {
 
     static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? { nil }
 
-    /// The offer of a channel that the name of a whole archive belongs to.
     static func offer(
         _ name: ArchiveName, in channel: ClientChannel, _ configuration: ClientConfiguration
     ) throws(StoreError) -> ClientOffer? {
@@ -92,7 +93,8 @@ extension ClientFeed {
     }
 
     /// Makes the offer of a release that follows those of a history.
-    /// - Throws: `.unsuitableRelease` if the history rules the release out, as by the same name with other content.
+    /// - Throws: `.unsuitableRelease` if the history rules the release out, for example the same name with other
+    ///   content.
     static func offer(
         _ release: ClientRelease, after history: ClientHistory, signer: (any ClientSigner)? = nil
     ) throws(StoreError) -> PreparedClientOffer {
@@ -104,16 +106,12 @@ extension ClientFeed {
     }
 }
 
-/// The bytes of a document of an offer; `nil` if it is not there.
 typealias ClientDocumentReading = (ClientDocument) throws(StoreError) -> [UInt8]?
 
-/// An offer, and the documents to write before it.
 package struct PreparedClientOffer: Sendable {
     package var offer: ClientOffer
-    /// The bytes of its documents, by their address.
     var documents: [ObjectID: [UInt8]] = [:]
 
-    /// Adds a document.
     mutating func add(_ document: ClientDocument, _ bytes: [UInt8]) {
         offer.documents.append(document)
         documents[document.address] = bytes
@@ -122,8 +120,7 @@ package struct PreparedClientOffer: Sendable {
 
 /// Signs for a system's clients, with RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017, section 8.2).
 package protocol ClientSigner: Sendable {
-    /// The signature of a message.
-    /// - Throws: `.badKey`; what a key service's command says.
+    /// - Throws: `.badKey`; what a key service's command reports.
     func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8]
 }
 

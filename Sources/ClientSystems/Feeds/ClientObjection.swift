@@ -2,28 +2,23 @@ import HotPush
 import Platform
 import VersionTree
 
-/// A reason why a system's clients cannot be told of a release, or not of all of it.
+/// A reason why a system's clients cannot be told of a release, or only of part of it.
 package struct ClientObjection: Sendable, Hashable {
-    /// Whether the release is not offered to this system; otherwise its clients miss something.
     package var refuses: Bool
     /// The reason, and what to do.
     package var message: String
 }
 
-// The objections of several systems.
-
 extension [ClientObjection] {
-    /// Adds a reason that refuses the release.
     mutating func refuse(_ message: String) {
         append(ClientObjection(refuses: true, message: message))
     }
 
-    /// Adds a reason that the publisher hears of, and that refuses nothing.
     mutating func warn(_ message: String) {
         append(ClientObjection(refuses: false, message: message))
     }
 
-    /// Warns if no client asks for any channel.
+    /// Warns if no channel has a deployment.
     mutating func warnUnlessAsked(_ configuration: ClientConfiguration) {
         guard configuration.deployments.isEmpty else { return }
         warn(
@@ -32,7 +27,7 @@ extension [ClientObjection] {
     }
 
     /// Warns if every version of an app gets the release, even one whose native code does not fit.
-    /// - Parameter kinds: the requirements of which one prevents that.
+    /// - Parameter kinds: the requirements of which any one prevents that.
     mutating func warnUnless(
         _ release: ClientRelease, requires kinds: [String], _ clients: String, example: String
     ) {
@@ -45,11 +40,10 @@ extension [ClientObjection] {
         )
     }
 
-    /// Refuses a release that requires what clients never say: nobody would get it.
-    ///
+    /// Refuses a release that requires something clients never report: no device would get it.
     /// - Parameters:
     ///   - kinds: the kinds of requirements that they can meet.
-    ///   - clients: what they say, as the beginning of a sentence.
+    ///   - clients: what they report, as the beginning of a sentence.
     ///   - remedy: what to require.
     mutating func refuseUnsayable(
         in release: ClientRelease, besides kinds: [String], _ clients: String, _ remedy: String
@@ -60,7 +54,6 @@ extension [ClientObjection] {
             "\(clients), so nobody would get what requires \(unsayable.listed): require \(remedy)")
     }
 
-    /// Warns that clients know nothing mandatory, and says who decides.
     mutating func warnIfMandatory(
         _ release: ClientRelease, _ clients: String, _ decision: String
     ) {
@@ -68,7 +61,6 @@ extension [ClientObjection] {
         warn("\(clients) know nothing mandatory: \(decision)")
     }
 
-    /// Refuses a release whose archive is beyond the limits of zip.
     mutating func refuseUnlessArchived(
         _ archive: () throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -80,7 +72,6 @@ extension [ClientObjection] {
         }
     }
 
-    /// Warns if files lose their executable bit on the way.
     mutating func warn(ofExecutablesIn manifest: Manifest, _ clients: String) {
         let executables = manifest.entries.lazy.filter(\.isExecutable)
         guard let first = executables.first.map({ printable($0.path.description) }) else { return }
@@ -90,8 +81,7 @@ extension [ClientObjection] {
                 + (count == 1 ? first : "\(count) files, \(first) first"))
     }
 
-    /// Refuses a release that is for some clients only, where all get the same answer.
-    ///
+    /// Refuses a release for some clients only, where all get the same answer.
     /// - Parameters:
     ///   - clients: their name at the beginning of a sentence.
     ///   - kinds: the kinds of requirements that clients check themselves.

@@ -4,27 +4,25 @@ import Platform
 // The parts that offers of all systems share: their times, and what the history says of the same release.
 
 extension ClientHistory {
-    /// The offer that was made last; `nil` in an empty history.
     var newest: ClientOffer? { offers.max { $0.sequence < $1.sequence } }
 
-    /// The last offer of the release that a pointer lists with a sequence.
+    /// The last offer with a sequence, which may stand twice.
     func offer(of sequence: Int64) -> ClientOffer? {
         offers.last { $0.sequence == sequence }
     }
 
-    /// The first offer of a content, whatever its name was; `nil` is what was shipped with the app.
     func firstOffer(of content: ObjectID?) -> ClientOffer? {
         offers.filter { $0.content == content }.min { $0.sequence < $1.sequence }
     }
 }
 
 extension ClientOffer {
-    /// Devices get the same files by offers of the same; `nil` for what was shipped with the app.
+    /// The content that devices get; `nil` for what was shipped with the app.
     var content: ObjectID? { version?.content }
 
-    /// Begins the offer of a release: its place, its target and its times, no ids.
+    /// Begins the offer of a release: its position, target and times, without ids.
     ///
-    /// Times grow from offer to offer, also if the clock goes back: clients order by them.
+    /// Times grow from offer to offer, even if the clock goes back, because clients order by them.
     /// - Throws: `.badPointer` if facts are missing; publishing makes them first.
     init(
         beginning release: ClientRelease, after history: ClientHistory
@@ -39,7 +37,7 @@ extension ClientOffer {
                     "version \(version.name) has no facts yet: publish it again, so that they are made"
                 )
             }
-            // The pointer says in which epochs the files stand.
+            // The pointer says in which generations (`epoch`) the files are.
             target = .version(version.unplaced, facts: facts)
         }
         let latest = history.offers.map(\.createdAt).max()
@@ -52,7 +50,6 @@ extension ClientOffer {
 }
 
 extension ClientDocument {
-    /// A document of these bytes.
     init(
         of bytes: [UInt8], id: String, platform: String = "", runtimeVersion: String = ""
     ) throws(StoreError) {

@@ -4,23 +4,20 @@ import Platform
 
 /// A release that is about to be offered to the clients of a system.
 struct ClientRelease {
-    /// As the pointer will list it, with its sequence.
     var release: OfferedRelease
-    /// What the operator has set for the system.
     var configuration: ClientConfiguration
-    /// Its files; `nil` if clients are to go back to what was shipped with the app.
+    /// Its files; `nil` if clients are to return to what was shipped with the app.
     var content: ClientContent?
-    /// Now, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     var now: Int64
-    /// The sequence of what the channel offered first before; `nil` if it offered nothing.
+    /// The sequence of the channel's previous newest release; `nil` if it offered nothing.
     var head: Int64?
-    /// Reads an object of the release.
     var read: (ObjectID) throws(StoreError) -> [UInt8]
     /// The SHA-256 and size of a composed archive: reads all of it.
     var digest: (ZipArchive) throws(StoreError) -> ArchiveDigest
 
-    /// Refuses a version whose name clients know with other content: they would take it for the one they have.
-    ///
+    /// Refuses a version whose name clients know with other content, because they would take it for the one they
+    /// have.
     /// - Parameter clients: their name at the beginning of the message.
     /// - Throws: `.unsuitableRelease`.
     func refuseOtherContent(

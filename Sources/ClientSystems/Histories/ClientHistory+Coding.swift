@@ -5,10 +5,8 @@ import StrictJSON
 // History ↔ bytes.
 
 extension ClientHistory {
-    /// The largest file that is read, in bytes.
     static let byteCountMax = 32 << 20
 
-    /// What the log says of it.
     var file: HistoryFile {
         var file = HistoryFile(
             HistoryName(system: system.told, channel: channel), labelCount: labelCount,
@@ -17,11 +15,8 @@ extension ClientHistory {
         return file
     }
 
-    /// The bytes of the file.
     func serialized() -> [UInt8] { file.serialized() }
 
-    /// Reads what a channel has offered to the clients of a system.
-    ///
     /// - Throws: `.badClients` with what is wrong, and what to do: ids that clients keep are lost with it;
     ///   `.unsupportedFormat` if it is newer than this castree.
     init(
@@ -43,7 +38,7 @@ extension ClientHistory {
         }
     }
 
-    /// The same as the log says it.
+    /// Reads the same as an entry of the log states it.
     init(
         _ file: HistoryFile, of channel: ChannelName, _ system: ClientSystem
     ) throws(StoreError) {
@@ -79,7 +74,7 @@ extension ClientHistory {
                 throw .broken("offer \(position + 1) is not later than the one before it")
             }
             if let label = offer.label {
-                // The same content again keeps its label.
+                // The same content may be offered again under its label.
                 let known = labels.updateValue(offer.content, forKey: label)
                 guard offer.labelNumber <= labelCount, known == nil || known == offer.content
                 else {

@@ -4,19 +4,19 @@ import HotPush
 // How a history follows its channel: values in, values out.
 
 extension ClientHistory {
-    /// The releases of a pointer that it lacks offers of, oldest first; drops what no client was ever told.
-    ///
+    /// The releases of a pointer without an offer here, oldest first; drops offers that clients were never told of.
     /// - Parameters:
-    ///   - pointer: what is about to be offered.
-    ///   - before: what is offered now; `nil` for a new channel.
-    ///   - ordersByTime: whether clients take only what was offered later than what they run: then what stood below a
-    ///     withdrawn release is offered again.
-    ///   - isRenewed: whether the offer of a release is to be made anew.
+    ///   - pointer: the pointer about to be published.
+    ///   - before: the current pointer; `nil` for a new channel.
+    ///   - ordersByTime: whether clients take only offers later than what they run; then what stood below a withdrawn
+    ///     release is offered again.
+    ///   - isRenewed: whether to make the offer of a release anew.
     mutating func lacking(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, ordersByTime: Bool,
         renewing isRenewed: (ClientOffer) -> Bool = { _ in false }
     ) -> [Lacking] {
-        // A killed publisher may have left offers of a pointer that never came. Sequences that went back are given again.
+        // A killed publisher may have left offers of a pointer that was never published. Sequences that were rolled
+        // back are reused.
         let known = before?.releases.map(\.sequence) ?? []
         let again = pointer.releases.map(\.sequence).filter { !known.contains($0) }.min()
         let latest = pointer.latestOffer(among: offers.count)
@@ -25,7 +25,7 @@ extension ClientHistory {
                 || offer.sequence > min(before?.sequence ?? pointer.sequence, pointer.sequence)
                 || again.map { offer.sequence >= $0 } ?? false
         }
-        // A later offer counts, should a sequence stand twice.
+        // If a sequence stands twice, the later offer counts.
         let last = Dictionary(offers.map { ($0.sequence, $0) }) { $1 }
         let withdrawn = ordersByTime ? last.values.filter { !$0.isOffered(by: pointer) } : []
         return pointer.releases.reversed().compactMap { release in
@@ -39,19 +39,16 @@ extension ClientHistory {
         }
     }
 
-    /// A release that is to be offered.
     struct Lacking: Sendable, Hashable {
-        /// As the pointer lists it.
         var release: OfferedRelease
-        /// Whether it was offered before, and is now offered anew.
         var isAgain: Bool
     }
 
     /// When the next offer of a release is made, in milliseconds since 1970.
     ///
-    /// The release's own time, so that a history that was lost is made again with the same ids; later than any offer
+    /// It is the release's own time, so that a lost history is rebuilt with the same ids, but later than any offer
     /// here.
-    /// - Parameter pointer: what is about to be offered.
+    /// - Parameter pointer: the pointer about to be published.
     func time(of lacking: Lacking, in pointer: ChannelPointer) -> Int64 {
         let seconds = lacking.isAgain ? pointer.createdAt : lacking.release.createdAt
         return max(min(seconds, SequenceBound.timeMax) * 1000, (offers.last?.createdAt ?? -1) + 1)
@@ -59,15 +56,14 @@ extension ClientHistory {
 
     /// The number of the next label, above every label that clients may know.
     ///
-    /// Nobody counts so far that none follows: above such a number, which a stranger has written, the next one that is free.
+    /// A number that leaves none above it was written by a stranger; then the next free one is taken.
     var nextLabelNumber: Int64 {
         let given = Set(offers.map(\.labelNumber) + [0, labelCount])
         let last = given.filter { $0 < ChannelPointer.sequenceMax && !given.contains($0 + 1) }
         return (last.max() ?? 0) + 1
     }
 
-    /// Adds an offer, and drops the oldest beyond a number, but for those that the pointer lists.
-    ///
+    /// Adds an offer, and drops the oldest beyond a number, except those that the pointer lists.
     /// - Throws: `.badClients` if it is not later than the last.
     mutating func append(
         _ offer: ClientOffer, keeping count: Int, of pointer: ChannelPointer
@@ -82,7 +78,6 @@ extension ClientHistory {
         drop(to: count, listedIn: pointer)
     }
 
-    /// Drops the oldest offers beyond a number, but for those that count for a release of the pointer.
     mutating func drop(to count: Int, listedIn pointer: ChannelPointer) {
         guard offers.count > count else { return }
         var needed: Set<Int64> = Set(pointer.releases.map(\.sequence))
@@ -97,8 +92,9 @@ extension ClientHistory {
 }
 
 extension ChannelPointer {
-    /// When something can have been offered at the latest, in milliseconds since 1970: times of signed pointers never go back.
-    /// - Parameter count: how many offers there are: they grow by one millisecond at least where the clock stands still.
+    /// The latest time at which an offer can have been made, in milliseconds since 1970: times of signed pointers
+    /// never go back.
+    /// - Parameter count: the number of offers; where the clock stands still, times grow by one millisecond each.
     func latestOffer(among count: Int) -> Int64 {
         let end = SequenceBound.timeMax
         let time = isSigned ? ([createdAt] + releases.map(\.createdAt)).max() ?? end : end
@@ -107,7 +103,6 @@ extension ChannelPointer {
 }
 
 extension ClientOffer {
-    /// Whether it says of its target what a release says.
     func isOffer(of release: OfferedRelease) -> Bool {
         if case .version(_, let facts) = target, facts != release.facts?.address { return false }
         return hasTarget(of: release)
@@ -121,12 +116,11 @@ extension ClientOffer {
         }
     }
 
-    /// Whether a pointer still lists its target.
     fileprivate func isOffered(by pointer: ChannelPointer) -> Bool {
         pointer.releases.contains(where: hasTarget)
     }
 
-    /// The number of its label; 0 without one.
+    /// 0 without a label.
     var labelNumber: Int64 {
         guard let label, label.hasPrefix("v"), let number = Int64(label.dropFirst()) else {
             return 0
@@ -134,6 +128,5 @@ extension ClientOffer {
         return number
     }
 
-    /// Whether anything of it was signed.
     var isSigned: Bool { !signatures.isEmpty || documents.contains { $0.signature != nil } }
 }

@@ -2,19 +2,15 @@ package import CASStore
 package import HotPush
 import StrictJSON
 
-// What the log says to the clients of the systems that this castree knows.
-
 extension ClientSystem {
-    /// The system as the log names it.
     var told: ToldSystem { ToldSystem(known: rawValue) }
 }
 
 extension ClientLog {
-    /// What the operator has set for the systems that are enabled, sorted by system.
-    ///
+    /// The settings of the systems that are enabled, sorted by system.
     /// - Parameters:
     ///   - systems: looks at these only; `nil` for all.
-    ///   - passOver: told of one that cannot be read, which is left out, unless it throws what is wrong.
+    ///   - passOver: receives each one that cannot be read. The system is left out unless the closure throws.
     /// - Throws: `.badClients`; what reading throws.
     package func configurations(
         of systems: Set<ClientSystem>? = nil,
@@ -37,17 +33,16 @@ extension ClientLog {
         return found
     }
 
-    /// The same of one system; `nil` if it is not enabled.
     package func configuration(
         of system: ClientSystem
     ) throws(StoreError) -> ClientConfiguration? {
         guard let document = try configuration(of: system.told) else { return nil }
-        // Whatever else it says, it has ended.
+        // A disabled system has ended, whatever else its settings say.
         if document["enabled"]?.asBool == false { return nil }
         return try ClientConfiguration(document, of: system)
     }
 
-    /// The same where it is about to be replaced or ended: what cannot be read is told, and is as good as none.
+    /// The settings that are about to be replaced or ended; unreadable ones are reported and count as none.
     package func replacedConfiguration(
         of system: ClientSystem, _ tell: (StoreError) -> Void
     ) throws(StoreError) -> ClientConfiguration? {
@@ -60,15 +55,12 @@ extension ClientLog {
         }
     }
 
-    /// Replaces what the operator has set; nothing if it is that already.
     package func set(_ configuration: ClientConfiguration) throws(StoreError) {
         let before = try replacedConfiguration(of: configuration.system) { _ in }
         if before != configuration { set(configuration.document, for: configuration.system.told) }
     }
 
-    /// Ends a system: its clients are told nothing more, and nobody needs the right to delete.
-    ///
-    /// Its histories stay, and with them the ids that clients keep.
+    /// Ends a system without the right to delete; its histories stay, and with them the ids that clients keep.
     func disable(_ system: ClientSystem) throws(StoreError) {
         guard let members = try configuration(of: system.told)?.asObject else { return }
         let rest = members.filter { $0.key != "enabled" }
@@ -86,9 +78,8 @@ extension ClientLog {
         } ?? ClientHistory(system, channel)
     }
 
-    /// Replaces a history, and drops its oldest offers if it would be too large to be read.
-    ///
-    /// - Throws: `.tooLarge` if what the pointer lists alone is too much.
+    /// Replaces a history, dropping its oldest offers if it would be too large to read.
+    /// - Throws: `.tooLarge` if the pointer's own releases are too much.
     func set(_ history: ClientHistory, of pointer: ChannelPointer) throws(StoreError) {
         var history = history
         var byteCount = history.file.serialized().count
@@ -104,18 +95,17 @@ extension ClientLog {
             }
             byteCount = history.file.serialized().count
         }
-        // Numbers of a history that castree did not write may leave none above them.
+        // Read back: numbers in a history that castree did not write may leave none above them.
         _ = try ClientHistory(history.file, of: history.channel, history.system)
         set(history.file)
     }
 
-    /// Whether a document is there, and is what its name says.
+    /// Whether a document exists and matches its address.
     func has(_ document: ClientDocument, of system: ClientSystem) throws(StoreError) -> Bool {
         try has(
             document: document.address, document.byteCount, of: system.told, in: document.epoch)
     }
 
-    /// The bytes of a document; `nil` if it is not there.
     func bytes(
         of document: ClientDocument, _ system: ClientSystem
     ) throws(StoreError) -> [UInt8]? {

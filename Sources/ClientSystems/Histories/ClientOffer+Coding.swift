@@ -6,7 +6,6 @@ import VersionTree
 // One offer ↔ JSON, as part of a history.
 
 extension ClientOffer {
-    /// Its JSON.
     var document: JSONValue {
         var (version, facts): (PublishedVersion?, ObjectID?) = (nil, nil)
         if case .version(let offered, let known) = target { (version, facts) = (offered, known) }
@@ -65,7 +64,7 @@ extension ClientOffer {
         if try fields.flag("embedded") { return .embedded }
         let name: VersionName
         do throws(StoreError) {
-            // What is no name is refused by the rules for names.
+            // The rules for names refuse an empty one.
             name = try VersionName(fields.take("version")?.asString ?? "")
         } catch {
             throw .broken("\(place): \(error.message)")

@@ -3,7 +3,8 @@ import Platform
 import StrictJSON
 import VersionTree
 
-// What is said and kept of a release: an id, the digests of archive and manifest, and their signatures.
+// What hot-updater announces and records of a release: an id, the digests of archive and manifest, and their
+// signatures.
 
 extension HotUpdater {
     static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection] {
@@ -21,13 +22,13 @@ extension HotUpdater {
         }
         for platform in release.configuration.platforms
         where !names.contains("index.\(platform).bundle") {
-            // The name that React Native gave it before 0.60, on iOS only.
+            // React Native's name for it before 0.60, on iOS only.
             if platform == "ios", names.contains("main.jsbundle") { continue }
             objections.warn(
                 "it has no file index.\(platform).bundle, which hot-updater's clients on \(platform) start"
             )
         }
-        // Their ZipArchiveExtractor trims what it unpacks.
+        // hot-updater's ZipArchiveExtractor trims names as it unpacks.
         if let name = names.first(where: {
             $0.first?.isWhitespace == true || $0.last?.isWhitespace == true
         }) {
@@ -80,7 +81,7 @@ extension HotUpdater {
         after history: ClientHistory, signer: (any ClientSigner)?
     ) throws(StoreError) {
         guard let content = release.content, let version = prepared.offer.version else { return }
-        // Clients order bundles by their ids and keep away from those that crashed: the same files are the same bundle.
+        // Clients order bundles by id and avoid those that crashed, so the same files are the same bundle.
         let id: String
         if let known = history.firstOffer(of: version.content)?.id {
             id = known
@@ -112,12 +113,12 @@ extension HotUpdater {
         }
     }
 
-    /// Makes the id of a bundle: a UUID of version 7 (RFC 9562, section 5.7), so that a newer bundle has a larger one.
+    /// Makes the id of a bundle: a UUID of version 7 (RFC 9562, section 5.7), so that a newer bundle has a larger
+    /// one.
     ///
     /// The same parameters give the same id.
     /// - Parameters:
     ///   - milliseconds: when the channel first offered the content, since 1970.
-    ///   - content: the content.
     ///   - deployments: the platforms and channels that it is for, in any order.
     static func id(
         _ milliseconds: Int64, _ content: ObjectID, _ deployments: [String]
@@ -154,11 +155,11 @@ extension HotUpdater {
         guard let id = offer.id, let document = offer.documents.first, offer.documents.count == 1,
             document.id == id, document.address == offer.manifestDigest
         else { return "it names another manifest than its own" }
-        // That it is missing is said when it is sent.
+        // A missing manifest is reported when it is sent.
         guard let bytes = try documents(document) else { return nil }
-        // Whoever has signed the files has done so in there; clients that ask for it verify that.
+        // The manifest contains the signatures of the files, which some clients verify.
         var signatures: [ObjectID: String] = [:]
-        // What is no JSON is another manifest, as is seen below.
+        // Bytes that are not JSON are recognized as another manifest below.
         let assets = (try? JSONValue.parse(bytes))?["assets"]?.asObject ?? []
         for asset in assets {
             guard let hash = asset.value["fileHash"]?.asString, let address = ObjectID(hash),
@@ -172,7 +173,6 @@ extension HotUpdater {
 }
 
 extension ClientConfiguration {
-    /// The platforms of hot-updater's deployments, sorted.
     fileprivate var platforms: [String] {
         Set(deployments.keys.compactMap { $0.split(separator: "/").first.map(String.init) })
             .sorted()

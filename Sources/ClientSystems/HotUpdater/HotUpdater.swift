@@ -46,7 +46,7 @@ enum HotUpdater: ClientFeed {
         guard check.platform == "ios" || check.platform == "android" else {
             return refusal(400, "The platform is ios or android.")
         }
-        // A channel that is not there says nothing: who takes it for empty sends every device back.
+        // Not an empty answer: clients would take it as an order to roll back.
         guard let channel = try inquiry.channel(of: check.deployment) else {
             return refusal(404, "There is no such channel for this platform.")
         }
@@ -66,7 +66,7 @@ enum HotUpdater: ClientFeed {
         _ channel: ClientChannel, _ inquiry: ClientInquiry
     ) throws(StoreError) -> ClientAnswer {
         let offer = live.offer
-        // What the origin has lost is not offered: the client keeps what it has.
+        // If the origin has lost the content, the client keeps what it has.
         guard let version = offer.version, let id = offer.id,
             let name = try archiveName(of: offer, inquiry.configuration),
             let bundle = try bundle(of: offer, inquiry)
@@ -110,7 +110,7 @@ enum HotUpdater: ClientFeed {
         ) { write(bundle.changes(from: content)) }
     }
 
-    /// The text by which a client checks an archive or a manifest: the signature of its digest, if there is one.
+    /// The text by which a client checks an archive or a manifest: the signature of its digest if there is one.
     private static func hash(
         _ offer: ClientOffer, _ subject: String, _ digest: ObjectID?
     ) throws(StoreError) -> String {
@@ -124,7 +124,6 @@ enum HotUpdater: ClientFeed {
         return digest.description
     }
 
-    /// Sends a device back to what its app was shipped with.
     private static let builtIn = ClientAnswer.json { writer in
         writer.member("id", HotUpdaterCheck.builtIn)
         writer.member("message", String?.none)
@@ -134,7 +133,7 @@ enum HotUpdater: ClientFeed {
         writer.member("fileHash", String?.none)
     }
 
-    /// Tells a device that it runs the right bundle: `null` for clients before 0.31.0, which know no other.
+    /// Tells a device that it runs the right bundle: `null` for clients before 0.31.0, which know nothing else.
     private static func upToDate(_ request: ClientRequest) -> ClientAnswer {
         let version = request.field("hot-updater-sdk-version").flatMap {
             SemanticVersion(valid: $0)

@@ -5,10 +5,8 @@ enum HotUpdaterCohort: Hashable {
     case number(Int)
     case name(String)
 
-    /// The number of numbers.
     static let count = 1000
 
-    /// Reads a cohort from a path, ignoring case and blanks at its ends.
     init(_ text: String) {
         let name = text.trimmed { $0.properties.isWhitespace }.lowercased()
         let isNumber = !name.isEmpty && name.utf8.allSatisfy { (48...57).contains($0) }
@@ -19,7 +17,7 @@ enum HotUpdaterCohort: Hashable {
         }
     }
 
-    /// Whether a device can name it: a number, or up to 64 of the characters `a–z 0–9 -`.
+    /// Whether a device can send it: a number, or up to 64 of the characters `a–z 0–9 -`.
     var canBeSaid: Bool {
         guard case .name(let name) = self else { return true }
         let isNumber = name.utf8.allSatisfy { (48...57).contains($0) }
@@ -29,14 +27,14 @@ enum HotUpdaterCohort: Hashable {
             }
     }
 
-    /// The place of a number in the roll-out of a bundle, from 0: the first `n` of them are those of `n` per mille.
+    /// The place of a number in the roll-out of a bundle, from 0: `n` per mille are the first `n` places.
     ///
-    /// Each bundle shuffles the numbers in its own way: `number - 1 = multiplier · place + offset` modulo 1000, with a
-    /// multiplier that has an inverse.
+    /// Each bundle shuffles the numbers: `number - 1 = multiplier · place + offset` modulo 1000, with an invertible
+    /// multiplier.
     static func place(of number: Int, in bundle: String) -> Int {
         var multiplier = modulo(hash(of: bundle + ":multiplier"), 997)
         if multiplier == 0 { multiplier = 1 }
-        // Prime to 1000: neither even nor divisible by five.
+        // Coprime to 1000: neither even nor divisible by five.
         while multiplier % 2 == 0 || multiplier % 5 == 0 { multiplier = (multiplier + 1) % count }
         let offset = modulo(hash(of: bundle + ":offset"), count)
         let wanted = modulo(number - 1 - offset, count)
@@ -58,8 +56,8 @@ enum HotUpdaterCohort: Hashable {
 
     /// Whether a release is for a device: by a group of its own, or by its number.
     ///
-    /// A release for groups is for nobody else; a device in a group of its own takes part in no roll-out, not even in a
-    /// whole one.
+    /// A release for groups is for nobody else. A device in a group of its own takes part in no roll-out, not even a
+    /// full one.
     static func includes(
         _ cohort: Self?, _ rollout: Rollout?, groups: [String], bundle: String
     ) -> Bool {

@@ -2,22 +2,19 @@ import HotPush
 
 /// The decision about a check, made before anything is looked up.
 enum HotUpdaterDecision {
-    /// It runs the right bundle.
     case nothing
-    /// A newer bundle.
     case update(ClientChannel.Live)
-    /// An older bundle, since the one that it runs is no longer for it.
+    /// An older bundle, because the one that runs is no longer for the device.
     case goBack(ClientChannel.Live)
-    /// The app's built-in bundle.
     case goBackToBuiltIn
 
-    /// Decides on the newest bundle for this device; else its own, if that is still for it; else the newest older one,
+    /// Decides on the newest bundle for this device; else its own, if still offered to it; else the newest older one,
     /// whatever its roll-out; else the built-in one.
     ///
-    /// Bundles are ordered by their ids, which never change, so a channel that offers an older release again takes back
-    /// the newer ones.
+    /// Bundles are ordered by their ids, which never change, so offering an older release again withdraws the newer
+    /// ones.
     static func decide(_ check: HotUpdaterCheck, in channel: ClientChannel) -> Self {
-        // Nothing was ever offered: other servers' bundles are not for this one to take back.
+        // Nothing was ever offered: never withdraw bundles that come from other servers.
         if channel.past.isEmpty { return .nothing }
         let candidates = candidates(check, in: channel).filter { !precedes($0.id, check.minimum) }
         let newest = candidates.filter(\.isEligible).max { precedes($0.id, $1.id) }
@@ -34,11 +31,10 @@ enum HotUpdaterDecision {
     private struct Candidate {
         var live: ClientChannel.Live
         var id: String
-        /// Whether its roll-out reaches the device.
         var isEligible: Bool
     }
 
-    /// The bundles that the channel offers to the app and has not taken back from this device.
+    /// The bundles that the channel offers to the app and has not withdrawn from this device.
     private static func candidates(
         _ check: HotUpdaterCheck, in channel: ClientChannel
     ) -> [Candidate] {
@@ -49,7 +45,7 @@ enum HotUpdaterDecision {
                 let terms = HotUpdaterTerms(live.release.requirements, platform: check.platform)
             else { continue }
             guard let id = live.offer.id, live.offer.version != nil else {
-                // Devices go back to what was shipped: all below is taken back.
+                // Devices return to what was shipped, so everything below is withdrawn.
                 if live.release.rollout == nil, terms.groups.isEmpty { break }
                 continue
             }
@@ -64,7 +60,6 @@ enum HotUpdaterDecision {
         return candidates
     }
 
-    /// The order of ids.
     private static func precedes(_ left: String, _ right: String) -> Bool {
         left.utf8.lexicographicallyPrecedes(right.utf8)
     }

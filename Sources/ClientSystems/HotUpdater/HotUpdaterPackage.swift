@@ -3,19 +3,17 @@ import Platform
 import StrictJSON
 import VersionTree
 
-/// A release as hot-updater's clients keep it: its files, and `manifest.json`, which says their hashes.
+/// A release as hot-updater's clients keep it: its files, and `manifest.json` with their hashes.
 struct HotUpdaterPackage {
-    /// The files and their facts.
     var content: ClientContent
-    /// `manifest.json`: written when the bundle is published, and never again.
+    /// `manifest.json`, written only when the bundle is published.
     var manifest: [UInt8]
 
-    /// The name of the manifest in the archive.
     static let manifestName = "manifest.json"
 
-    /// The manifest of a content, as JavaScript writes it with two blanks, and a newline.
+    /// The manifest of a content, as JavaScript writes it with an indentation of two, and a newline.
     ///
-    /// Clients compare the hashes of two of them by path to know which files to fetch.
+    /// Clients compare the hashes of two manifests by path to know which files to fetch.
     /// - Parameter signatures: of the files' digests, in Base64; empty for an unsigned bundle.
     static func manifest(
         of content: ClientContent, id: String, signatures: [ObjectID: String] = [:]
@@ -36,7 +34,6 @@ struct HotUpdaterPackage {
         return Array((lines.joined(separator: "\n") + "\n").utf8)
     }
 
-    /// The archive: all files and the manifest.
     func archive() throws(StoreError) -> ZipArchive {
         try ZipArchive(
             [ZipMember(path: Self.manifestName, bytes: manifest)]
@@ -45,7 +42,7 @@ struct HotUpdaterPackage {
 
     /// The files that a client with another bundle fetches: those whose path is new or has other content.
     ///
-    /// Moved content is fetched again, since clients look for it by path.
+    /// Moved content is fetched again, because clients look for it by path.
     func changes(from base: ClientContent) -> [Manifest.Entry] {
         let (old, new) = (base.manifest, content.manifest)
         var changes: [Manifest.Entry] = []

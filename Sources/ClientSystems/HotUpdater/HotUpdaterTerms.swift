@@ -2,17 +2,15 @@ import HotPush
 
 /// A release's requirements as hot-updater states them: versions of the app, or a fingerprint, and groups.
 struct HotUpdaterTerms {
-    /// The kinds of requirements that the version of the app decides.
     static let versionKinds = [Requirement.appVersionRange, Requirement.minimumAppVersion]
 
-    /// The ranges that the version of the app must be in; `nil` for a release that asks for a fingerprint.
+    /// `nil` for a release that requires a fingerprint.
     var ranges: [VersionRange]? = []
-    /// The fingerprint that the app must have.
     var fingerprint: String?
-    /// The groups that it is restricted to; empty for everybody.
+    /// Empty for everybody.
     var groups: [String] = []
 
-    /// Reads the requirements that concern a platform; `nil` if clients cannot say whether they meet one.
+    /// Returns `nil` if clients on the platform cannot tell whether they meet a requirement.
     init?(_ requirements: [Requirement], platform: String) {
         for requirement in requirements where requirement.concerns(platform: platform) {
             guard Self.objection(to: requirement) == nil else { return nil }
@@ -26,7 +24,7 @@ struct HotUpdaterTerms {
             }
         }
         guard fingerprint != nil else { return }
-        // A client says its app's version or its fingerprint, never both.
+        // A client sends its app's version or its fingerprint, never both.
         if ranges?.isEmpty == false { return nil }
         ranges = nil
     }
@@ -64,11 +62,11 @@ struct HotUpdaterTerms {
         }
     }
 
-    /// Whether an app may run the release.
     func admit(_ app: HotUpdaterCheck.App) -> Bool {
         switch app {
         case .version(let text):
-            // What its own server cannot read, as a zero before a number, is read as by all others here.
+            // Versions that hot-updater's own server cannot read, such as a leading zero, are read as the other
+            // systems do.
             guard let ranges,
                 let version = SemanticVersion(coercing: text) ?? SemanticVersion(app: text)
             else { return false }

@@ -2,10 +2,9 @@ import HotPush
 import Platform
 import VersionTree
 
-// What is said and kept of a release: `manifest.json`.
+// What Meteor announces and records of a release: `manifest.json`.
 
 extension Meteor {
-    /// The kind of requirement that these clients check themselves.
     static let kinds = [Requirement.compatibility]
 
     static func objections(to release: ClientRelease) throws(StoreError) -> [ClientObjection] {

@@ -4,15 +4,14 @@ import VersionTree
 
 /// The feed of Meteor's Cordova clients: the folder `__cordova` of a server.
 ///
-/// Its URLs name no version. A client that began before another release was offered finds the files of its own
-/// release as long as their URLs are their own; it refuses other files, since they have another label.
+/// URLs do not name a version. A client that began before another release was offered still finds its own files while
+/// their URLs are unique to it; it refuses other files by their hash.
 enum Meteor: ClientFeed {
     static let system = ClientSystem.meteor
     static let namesakes: String? = "Meteor's clients"
 
     static let prefix = "/for/meteor/"
     private static let folder = "__cordova"
-    /// The most contents that are searched for a file.
     private static let contentCountMax = 4
     private static let missing = ClientAnswer.notFound("There is no such file.\n")
 
@@ -30,7 +29,7 @@ enum Meteor: ClientFeed {
                 ["content-type": "application/json; charset=utf-8", "cache-control": "no-cache"],
                 body: .document(document, .meteor))
         }
-        // An encoded slash would make a second URL for a file.
+        // An encoded slash would give a file a second URL.
         guard !names.contains(where: { $0.utf8.contains(0x2f) }) else { return missing }
         let path = names[2...].joined(separator: "/")
         try inquiry.origin.willFetch(composing: false)
@@ -43,7 +42,6 @@ enum Meteor: ClientFeed {
         return missing
     }
 
-    /// The newest offer, then those of other contents from before.
     private static func offers(_ newest: ClientOffer, _ channel: ClientChannel) -> [ClientOffer] {
         var offers = [newest]
         var seen = Set([newest.version?.content])

@@ -7,10 +7,8 @@ import VersionTree
 struct MeteorProgram {
     static let format = "web-program-pre1"
     static let indexPath = "index.html"
-    /// The URL of the index page, which no manifest lists.
     static let indexRoute = "/"
     private static let compatibilityKey = "cordovaCompatibilityVersions"
-    /// Other fields of Meteor's server that the reader keeps.
     private static let otherKeys = [
         "versionRefreshable", "versionNonRefreshable", "versionReplaceable", "PUBLIC_SETTINGS",
         "hmrVersion", "refreshableAssets", "meteorRuntimeConfig",
@@ -39,7 +37,6 @@ struct MeteorProgram {
         }
     }
 
-    /// Meteor's name of the version.
     var version: String {
         manifest.foreign.value(Release.publisherVersionKey)?.asString
             ?? manifest.version.description
@@ -50,7 +47,6 @@ struct MeteorProgram {
         (compatibility.asObject ?? []).compactMap(\.value.asString)
     }
 
-    /// The bytes of `manifest.json`.
     var bytes: [UInt8] {
         JSONWriter.document { writer in
             writer.member("format", Self.format)
@@ -61,7 +57,7 @@ struct MeteorProgram {
             writer.key("manifest")
             writer.beginArray()
             for entry in manifest.entries where entry.path.description != Self.indexPath {
-                // A path without a route has its own.
+                // Without a route, a file is served at its path.
                 let routes = entry.routes.isEmpty ? ["/\(entry.path)"] : entry.routes
                 for route in routes { writer.object { Self.write(entry, route, to: &$0) } }
             }
@@ -82,7 +78,7 @@ struct MeteorProgram {
         }
     }
 
-    /// The label that clients compare with a file's entity tag, and whether its URL is never another file's.
+    /// The hash that clients compare with a file's entity tag, and whether its URL never names another file.
     static func label(of entry: Manifest.Entry) -> (text: String, isFinal: Bool)? {
         guard let text = entry.foreign.value("hash")?.asString, MeteorLabel(text) != nil else {
             return nil
@@ -93,7 +89,7 @@ struct MeteorProgram {
         return (text, isNamed && entry.foreign.value("cacheable")?.asBool == true)
     }
 
-    /// The file that a URL below `__cordova/` leads to: by a route with that prefix, by one without, by its own path.
+    /// The file that a URL below `__cordova/` names: by a route with that prefix, by one without, by its own path.
     static func file(
         _ path: String, in manifest: Manifest
     ) throws(StoreError) -> Manifest.Entry? {
@@ -103,14 +99,14 @@ struct MeteorProgram {
                 return manifest[position]
             }
         }
-        // What is no path is the path of no file.
+        // A text that is not a path names no file.
         guard let treePath = try? TreePath(path), let entry = manifest[treePath],
             entry.routes.isEmpty
         else { return nil }
         return entry
     }
 
-    /// Routes stand as their author wrote them, encoded or not.
+    /// Routes keep their author's spelling, encoded or not.
     private static func position(ofRoute wanted: [UInt8], in manifest: Manifest) -> Int? {
         manifest.extras.first { _, extras in
             extras.routes.contains { route in
@@ -129,14 +125,12 @@ struct MeteorProgram {
 }
 
 extension [JSONValue.Member] {
-    /// The value of a field.
     fileprivate func value(_ key: String) -> JSONValue? {
         first { $0.key.utf8.elementsEqual(key.utf8) }?.value
     }
 }
 
 extension JSONWriter {
-    /// Writes the fields that are there.
     fileprivate mutating func members(_ keys: [String], of fields: [JSONValue.Member]) {
         for key in keys {
             guard let value = fields.value(key) else { continue }

@@ -3,12 +3,10 @@ import HotPush
 import Platform
 import Storage
 
-/// A file of an origin that changes.
 struct ChangingFile: Sendable {
     let path: String
-    /// The most bytes that it may have.
     let limit: Int
-    /// Its place among those that stand at its path one after the other.
+    /// Its position in the sequence of contents published at its path.
     /// - Throws: why it cannot be understood.
     let order: @Sendable ([UInt8]) throws(StoreError) -> Int64
 
@@ -27,7 +25,7 @@ struct ChangingFile: Sendable {
         }
     }
 
-    /// A version of the trust: it proves itself to those who read it.
+    /// A version of the trust, which readers verify themselves.
     static func trust(_ version: Int64) -> ChangingFile {
         ChangingFile(path: OriginLayout.trust(version), limit: TrustFile.byteCountMax) { _ in 0 }
     }
@@ -55,11 +53,11 @@ struct ChangingFile: Sendable {
             path: OriginLayout.pointer(channel), limit: ChannelPointer.byteCountMax
         ) { (bytes) throws(StoreError) in
             let sequence = try ChannelPointer(parsing: bytes, of: channel).sequence
-            // One that cannot have been reached by counting is before all others: the next one is smaller.
+            // A number that cannot have been reached by counting sorts before all others, since the next one is
+            // smaller.
             return sequence > secondsNow() + 365 * 86_400 ? 0 : sequence
         }
     }
 }
 
-/// What is to be taken of a file that changes.
 typealias FileChange = (file: ChangingFile, news: DocumentNews)

@@ -2,24 +2,21 @@ import CASStore
 import HotPush
 import Storage
 
-/// Which files the releases on offer consist of, and where those stand: one look-up, however many releases there are.
+/// The files of the releases on offer, and their locations, in one look-up for any number of releases.
 ///
-/// It knows what the documents list that are here: manifests, facts, deliveries.
+/// It knows only what the documents in the cache list: manifests, facts, pack indexes.
 struct ListedFiles: Sendable {
     private struct Place: Sendable {
         var byteCount: Int64?
         var epoch: Int64
     }
 
-    /// What pointers offer.
     private(set) var releases: Set<LiveRelease> = []
     /// The documents that were read, whether or not they could be understood.
     private var read: Set<OriginKey> = []
     private var places: [OriginKey.Kind: [ObjectID: Place]] = [:]
-    /// Why the files of a release cannot be found out.
     private(set) var failure: StoreError?
 
-    /// Adds files, each name once.
     private mutating func add(_ files: [PlacedFile]) {
         for file in files where self.file(file.name) == nil {
             places[file.key.kind, default: [:]][file.key.address] = Place(
@@ -27,15 +24,14 @@ struct ListedFiles: Sendable {
         }
     }
 
-    /// Says what all pointers offer.
     mutating func offer(_ pointers: [ChannelPointer]) {
-        // What lacked may be here now.
+        // Documents that were missing may have come.
         let offered = pointers.flatMap(\.liveReleases)
         if failure != nil || !releases.isSubset(of: offered) { self = ListedFiles() }
         for pointer in pointers { offer(also: pointer) }
     }
 
-    /// Says what a pointer offers besides, which is about to be here.
+    /// Adds the offers of a pointer that is about to be published here.
     mutating func offer(also pointer: ChannelPointer) {
         for release in pointer.liveReleases where releases.insert(release).inserted {
             add(release.documents + release.factsDocuments)
@@ -43,18 +39,17 @@ struct ListedFiles: Sendable {
         }
     }
 
-    /// Where a file stands; `nil` if no document that was read lists it.
+    /// `nil` if no document that was read lists the file.
     func file(_ name: OriginKey) -> PlacedFile? {
         guard let place = places[name.kind]?[name.address] else { return nil }
         return PlacedFile(
             OriginKey(name.kind, name.address, in: place.epoch), byteCount: place.byteCount)
     }
 
-    /// Reads the documents that have come.
     mutating func read(in cache: CachedStorage) {
         for release in releases {
             do throws(StoreError) { try read(release, in: cache) } catch {
-                // What other releases list is found all the same.
+                // Go on: the other releases' files are still found.
                 failure = failure ?? error
             }
         }
@@ -71,7 +66,7 @@ struct ListedFiles: Sendable {
         if isNew(release.factsDocuments, in: cache) { add(try files.told()) }
     }
 
-    /// Whether documents are here that say one thing together, and were not read.
+    /// Whether unread documents are here whose content belongs together.
     private mutating func isNew(_ documents: [PlacedFile], in cache: CachedStorage) -> Bool {
         guard let first = documents.first?.name else { return false }
         return !read.contains(first) && documents.allSatisfy { cache.has($0.name.path) }

@@ -9,8 +9,8 @@ import StrictJSON
 ///   .mirror/cache.json    {"castreeMirror":1,"of":"s3://BUCKET/PREFIX at ENDPOINT"}
 ///   .mirror/lock          held by the one process that uses it (flock(2))
 ///   .mirror/tags          the digests and tags of the files that change
-///   .mirror/put-…         what is coming; removed at each start
-///   log/0000000001.json   empty: whoever would publish here is told that the origin is in a bucket
+///   .mirror/put-…         what is incoming; removed at each start
+///   log/0000000001.json   empty: tells publishers that the origin is in a bucket
 ///   origin.json channels/ for/ manifests/ facts/ objects/ …   as in any origin, without epochs
 /// ```
 final class MirrorDirectory: Sendable {
@@ -18,15 +18,13 @@ final class MirrorDirectory: Sendable {
     private static let description = "cache.json"
     private static let formatVersion: Int64 = 1
 
-    /// The copies.
     let copies: DirectoryStorage
     private let lock: FileLock
     let fileSystem: any FileSystem
 
-    /// Opens it, makes it if need be, and keeps other processes out.
-    ///
-    /// - Parameter base: of which origin it is a mirror.
-    /// - Throws: `.foreignCache`; `.busy` if another process uses it; what making it throws.
+    /// Opens the directory, creating it if necessary, and locks out other processes.
+    /// - Parameter base: identifies the origin that is mirrored.
+    /// - Throws: `.foreignCache`; `.busy` if another process uses it; what creating it throws.
     init(_ path: String, of base: String, _ fileSystem: any FileSystem) throws(StoreError) {
         _ = try fileSystem.makeTypedDirectory(path)
         let copies = try DirectoryStorage(
@@ -47,7 +45,7 @@ final class MirrorDirectory: Sendable {
             )
         }
         try Self.identify(work.raw, path, base, fileSystem)
-        // Older castrees had the tags in a JSON document.
+        // `tags.json` is the format of older castrees.
         for name in try fileSystem.names(in: work.raw)
         where name.hasPrefix("put-") || name == "tags.json" {
             try fileSystem.removeIfPresent(work.raw, name)
@@ -57,18 +55,18 @@ final class MirrorDirectory: Sendable {
         self.fileSystem = fileSystem
     }
 
-    /// What stands in the directory and is not a cache's; a disk of its own may have what fsck(8) found.
+    /// The entries that do not belong to a cache, except what fsck(8) leaves in the root of a file system.
     private static func others(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [String] {
         try fileSystem.names(in: root) { name, _ in ![work, FileStatus.foundFiles].contains(name) }
     }
 
-    /// The files of the mirror, as earlier processes have left them; some of them may come twice.
+    /// The mirror's files, as earlier processes have left them; some may appear twice.
     func files() throws(StoreError) -> [Storage.ListedFile] {
         var files: [Storage.ListedFile] = []
         for name in try Self.others(copies.directory, fileSystem) {
-            // Nothing is read through a link.
+            // Never read through a link.
             if try fileSystem.status(copies.directory, name)?.kind != .regular {
                 _ = try fileSystem.open(copies.directory, name, .directory, mode: 0)
             }
@@ -77,7 +75,7 @@ final class MirrorDirectory: Sendable {
         return files
     }
 
-    /// Compares what the directory says of itself with what it is wanted for; says it where nothing does yet.
+    /// Compares the directory's identity with the wanted one; writes it if there is none.
     private static func identify(
         _ work: Int32, _ path: String, _ base: String, _ fileSystem: any FileSystem
     ) throws(StoreError) {
@@ -91,7 +89,7 @@ final class MirrorDirectory: Sendable {
             return try fileSystem.replaceFile(
                 work, description, with: text.fileBytes, token: "new", durably: false)
         }
-        // What is no JSON says nothing; the message is the same.
+        // A file that is not JSON gets the same message.
         let document = try? JSONValue.parse(known)
         guard let format = document?["castreeMirror"]?.asInt64,
             let other = document?["of"]?.asString
@@ -117,11 +115,10 @@ final class MirrorDirectory: Sendable {
         )
     }
 
-    /// What an error of the disk means for the cache in a directory.
     static func advised(_ error: StoreError, _ path: String) -> StoreError {
         guard case .systemCall(let name, let number, _) = error.cause else { return error }
         if error.isDiskFull {
-            // Whatever name was drawn for what comes, a full disk is one sentence: it is said once.
+            // Leave out the random temporary name, so that a full disk is one message, reported once.
             return StoreError(systemCall: name, errno: number, path: "\(path)/\(work)")
                 .advising("make room there for the cache, or give it less (--cache-size)")
         }

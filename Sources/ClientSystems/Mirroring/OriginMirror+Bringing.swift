@@ -3,14 +3,14 @@ package import HotPush
 package import Storage
 import Synchronization
 
-// The files that never change: they come when they are asked for.
+// The files that never change: they are fetched on request.
 extension OriginMirror {
     // MARK: What is here
 
-    /// Keeps what a body is read from, if all is here.
+    /// Holds the files that a body is read from; `nil` if one is missing.
     ///
-    /// Those who send the same archive share one hold: it names up to 65,535 files. The newest ones stay until something
-    /// is fetched, so what is sent over and over is not looked through each time.
+    /// Senders of the same archive share one hold, which names up to 65,535 files. The newest holds stay until
+    /// something is fetched, so that repeated requests need not check all files each time.
     package func hold(_ body: AnswerBody) -> CacheHold? {
         if !body.isArchive { return cache.pin(allOf: body.files.map(\.name.path)) }
         if let shared = state.withLock({ $0.archives[body.tag] }) { return shared }
@@ -25,25 +25,22 @@ extension OriginMirror {
 
     private static var heldCountMax: Int { 65_536 }
 
-    /// Lets those files go that nobody sends.
     private func forgetArchives() { state.withLock { $0.archives = [:] } }
 
-    /// Removes a file that is not what its name says: it comes anew when it is asked for.
+    /// Removes a file that does not match its name; the next request fetches it again.
     package func drop(_ name: OriginKey) throws(StoreError) {
         try cache.drop(name.path)
-        // Whoever asks for an archive from now on has to be told that this file lacks.
+        // Later requests for an archive must notice that this file is missing.
         forgetArchives()
     }
 
-    /// What a device's request needs that is not here.
+    /// What a device's request needs and is missing here.
     package enum Lack: Sendable, Hashable {
-        /// A file that never changes.
         case file(PlacedFile)
-        /// The pointer of a channel that nobody has asked for before.
         case pointer(ChannelName)
     }
 
-    /// What the request for a file of the origin needs that is not here; `nil` if it can be answered.
+    /// What a request for a file of the origin needs and is missing here; `nil` if it can be answered.
     package func lack(_ file: ServedFile) -> Lack? {
         if let channel = file.channel { return isUnwatched(channel) ? .pointer(channel) : nil }
         guard let placed = PlacedFile(file), !cache.has(placed.name.path) else { return nil }
@@ -52,8 +49,8 @@ extension OriginMirror {
 
     // MARK: Bringing
 
-    /// Has come what a device's request needs; what is not in the bucket, and what cannot be looked at, is known afterwards.
-    /// - Parameter since: when it was asked for, in milliseconds; by default now.
+    /// Fetches what a device's request needs, and remembers what the bucket does not have or refuses.
+    /// - Parameter since: when it was requested, in milliseconds; by default now.
     package func bring(_ lack: Lack, since: Int64? = nil) throws(StoreError) {
         switch lack {
         case .pointer(let channel): watch(channel)
@@ -62,7 +59,7 @@ extension OriginMirror {
             do throws(StoreError) {
                 try fetch([listed ?? file], listed == nil ? .asked : .listed, since)
             } catch {
-                // What a release lists is there: a refusal may pass.
+                // A file that a release lists exists, so the refusal may be temporary.
                 let isRefused = listed == nil && error.code == .accessDenied
                 guard isRefused || error.code == .missingFromBucket else { throw error }
                 negatives.note(error, of: file.key.path, isMissing: true)
@@ -70,9 +67,8 @@ extension OriginMirror {
         }
     }
 
-    /// Fetches what lacks of the pieces of an answer, and keeps them.
-    ///
-    /// - Throws: `.missingFromBucket`, also if no release lists one of them any more; what fetching throws.
+    /// Fetches the missing pieces of an answer, and keeps them.
+    /// - Throws: `.missingFromBucket`, also if no current release lists one of them; what fetching throws.
     package func bring(
         _ pieces: [AnswerBody.File], since: Int64? = nil
     ) throws(StoreError) -> CacheHold {
@@ -93,13 +89,12 @@ extension OriginMirror {
         return hold
     }
 
-    /// A file where a release on offer has it; `nil` if none is known to list it.
+    /// The location of a file in a current release; `nil` if none is known to list it.
     package func listed(_ file: PlacedFile) -> PlacedFile? {
         // Where the documents of a release are damaged, a device may know its files from elsewhere.
         (try? find([file.name]))?[file.name]
     }
 
-    /// Fetches the documents that lack.
     func bringDocuments(_ files: [PlacedFile]) throws(StoreError) {
         try fetch(files.filter { !cache.has($0.name.path) }, .needed)
     }
@@ -108,14 +103,13 @@ extension OriginMirror {
         _ files: [PlacedFile], _ demand: FetchDemand, _ since: Int64? = nil
     ) throws(StoreError) {
         if files.isEmpty { return }
-        // What comes may need the room of what nobody sends.
+        // Incoming files may need the space of archives that nobody sends.
         forgetArchives()
         try cache.fetch(files.compactMap(NamedFile.init), demand, since: since)
     }
 
     // MARK: Where files stand
 
-    /// Where files stand, of what the pointers list.
     private func find(_ names: Set<OriginKey>) throws(StoreError) -> [OriginKey: PlacedFile] {
         var listed = state.withLock { $0.listed }
         func found() -> [OriginKey: PlacedFile] {
@@ -135,7 +129,7 @@ extension OriginMirror {
         return all
     }
 
-    /// Takes stock after a look: what the pointers list, and what must stay for it.
+    /// After a look, determines what the pointers list and what must stay for it.
     func settleNeeds() {
         let needed = state.withLock { state in
             let before = state.listed.releases

@@ -5,11 +5,11 @@ import Synchronization
 
 // A channel: its pointer, its histories, and what answers about them depend on.
 extension OriginMirror {
-    /// Looks at a pointer and then at its histories, fetches what answers depend on, and puts them here the other way
-    /// round.
+    /// Looks at a pointer and then at its histories, fetches what answers depend on, and stores them in the reverse
+    /// order.
     ///
-    /// A publisher writes the histories first. So those here know all that the pointer offers, at every moment.
-    /// - Throws: what concerns the whole bucket; what concerns the channel is said, and the channel stays as it was.
+    /// A publisher writes the histories first, so the histories here always know all that the pointer offers.
+    /// - Throws: errors of the whole bucket. Errors of the channel are reported, and the channel stays as it was.
     func lookAtChannel(
         _ channel: ChannelName, _ systems: [ClientSystem]
     ) throws(StoreError) {
@@ -46,14 +46,14 @@ extension OriginMirror {
             seen = try known(of: channel, systems, changes)
         }
         seen.trouble = nil
-        // What the channel needed until now is needed until the pointer is here.
+        // Files that the channel needed before are needed until the new pointer is stored.
         let hold = cache.pin(seen.needs.map(\.name.path))
         state.withLock { $0.needed.append(hold) }
         try bringDocuments(seen.needs)
         if let pointer = seen.pointer, pointer != before?.pointer {
-            // Who verifies it reads the versions of the trust.
+            // The versions of the trust must be here before anyone verifies the pointer.
             try lookAtTrust(upTo: pointer.trustVersion, isMissingOnly: true)
-            // Whoever sees the pointer may ask for what it lists at once.
+            // As soon as the pointer is visible, requests for its files may arrive.
             state.withLock { $0.listed.offer(also: pointer) }
             negatives.forgetMissing()
         }
@@ -61,8 +61,8 @@ extension OriginMirror {
         state.withLock { [seen] in $0.seen[channel] = seen }
     }
 
-    /// What is known of a channel by files that are here, or about to be: its pointer, and what answers depend on, which are
-    /// manifests, facts, places and documents of what it offers.
+    /// The state of a channel according to files that are here, or about to be: its pointer, and the manifests,
+    /// facts, locations and documents that answers depend on.
     func known(
         of channel: ChannelName, _ systems: [ClientSystem], _ changes: [FileChange] = []
     ) throws(StoreError) -> SeenChannel {
@@ -73,7 +73,7 @@ extension OriginMirror {
             case .same, nil: try cache.kept(file)
             }
         }
-        // What cannot be understood offers and tells nothing; whoever answers from it says so.
+        // A damaged pointer offers nothing; the answer reports it.
         let pointer = try bytes(.pointer(of: channel)).flatMap {
             try? ChannelPointer(parsing: $0, of: channel)
         }
@@ -101,12 +101,11 @@ extension OriginMirror {
 
     // MARK: What is not known
 
-    /// Why nobody knows what a channel offers; `nil` if that is here, or there is no such channel.
+    /// Why it is unknown what a channel offers; `nil` if it is known, or there is no such channel.
     package func whyUnseen(_ channel: ChannelName) -> StoreError? {
         state.withLock { $0.seen[channel]?.trouble }
     }
 
-    /// Notes that a channel could not be looked at, unless something of it is known.
     func noteUnseen(_ channel: ChannelName, because error: StoreError) {
         state.withLock { state in
             if let known = state.seen[channel], known.trouble == nil { return }
@@ -117,9 +116,9 @@ extension OriginMirror {
 
     // MARK: What nobody asks for
 
-    /// Forgets what was known of channels that nobody gets any more, and removes their files.
+    /// Forgets channels that no client gets any more, and removes their files.
     ///
-    /// Pointers stay as long as the origin lists their channels: castree's own devices may ask for them.
+    /// Pointers stay as long as the origin lists their channels: castree's own devices may request them.
     func forgetOthers(than channels: [ChannelName: [ClientSystem]]) throws(StoreError) {
         let listed = state.withLock { state in
             state.seen = state.seen.filter { channels[$0.key] != nil }

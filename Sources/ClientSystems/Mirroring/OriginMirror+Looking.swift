@@ -3,9 +3,9 @@ package import HotPush
 import Storage
 import Synchronization
 
-// The files that change: what the bucket says now, in the order that keeps answers whole.
+// The files that change: fetches their current state from the bucket in an order that keeps answers consistent.
 extension OriginMirror {
-    /// Looks at all files that change; throws what concerns the bucket as a whole.
+    /// Looks at all files that change; throws only errors of the whole bucket.
     func lookOnce() throws(StoreError) {
         turn.enter()
         defer { turn.leave(limit: 1) }
@@ -13,7 +13,7 @@ extension OriginMirror {
             try lookAtMarker()
             try take(.channelList)
             let names = try cache.kept(ChangingFile.channelList).flatMap {
-                // One that an earlier process has left may be torn: then nobody may ask.
+                // A list left by an earlier process may be torn; then no channel may be requested.
                 try? ChannelList.names(parsing: $0)
             }
             state.withLock { $0.channels = Set(names ?? []) }
@@ -33,7 +33,7 @@ extension OriginMirror {
             try lookAtTrust(
                 upTo: state.withLock { $0.seen.values.compactMap(\.pointer?.trustVersion).max() })
         } catch {
-            // Where configurations cannot be read, no client is answered at all.
+            // Without configurations no client is answered at all.
             for channel in (try? toldChannels())?.keys.sorted() ?? [] {
                 noteUnseen(channel, because: error)
             }
@@ -41,7 +41,7 @@ extension OriginMirror {
         }
     }
 
-    /// Begins to look at the pointer of a channel that one of castree's own devices asks for.
+    /// Begins to follow the pointer of a channel that one of castree's own devices requests.
     package func watch(_ channel: ChannelName) {
         turn.enter()
         defer { turn.leave(limit: 1) }
@@ -51,7 +51,7 @@ extension OriginMirror {
             if let refusal = negatives.refusal {
                 return noteUnseen(channel, because: refusal)
             }
-            // Whose first look has failed may be one that other systems' clients get.
+            // If its first look failed, other systems' clients may also get this channel.
             try lookAtChannel(channel, toldChannels()[channel] ?? [])
         } catch {
             negatives.note(error)
@@ -68,7 +68,7 @@ extension OriginMirror {
         }
     }
 
-    /// So many channels are looked at that only castree's own devices have asked for.
+    /// The most channels followed only for castree's own devices.
     private static var watchedMax: Int { 256 }
 
     private func settle() {
@@ -80,12 +80,11 @@ extension OriginMirror {
 
     // MARK: One file
 
-    /// What the bucket says of a file that changes.
     func find(_ file: ChangingFile) throws(StoreError) -> DocumentNews {
         do throws(StoreError) {
             return try cache.news(of: file.path, limit: file.limit)
         } catch {
-            // Who may not list is refused what is not there.
+            // Without the right to list, S3 answers 403 for missing files.
             guard error.code == .accessDenied, cache.digest(of: file.path) == nil,
                 file.path != OriginLayout.marker
             else { throw error }
@@ -93,8 +92,9 @@ extension OriginMirror {
         }
     }
 
-    /// What the bucket says of a file that concerns a part of the origin: one that is too large, that may not be read
-    /// any more, or that alone is not answered must not keep the mirror from the other parts.
+    /// The bucket's state of a file that concerns one part of the origin.
+    ///
+    /// If that file is too large, forbidden or unavailable, the mirror still updates the other parts.
     func findPart(_ file: ChangingFile) throws(StoreError) -> DocumentNews {
         let part = "reading \(file.path)"
         do throws(StoreError) {
@@ -102,7 +102,7 @@ extension OriginMirror {
             negatives.tell(nil, of: part)
             return news
         } catch {
-            // What has no marker is no origin: there is nothing that could stay.
+            // Without a marker there is no origin, and nothing here to keep.
             guard file.path != OriginLayout.marker || cache.digest(of: file.path) != nil,
                 error.code == .tooLarge || error.mayMeanLoss && !negatives.isLost(error)
             else { throw error }
@@ -111,17 +111,17 @@ extension OriginMirror {
         }
     }
 
-    /// What is to be taken of what the bucket says of a file; says what is wrong with what is not.
+    /// Decides what to take of the bucket's answer, and reports what is wrong with the rest.
     func judged(
         _ file: ChangingFile, _ news: DocumentNews
     ) throws(StoreError) -> FileChange {
         var (taken, complaint) = (news, String?.none)
         if case .changed(let bytes, _) = news {
-            // One that is here and cannot be understood is nothing to hold on to.
+            // A damaged copy here is not worth keeping.
             let before = try cache.kept(file).flatMap { try? file.order($0) }
             let order: Int64?
             do throws(StoreError) { order = try file.order(bytes) } catch {
-                // It says why to those who ask, unless there is something better to answer from.
+                // A damaged file explains the error to clients, unless there is an older good copy to answer from.
                 complaint = error.message + (before == nil ? "" : "; what it said before counts")
                 order = nil
             }
@@ -132,12 +132,10 @@ extension OriginMirror {
         return (file, taken)
     }
 
-    /// Takes what the bucket says of a file that concerns a part of the origin.
     private func take(_ file: ChangingFile) throws(StoreError) {
         try put(judged(file, findPart(file)))
     }
 
-    /// Puts here what is taken.
     func put(_ change: FileChange) throws(StoreError) {
         switch change.news {
         case .same: break
@@ -146,17 +144,16 @@ extension OriginMirror {
         }
     }
 
-    /// Removes a file that the bucket has no more.
     func forget(_ path: String) throws(StoreError) {
         try cache.forget(path)
         state.withLock { $0.proved[path] = nil }
     }
 
-    /// Why a copy in the bucket that names an older entry of the log than the one here does not count; `nil` if it does.
+    /// Why a bucket's copy that names an older entry of the log than the copy here does not count; `nil` if it does.
     ///
-    /// Anybody who may write there may have written either. What is true stands in the log, so the one here counts
-    /// unless the log says something else; one that it has proved is not held against it again.
-    /// - Throws: what says that the bucket cannot be reached.
+    /// Anyone who may write to the bucket may have written either. The log decides, so the copy here counts unless
+    /// the log contradicts it; a copy that the log proved is not checked again.
+    /// - Throws: errors that mean that the bucket cannot be reached.
     private func objection(toOlder file: ChangingFile) throws(StoreError) -> String? {
         let (path, digest) = (file.path, cache.digest(of: file.path))
         let older = "\(path) in \(cache.place) is an older copy than the one here, which counts"
@@ -183,35 +180,35 @@ extension OriginMirror {
             _ = try marker.order(bytes)
             try cache.keep(marker.path, bytes, tag)
         }
-        // One that is gone stays here: without it nothing would be answered after a restart.
+        // Keep a marker that is gone from the bucket: without it nothing would be answered after a restart.
         if case .gone = news {} else if cache.digest(of: marker.path) != nil { return }
         throw StoreError(
             .noOrigin, "there is no origin in \(cache.place); castree publish creates one")
     }
 
-    /// The versions of the trust that pointers name; before keys are changed the first time there is no file.
-    /// - Parameter isMissingOnly: whether those that are here stay as they are.
+    /// Fetches the versions of the trust that pointers name; before the first change of keys there is no file.
+    /// - Parameter isMissingOnly: whether to leave those that are here alone.
     func lookAtTrust(upTo version: Int64?, isMissingOnly: Bool = false) throws(StoreError) {
         guard let version, version > TrustFile.firstVersion else { return }
         for version in TrustFile.firstVersion + 1...min(version, Self.trustMax) {
             let file = ChangingFile.trust(version)
             if isMissingOnly, cache.digest(of: file.path) != nil { continue }
-            // What is here proves itself.
+            // Readers verify it against its own signatures.
             if case .changed(let bytes, let tag) = try findPart(file) {
                 try cache.keep(file.path, bytes, tag)
             }
-            // Each is held against the one before.
+            // Each is verified against the one before.
             if cache.digest(of: file.path) == nil { return }
         }
     }
 
     private static var trustMax: Int64 { 1_000 }
 
-    /// The channels that clients of other systems get, with those systems, by the configurations that are here.
+    /// The channels that clients of other systems get, with those systems, by the configurations here.
     func toldChannels() throws(StoreError) -> [ChannelName: [ClientSystem]] {
         var channels: [ChannelName: [ClientSystem]] = [:]
         for system in ClientSystem.allCases.sorted() {
-            // One that cannot be read sets nothing; whoever answers from it says so.
+            // A damaged configuration sets nothing; the answer reports it.
             let configuration = try cache.kept(.configuration(of: system)).flatMap {
                 try? ClientConfiguration(parsing: $0, of: system)
             }
@@ -225,7 +222,6 @@ extension OriginMirror {
 }
 
 extension CachedStorage {
-    /// The bytes of a file that changes as they are here.
     func kept(_ file: ChangingFile) throws(StoreError) -> [UInt8]? {
         try kept(file.path, limit: file.limit)
     }

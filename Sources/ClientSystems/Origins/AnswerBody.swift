@@ -2,29 +2,21 @@ package import Archives
 package import CASStore
 package import HotPush
 
-/// A body that the server reads from objects as it sends it: its length is known, any range of it can be sent, and it
-/// never changes.
+/// A body of known length that never changes, read from objects as it is sent; any range of it can be sent.
 package struct AnswerBody: Sendable {
-    /// Where its bytes are.
     package enum Source: Sendable {
-        /// One object, or another file that is named by its bytes.
         case object(OriginKey)
-        /// A twin as a gzip file (RFC 1952).
+        /// A deflated copy as a gzip file (RFC 1952).
         case gzip(head: [UInt8], twin: ObjectID, byteCount: Int64, tail: [UInt8])
-        /// A composed archive.
         case archive(ZipArchive)
     }
 
-    /// Where its bytes are.
     package let source: Source
-    /// Whether it is a composed archive.
     package var isArchive: Bool { if case .archive = source { true } else { false } }
-    /// Their number.
     package let byteCount: Int64
-    /// A digest that no other body has: for the entity tag.
+    /// A digest unique to this body, for the entity tag.
     package let tag: ObjectID
 
-    /// The body of an answer; `nil` if it is in memory, or none.
     init?(_ body: ClientAnswer.Body) throws(StoreError) {
         switch body {
         case .none, .bytes, .document: return nil
@@ -67,7 +59,7 @@ package struct AnswerBody: Sendable {
         }
     }
 
-    /// The pieces that a range consists of, in order.
+    /// The pieces of a range, in order.
     /// - Precondition: the range lies within the body.
     package func pieces(in range: Range<Int64>) -> [ZipArchive.Piece] {
         switch source {
@@ -86,10 +78,8 @@ package struct AnswerBody: Sendable {
         }
     }
 
-    /// A file that a body is read from, with its size.
     package typealias File = (name: OriginKey, byteCount: Int64)
 
-    /// The files that it is read from; each as often as it stands there.
     package var files: [File] {
         switch source {
         case .object(let name): return [(name, byteCount)]
@@ -106,7 +96,7 @@ package struct AnswerBody: Sendable {
         }
     }
 
-    /// About so many bytes in memory.
+    /// Approximate bytes in memory.
     var cost: Int {
         guard case .archive(let archive) = source else { return 256 }
         return archive.members.reduce(512) { sum, member in

@@ -5,18 +5,14 @@ import Synchronization
 /// What a server sends to a client, before ranges and conditions.
 package struct ServedAnswer: Sendable {
     package var status: Int
-    /// The fields; names lower-case.
     package var fields: [ClientRequest.Field]
     package var body: Body
-    /// Of a composed archive whose files nobody has compared with their names:
-    /// ``OriginAnswers/remember(_:isProven:)`` takes it.
+    /// For a composed archive whose files were not yet compared with their names: see
+    /// ``OriginAnswers/remember(_:isProven:)``.
     package var plan: Plan?
 
-    /// What follows the head.
     package enum Body: Sendable {
-        /// Bytes in memory; none for an answer without a body.
         case bytes([UInt8])
-        /// Read as it is sent.
         case composed(AnswerBody)
     }
 
@@ -29,42 +25,37 @@ package struct ServedAnswer: Sendable {
         let system: ClientSystem
         let configuration: UInt64
         let looks: [OriginView.Look]
-        /// Whether its files have been found to be what they should.
         var isProven = false
     }
 }
 
-/// Answers the clients of all systems that are enabled in an origin, by their rules.
+/// Answers the clients of all systems that are enabled in an origin.
 ///
-/// Composed archives are planned once: which files they consist of is kept for the next range of them, as long as the
-/// pointers, the histories and the configuration are those that the plan was made from. So a feed's answer with an
-/// archive MUST depend on the path, in one spelling, and on what it looked up alone. Several threads may use it at
-/// once.
+/// Composed archives are planned once. The plan is kept for the next range request while the pointers, histories and
+/// configuration stay the same. So a feed's answer with an archive MUST depend only on the path, in one spelling, and
+/// on what it looked up. Thread-safe.
 package final class OriginAnswers: Sendable {
-    /// What is known of the origin.
     package let reader: OriginReader
     private let feeds: [any ClientFeed.Type]
     private let planned: Mutex<RecentlyUsed<String, ServedAnswer.Plan>>
 
-    /// Answers the clients of all systems.
     package convenience init(_ reader: OriginReader) {
         self.init(reader, feeds: ClientSystem.feeds)
     }
 
-    /// - Parameter planned: bytes in memory, about, for the plans of archives.
+    /// - Parameter planned: approximate bytes in memory for the plans of archives.
     init(_ reader: OriginReader, feeds: [any ClientFeed.Type], planned: Int = 8 << 20) {
         self.reader = reader
         self.feeds = feeds
         self.planned = Mutex(RecentlyUsed(limit: planned, keepsOneLarger: true))
     }
 
-    /// Answers by the same rules from another origin, of which nothing is known yet.
     package func moved(to origin: DirectoryOrigin) -> OriginAnswers {
         OriginAnswers(reader.moved(to: origin), feeds: feeds)
     }
 
     /// The systems that are enabled, in the order of their names.
-    /// - Parameter tell: called with what is wrong with a configuration: its clients get no answers until it is mended.
+    /// - Parameter tell: receives what is wrong with a configuration; its clients get no answers until it is mended.
     package func systems(_ tell: (StoreError) -> Void) -> [ClientSystem] {
         ClientSystem.allCases.sorted().filter { system in
             do throws(StoreError) {
@@ -77,12 +68,11 @@ package final class OriginAnswers: Sendable {
         }
     }
 
-    /// The answer to a request; `nil` if its path is no system's.
-    ///
+    /// The answer to a request; `nil` if its path belongs to no system.
     /// - Parameters:
     ///   - mayRead: whether files may be read.
-    ///   - mayPlan: whether what clients fetch may be put together: archives, and other files of releases as far as their
-    ///     manifests are not in memory. By default, if files may be read.
+    ///   - mayPlan: whether downloads may be prepared: archives, and other files of releases whose manifests are not
+    ///     in memory. By default the same as `mayRead`.
     /// - Throws: `.unread`, `.unplanned` where that would be necessary; what is wrong with the origin.
     package func answer(
         _ request: ClientRequest, mayRead: Bool, mayPlan: Bool? = nil
@@ -98,7 +88,7 @@ package final class OriginAnswers: Sendable {
                 configuration = try kept.outcome.get()
             } catch {
                 guard error.code != .unread, error.code != .unplanned else { throw error }
-                // One system's broken file is no reason to leave the others without answers.
+                // One system's broken file must not leave the others without answers.
                 failure = failure ?? error
                 continue
             }
@@ -157,10 +147,7 @@ package final class OriginAnswers: Sendable {
     // MARK: Plans
 
     /// Keeps the plan of an archive.
-    ///
-    /// - Parameters:
-    ///   - plan: the plan.
-    ///   - isProven: whether its files have been found to be what they should; else whoever sends them does that.
+    /// - Parameter isProven: whether its files were compared with their names; otherwise the sender compares them.
     package func remember(_ plan: ServedAnswer.Plan, isProven: Bool = true) {
         var plan = plan
         plan.isProven = isProven
@@ -168,7 +155,6 @@ package final class OriginAnswers: Sendable {
         _ = planned.withLock { $0.insert(plan.path, plan, cost: cost) }
     }
 
-    /// The answer that was planned for a path, if all that it depends on is as it was.
     private func known(
         _ request: ClientRequest, mayRead: Bool
     ) throws(StoreError) -> ServedAnswer? {

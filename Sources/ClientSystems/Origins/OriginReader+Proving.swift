@@ -3,12 +3,12 @@ import HotPush
 import Synchronization
 import VersionTree
 
-// What a history says of a release whose pointer is signed: nobody signs histories.
+// Checks a history against a signed pointer, since histories are not signed.
 
 extension OriginReader {
     /// The offers of a channel that were found to follow from their releases.
     struct Proof: Sendable {
-        /// Of the channel and the configuration that were looked at last.
+        /// The channel and the configuration they were checked with.
         let channel: UInt64, configuration: UInt64
         let offers: Set<ProvedOffer>
     }
@@ -19,11 +19,11 @@ extension OriginReader {
         let configuration: ClientConfiguration
     }
 
-    /// Refuses a channel of which the history says what does not follow from the pointer.
+    /// Refuses a channel whose history contains something that does not follow from the pointer.
     ///
-    /// All of it, for the clients of the system: to leave out one release would lead them back to an older one. What
-    /// was looked at once is not looked at again.
-    /// - Parameter number: another one for each channel that was read.
+    /// It refuses all of the channel for the system's clients: leaving out one release would lead them back to an
+    /// older one. Offers are checked once.
+    /// - Parameter number: differs for each reading of the channel.
     /// - Throws: `.untrusted` with what is wrong; `.unread`; what reading throws.
     func prove(
         _ channel: ClientChannel, _ number: UInt64, _ pointer: ChannelPointer,
@@ -48,7 +48,7 @@ extension OriginReader {
             }
             let content = try content(of: offer, mayRead: mayRead)
             if offer.version != nil, content == nil {
-                // That files are missing is said when they are asked for; here nothing is known of them.
+                // Missing files are reported when they are requested; nothing can be checked without them.
                 proved.remove(this)
                 continue
             }
@@ -67,7 +67,7 @@ extension OriginReader {
                     try self.bytes(of: document, for: system, mayRead: mayRead)
                 }
             } catch {
-                // Nobody would have offered it.
+                // No publisher would have offered it.
                 guard error.code == .unsuitableRelease else { throw error }
                 problem = error.message
             }

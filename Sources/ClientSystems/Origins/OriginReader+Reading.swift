@@ -5,7 +5,6 @@ import Synchronization
 import VersionTree
 
 extension OriginReader {
-    /// What the operator has set for a system; `nil` if it is not enabled.
     func configuration(
         of system: ClientSystem, mayRead: Bool
     ) throws(StoreError) -> Kept<ClientConfiguration> {
@@ -21,7 +20,8 @@ extension OriginReader {
         return kept
     }
 
-    /// What a channel offers to the clients of a system, and a number that changes with it; `nil` without the channel.
+    /// What a channel offers to the clients of a system, and a number that changes with it; `nil` without the
+    /// channel.
     func channel(
         _ name: ChannelName, for system: ClientSystem, mayRead: Bool
     ) throws(StoreError) -> (channel: ClientChannel?, number: UInt64) {
@@ -63,10 +63,10 @@ extension OriginReader {
         return (joined.channel, joined.number)
     }
 
-    /// Refuses a channel whose history is not here although the log names one: without it nothing would be offered.
+    /// Refuses a channel whose history is missing although the log names one: otherwise nothing would be offered.
     ///
-    /// The entries that the pointer and the configuration name were written before them, and histories before these; the
-    /// later one has what the earlier one has. Where the log is not here, nothing is known to be lost.
+    /// The log entries that the pointer and the configuration name were written before them, and histories before the
+    /// entries; a later entry includes an earlier one. Without a log here, nothing is known to be lost.
     /// - Throws: `.damagedOrigin`; `.unread`; what reading throws.
     private func refuseLostHistory(
         _ key: ChannelKey, of pointer: ChannelPointer, mayRead: Bool
@@ -77,7 +77,7 @@ extension OriginReader {
             limit: ClientConfiguration.byteCountMax, mayRead: mayRead)
         let path = OriginLayout.clientHistory(of: key.channel, system)
         guard mayRead else { throw StoreError(.unread, "the log has to be read") }
-        // What is no configuration is refused elsewhere.
+        // Damaged configurations are refused elsewhere.
         let told = configuration.flatMap { (try? JSONValue.parse($0))?["log"]?.asInt64 }
         guard origin.logNames(path, in: max(pointer.log ?? 1, told ?? 1)) else { return }
         throw StoreError(
@@ -101,7 +101,7 @@ extension OriginReader {
             }
             return pointer
         }
-        // Trust that is missing may follow its pointer: who is refused now is looked at again.
+        // Missing trust may arrive after its pointer, so a refusal is not kept.
         if trust != nil, case .failure = kept.outcome { return kept }
         state.withLock { $0.pointers[name] = kept }
         return kept
@@ -122,9 +122,9 @@ extension OriginReader {
         return kept
     }
 
-    /// What a file says now: what is known of it if it has not changed, else what it is found to say.
+    /// The current value of a file: the known one if the file has not changed, else what reading it yields.
     ///
-    /// What cannot be understood is kept as well, or it would be read for each request; not what could not be read.
+    /// Failures to understand are kept as well, or the file would be read for each request; failures to read are not.
     func current<Value: Sendable>(
         _ path: String, _ known: Kept<Value>?, limit: Int, _ mayRead: Bool,
         _ understand: ([UInt8]) throws(StoreError) -> Value
@@ -147,7 +147,6 @@ extension OriginReader {
         return Kept(status: file.status, outcome: outcome, reading: reading)
     }
 
-    /// A small file of the origin as it is now; `nil` if there is none.
     package func file(
         _ path: String, limit: Int, mayRead: Bool
     ) throws(StoreError) -> [UInt8]? {
@@ -157,13 +156,13 @@ extension OriginReader {
             _ = state.withLock { $0.files.remove(path) }
             return nil
         }
-        // A path that leads nowhere is not kept: anybody can ask for any number of them.
+        // Do not keep missing paths: anybody can request any number of them.
         _ = state.withLock { $0.files.insert(path, kept, cost: bytes.count + 512) }
         return bytes
     }
 
     /// The files of an offer; `nil` if the origin no longer holds them.
-    /// - Parameter isFetch: whether a client fetches them; then checks keep what they have in memory.
+    /// - Parameter isFetch: whether a client fetches them; then the memory for update checks is left alone.
     func content(
         of offer: ClientOffer, isFetch: Bool = false, mayRead: Bool
     ) throws(StoreError) -> ClientContent? {
@@ -178,7 +177,7 @@ extension OriginReader {
                 let facts = try origin.facts(address)
             else { return nil }
             let manifest = try Manifest(parsing: bytes)
-            // Clients are led to files by the address of their content; a history, which nobody signs, could name others.
+            // Clients find files by the address of their content, and an unsigned history could name other files.
             guard try manifest.contentAddress() == version.content else {
                 throw StoreError(
                     .badClients,
@@ -186,7 +185,7 @@ extension OriginReader {
                         + "put the history back from a copy of the origin, or delete it and run castree origin enable",
                     object: version.manifest)
             }
-            // An entry in memory takes about so much of its text; an object's facts are a little more than 200 bytes.
+            // In memory, a manifest takes about twice its text, and an object's facts a little more than 200 bytes.
             return (
                 ClientContent(manifest: manifest, facts: facts),
                 bytes.count * 2 + facts.objects.count * 224
@@ -211,7 +210,6 @@ extension OriginReader {
         }
     }
 
-    /// The bytes of a document; `nil` if the origin does not hold it.
     func bytes(
         of document: ClientDocument, for system: ClientSystem, mayRead: Bool
     ) throws(StoreError) -> [UInt8]? {
@@ -225,13 +223,12 @@ extension OriginReader {
     func archiveByteCount(
         named name: String, mayRead: Bool, _ find: () throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? {
-        // No file is read for it, but all files of two releases are compared.
+        // Reads no file, but compares all files of two releases.
         try kept(\.archiveByteCounts, name, mayRead, "an archive has to be composed") {
             () throws(StoreError) in (try find(), name.utf8.count + 128)
         } ?? nil
     }
 
-    /// Bytes of an answer that take long to write, written once.
     func encoded(
         named name: String, mayRead: Bool, _ write: () throws(StoreError) -> [UInt8]
     ) throws(StoreError) -> [UInt8] {
@@ -242,7 +239,7 @@ extension OriginReader {
         } ?? []
     }
 
-    /// What is kept in memory; otherwise it is made, and kept at its cost.
+    /// Returns what is in memory, or makes it and keeps it at its cost.
     /// - Throws: `.unread` if nothing may be made.
     private func kept<Key, Value>(
         _ cache: any WritableKeyPath<State, RecentlyUsed<Key, Value>> & Sendable, _ key: Key,

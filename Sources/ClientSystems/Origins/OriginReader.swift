@@ -3,30 +3,26 @@ package import HotPush
 import Synchronization
 import VersionTree
 
-/// An origin in a directory as a server of clients reads it: what has been read is kept in memory until its file
-/// changes.
+/// An origin in a directory as a server of clients reads it, in memory until a file changes.
 ///
-/// **Never half.** The publisher writes a history before its pointer; so the pointer is looked at first and the history
-/// afterwards. Then the history knows all that the pointer offers, and what it knows besides is left out
-/// (``ClientChannel``): an answer is that of before a change, or that of after it.
+/// **Consistency.** The publisher writes a history before its pointer, so the reader looks at the pointer first and
+/// the history afterwards. The history then knows all that the pointer offers, and ``ClientChannel`` leaves out the
+/// rest: an answer is the one from before a change, or the one from after it.
 ///
-/// Each look-up costs a stat(2) for the pointer and one for the history. Those that would have to read a file throw
-/// ``Platform/StoreError/Code/unread`` unless they may, so that a loop can leave the reading to another thread. Several
-/// threads may use it at once.
+/// Each look-up costs a stat(2) for the pointer and one for the history. If one needs to read a file and may not, it
+/// throws ``Platform/StoreError/Code/unread``, so that an event loop can leave the reading to another thread.
+/// Thread-safe.
 package final class OriginReader: Sendable {
-    /// What is kept in memory, in bytes, about.
+    /// Approximate bytes kept in memory.
     package struct Limits: Sendable {
-        /// Manifests and facts of releases, as they are used.
+        /// Manifests and facts of releases, by update checks.
         package var contents = 24 << 20
-        /// The same, where a client fetches their files: no check waits because of what others fetch.
+        /// The same for downloads, separate so that update checks never wait for what downloads displace.
         package var fetchedContents = 16 << 20
-        /// Small objects and documents.
         package var bytes = 4 << 20
-        /// How long archives are, which takes long to find: some hundreds.
+        /// Lengths of archives, which take long to find: some hundreds.
         package var archiveByteCounts = 256 << 10
-        /// Answers that take long to write.
         package var encoded = 4 << 20
-        /// The largest object or document that is read whole.
         package var largest = Int(ClientDocument.byteCountMax)
 
         package init() {}
@@ -43,12 +39,9 @@ package final class OriginReader: Sendable {
         let facts: ObjectID
     }
 
-    /// What a file was found to say, until it changes.
     struct Kept<Value: Sendable>: Sendable {
-        /// `nil`: there was no file.
         var status: FileStatus?
         var outcome: Result<Value?, StoreError>
-        /// Another number for each reading.
         var reading: UInt64
 
         func isOf(_ now: FileStatus?) -> Bool {
@@ -92,17 +85,18 @@ package final class OriginReader: Sendable {
     let baseURL: String?
     let limits: Limits
     let now: @Sendable () -> Int64
-    /// Why nobody knows what a channel offers whose pointer is not here; `nil` if there is no such channel.
+    /// Why it is unknown what a channel without a pointer here offers; `nil` if there is no such channel.
     package let whyUnseen: @Sendable (ChannelName) -> StoreError?
-    /// Called between the look at a pointer and that at its history; for tests.
+    /// For tests: called between the look at a pointer and the look at its history.
     let afterPointer: @Sendable () -> Void
     let state: Mutex<State>
 
     /// - Parameters:
-    ///   - trust: whose pointers count; `nil` for what stands there.
-    ///   - baseURL: where the server is for clients, whatever the configurations say; without a slash at its end.
+    ///   - trust: whose pointers count; `nil` to accept any.
+    ///   - baseURL: the server's URL for clients, overriding the configurations; without a trailing slash.
     ///   - now: the clock, in seconds since 1970, by which signed pointers expire.
-    ///   - whyUnseen: asked of a channel whose pointer is not here; `nil` if there is no such channel.
+    ///   - whyUnseen: why it is unknown what a channel without a pointer here offers; `nil` if there is no such
+    ///     channel.
     package init(
         _ origin: DirectoryOrigin, trust: OriginTrust? = nil, baseURL: String? = nil,
         limits: Limits = Limits(), now: @escaping @Sendable () -> Int64 = secondsNow,
@@ -127,7 +121,6 @@ package final class OriginReader: Sendable {
                 encoded: RecentlyUsed(limit: limits.encoded, keepsOneLarger: true)))
     }
 
-    /// Reads another origin by the same rules.
     func moved(to origin: DirectoryOrigin) -> OriginReader {
         OriginReader(
             origin, trust: trust, baseURL: baseURL, limits: limits, now: now,
@@ -136,8 +129,8 @@ package final class OriginReader: Sendable {
 }
 
 extension StoreError.Code {
-    /// A file would have to be read, which is not allowed here: ask again where it is.
+    /// A file would have to be read, which is not allowed here; repeat the call where it is.
     package static let unread = Self("unread")
-    /// Something would have to be put together that takes long, which is not allowed here: ask again where it is.
+    /// A download would have to be prepared, which takes long and is not allowed here; repeat the call where it is.
     package static let unplanned = Self("unplanned")
 }

@@ -1,9 +1,7 @@
 import CASStore
 import HotPush
 
-/// What one request sees of an origin, and what its answer depends on.
-///
-/// A channel that is asked for twice is the same both times, whatever happens meanwhile. For one thread.
+/// What one request sees of an origin, unchanged throughout, and what its answer depends on; for one thread.
 final class OriginView: ClientOrigin {
     /// A look at a channel, by which an answer can be recognized as still true.
     struct Look: Sendable, Hashable {
@@ -15,15 +13,13 @@ final class OriginView: ClientOrigin {
     private let reader: OriginReader
     let mayRead: Bool
     let mayPlan: Bool
-    /// Whether the request is for files of a release, and no check.
     private(set) var isFetch = false
     private var seen: [OriginReader.ChannelKey: ClientChannel?] = [:]
-    /// The channels that were asked for.
     private(set) var looks: [Look] = []
 
     /// - Parameters:
     ///   - mayRead: whether a look-up may read files; otherwise it throws `.unread` where it would have to.
-    ///   - mayPlan: whether what clients fetch may be put together; otherwise `.unplanned` is thrown where it would be.
+    ///   - mayPlan: whether downloads may be prepared; otherwise `.unplanned` is thrown where it would be necessary.
     init(_ reader: OriginReader, mayRead: Bool, mayPlan: Bool) {
         self.reader = reader
         self.mayRead = mayRead
@@ -39,7 +35,6 @@ final class OriginView: ClientOrigin {
         StoreError(.unplanned, "what a client fetches has to be put together")
     }
 
-    /// Whether files of a release may be looked up.
     private var mayLook: Bool { isFetch ? mayPlan : mayRead }
 
     func channel(
@@ -53,7 +48,7 @@ final class OriginView: ClientOrigin {
         return channel
     }
 
-    /// - Throws: also `.damagedOrigin` if it is lost, and a channel that was looked at offers it still.
+    /// - Throws: also `.damagedOrigin` if it is lost while a channel that was looked at still offers it.
     func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
         if let content = try reader.content(of: offer, isFetch: isFetch, mayRead: mayLook) {
             return content

@@ -3,22 +3,21 @@ package import HotPush
 package import VersionTree
 
 extension ClientTelling {
-    /// Begins to tell the clients of a system what an origin offers, or tells them what was set anew.
+    /// Enables a system for an origin, or applies new settings to an enabled one.
     ///
-    /// Makes facts, twins and offers of all that the channels of the deployments offer. Nothing is written that is
-    /// there already. If it is killed, the call may be repeated.
+    /// Makes facts, deflated copies and offers for all that the channels of the deployments offer. Writes nothing
+    /// that exists already. If it is killed, the call may be repeated.
     /// - Parameters:
-    ///   - configuration: what the operator has set.
-    ///   - publisher: of the origin; tells by this value.
-    ///   - versions: the store in which twins are made; objects that it lacks are fetched.
-    /// - Returns: what was committed, and what the channels offer then; those that exist.
-    /// - Throws: `.badClients` for a configuration that breaks a rule; `.noOrigin`, `.damagedOrigin`, `.untrusted`, `.busy`,
-    ///   `.outOfSpace`, `.interrupted`; what a bucket throws.
+    ///   - publisher: announces by this value.
+    ///   - versions: the store in which deflated copies are made; objects that it does not have are fetched.
+    /// - Returns: what was committed, and what the channels that exist now offer.
+    /// - Throws: `.badClients` for a configuration that breaks a rule; `.noOrigin`, `.damagedOrigin`, `.untrusted`,
+    ///   `.busy`, `.outOfSpace`, `.interrupted`; what a bucket throws.
     package func enable(
         _ configuration: ClientConfiguration, by publisher: OriginPublisher,
         with versions: VersionStore? = nil
     ) throws(StoreError) -> (commit: OriginCommit, pointers: [ChannelPointer]) {
-        // Nothing is made for nobody.
+        // Check the settings before anything is made for them.
         if let problem = configuration.problem { throw StoreError(.badClients, problem) }
         _ = try rules(of: configuration.system)
         var publisher = publisher
@@ -28,7 +27,6 @@ extension ClientTelling {
         ) { (clients) throws(StoreError) in try clients.set(configuration) }
     }
 
-    /// Who tells of what is about to be set.
     private func preparing(
         _ configuration: ClientConfiguration, in clients: ClientLog
     ) throws(StoreError) -> ClientTelling {
@@ -48,9 +46,9 @@ extension ClientTelling {
         return telling
     }
 
-    /// Ends a system: its clients are told nothing more.
+    /// Disables a system: its clients are told nothing more.
     ///
-    /// What they were told stays, so that they know everything again if it is enabled once more.
+    /// Its histories stay, so that the system resumes if it is enabled again.
     /// - Throws: `.noOrigin`; what a bucket throws.
     package func disable(
         _ system: ClientSystem, by publisher: OriginPublisher
@@ -60,7 +58,7 @@ extension ClientTelling {
         }.commit
     }
 
-    /// Refuses systems that were named and are told nothing of a channel.
+    /// Refuses systems that were named but have no deployment for a channel.
     /// - Throws: `.notOffered`.
     package func check(_ channel: ChannelName, in clients: ClientLog) throws(StoreError) {
         guard let systems else { return }

@@ -13,7 +13,6 @@ extension ClientRelease {
         in clients: ClientLog
     ) throws(StoreError) -> ClientRelease? {
         guard release.version != nil else {
-            // What was shipped with the app has no files in the origin.
             let nothing = StoreError(
                 .damagedOrigin, "the embedded version has no files in the origin")
             return ClientRelease(
@@ -26,7 +25,6 @@ extension ClientRelease {
         }
     }
 
-    /// A release with its files.
     init(
         _ release: OfferedRelease, _ content: ReleaseContent, now: Int64,
         for configuration: ClientConfiguration, in clients: ClientLog
@@ -58,11 +56,11 @@ extension ClientRelease {
 }
 
 extension ZipArchive {
-    /// The SHA-256 and the size of its bytes; reads all of it, and holds each file against its address.
+    /// The SHA-256 and the size of the archive; reads all of it, and compares each file with its address.
     fileprivate func digest(
         reading bytes: (Piece) throws(StoreError) -> [UInt8]
     ) throws(StoreError) -> ArchiveDigest {
-        // So much is in memory at once.
+        // The most bytes in memory at once.
         let step = 1 << 20
         var whole = try Digester(.sha256)
         var file = try Digester(.sha256)
@@ -88,7 +86,6 @@ extension ZipArchive {
 }
 
 extension ZipArchive.Piece {
-    /// The file that it is a part of; `nil` for bytes in memory.
     fileprivate var part: (address: ObjectID, range: Range<Int64>, size: Int64)? {
         switch self {
         case .bytes: nil

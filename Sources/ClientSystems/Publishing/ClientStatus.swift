@@ -4,26 +4,20 @@ package import HotPush
 /// What an origin tells the clients of one system.
 package struct ClientStatus: Sendable {
     package var system: ClientSystem
-    /// What the operator has set; `nil` if that is damaged.
     package var configuration: ClientConfiguration?
-    /// What is damaged, so that some of the clients get no answers.
+    /// Damage that leaves some of the clients without answers.
     package var problems: [StoreError] = []
-    /// What each channel of a deployment tells, sorted by name.
     package var channels: [Channel] = []
 
-    /// What a channel tells.
     package struct Channel: Sendable {
         package var name: ChannelName
-        /// Whether anything was ever published to it.
         package var isThere = false
-        /// How many offers the history lists.
         package var offerCount = 0
-        /// What is offered now, newest first, and by which ids; `nil` for a release that is not offered to these
-        /// clients.
+        /// The releases on offer, newest first; the offer is `nil` for a release that these clients do not get.
         package var live: [(release: OfferedRelease, offer: ClientOffer?)] = []
     }
 
-    /// Of all systems that are enabled in an origin, or of one; what is damaged is told with the system.
+    /// The status of all enabled systems, or of one; damage is reported with its system.
     package static func all(
         of only: ClientSystem? = nil, in clients: ClientLog
     ) throws(StoreError) -> [ClientStatus] {

@@ -1,13 +1,13 @@
 import CASStore
 import HotPush
 
-// Documents that are told and are missing or damaged: nothing but telling can make them.
+// Documents of the feeds that are missing or damaged, which only publishing can make.
 
 extension ClientTelling {
-    /// Writes again the documents of what is live that are not there, or not what their names say.
+    /// Rewrites the missing or damaged documents of the releases on offer.
     ///
-    /// They are made as they were the first time; so clients see no change.
-    /// - Returns: the sequences of the releases for which that gave other bytes: they need other offers.
+    /// They are made as they were the first time, so clients see no change.
+    /// - Returns: the sequences of the releases for which that gave other bytes; they need new offers.
     func mendDocuments(
         of history: ClientHistory, _ pointer: ChannelPointer, _ rules: any ClientFeed.Type,
         _ configuration: ClientConfiguration, _ clients: ClientLog
@@ -46,7 +46,6 @@ extension ClientTelling {
         return others
     }
 
-    /// What is said where only a key can make a document again.
     private static func unsigned(_ document: ClientDocument, _ system: ClientSystem) -> String {
         let system = system.rawValue
         return

@@ -2,15 +2,14 @@ package import CASStore
 package import HotPush
 package import VersionTree
 
-// What telling would do, and what it refuses before anybody is told.
+// What the feeds would announce, and what they refuse before anything is announced.
 
 extension ClientTelling {
-    /// What publishing would tell, by its plan; writes nothing.
-    ///
+    /// What publishing by a plan would announce; writes nothing.
     /// - Parameters:
     ///   - plan: of ``HotPush/Publisher/plan(_:of:as:)``.
     ///   - versions: has the version.
-    /// - Throws: as telling; an objection is an outcome.
+    /// - Throws: as publishing does; an objection is an outcome.
     package func outcomes(
         of plan: PublishPlan, _ versions: VersionStore, by publisher: OriginPublisher
     ) throws(StoreError) -> [ClientOutcome] {
@@ -30,7 +29,7 @@ extension ClientTelling {
             client.head = plan.before?.releases.first?.sequence
             let rules = try rules(of: configuration.system)
             var outcome = try self.outcome(of: client, rules, history, clients)
-            // Ids that are made of the time will be others: they are not known yet.
+            // Ids that depend on the time are not known yet; find them by making a second offer later.
             client.now = max(now, history.newest?.createdAt ?? now) + 1000
             if let offer = outcome.prepared?.offer,
                 let later = try self.outcome(of: client, rules, history, clients)
@@ -51,9 +50,8 @@ extension ClientTelling {
 }
 
 extension ClientTelling {
-    /// Refuses to offer to fewer clients what a channel offers already: who has it would not hear of that, and who has not
-    /// would get what is older.
-    ///
+    /// Refuses to narrow an existing offer: clients that have the release would not learn of it, and the others would
+    /// get an older one.
     /// - Throws: `.notExpressible`.
     func refuseTakingBack(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, _ clients: ClientLog
@@ -67,7 +65,7 @@ extension ClientTelling {
                 && pointer.releases.first?.version?.content == old.version?.content
         }
         guard !replaced.isEmpty else { return }
-        // Whatever is wrong with another system's files, its clients are told of elsewhere.
+        // Errors in another system's files are reported elsewhere.
         for configuration in try clients.configurations(passingOver: { _, _ in })
         where !systems.contains(configuration.system) && configuration.tells(of: pointer.channel) {
             let system = configuration.system
@@ -90,7 +88,7 @@ extension ClientTelling {
         }
     }
 
-    /// Refuses a smaller share of the clients than before; CodePush's server refuses it as well.
+    /// Refuses a smaller share of the clients than before, as CodePush's server does.
     private func refuseNarrowing(
         _ pointer: ChannelPointer, upon before: ChannelPointer, _ clients: ClientLog
     ) throws(StoreError) {
@@ -113,7 +111,7 @@ extension ClientTelling {
         }
     }
 
-    /// Refuses to sign by another key than the one that signed what the clients were offered last: they know one.
+    /// Refuses another key than the one that signed the clients' last offer, the only one they know.
     /// - Throws: `.signingFailed`.
     func refuseOtherKey(
         _ signer: any ClientSigner, _ rules: any ClientFeed.Type, _ history: ClientHistory,

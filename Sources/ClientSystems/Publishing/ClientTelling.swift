@@ -3,38 +3,33 @@ package import HotPush
 import Synchronization
 import VersionTree
 
-/// Makes the offers of all enabled systems before a pointer is written, and remembers what came of it.
+/// Makes the offers of all enabled systems before a pointer is written, and records the outcomes.
 package struct ClientTelling: OfferTelling {
-    /// The rules of the systems that this castree knows.
     var rules = ClientSystem.feeds
-    /// Only these systems are told; `nil` for all that are enabled.
     package var systems: Set<ClientSystem>?
-    /// Whether nothing that one system cannot be told holds anything up: it is said, and the pointer is written all the same.
+    /// Whether the pointer is written even if one system cannot be told of it, which is then reported.
     ///
-    /// For what must not wait, as when a version is withdrawn. Damage never holds up a pointer that offers nothing new. The
-    /// server answers that system's clients with 503 until it is mended.
+    /// For urgent changes such as a withdrawal. Damage never blocks a pointer that offers nothing new. The server
+    /// answers that system's clients with 503 until the damage is mended.
     package var isUrgent = false
-    /// Whether a release that an enabled system cannot be offered is offered to nobody.
+    /// Whether a release that cannot be offered to one enabled system is offered to nobody.
     package var isStrict = false
-    /// Whether another key may sign from now on than the one that signed what was offered last.
+    /// Whether a key other than the one that signed the last offer may sign.
     package var adoptsKeys = false
-    /// Told which systems a release is not offered to, and why; `nil` tells the origin's notices.
+    /// Receives the systems that a release is not offered to, and why; `nil` sends this to the origin's notices.
     package var warn: (@Sendable (String) -> Void)?
-    /// Who signs for the clients of a system.
     package var signers: [ClientSystem: any ClientSigner] = [:]
-    /// What is about to be set for a system; counts instead of what the origin says.
+    /// Settings about to be stored; they override the origin's.
     var pending: ClientConfiguration?
-    /// Which offers of what is live are made anew, since what was set changed what they say.
+    /// Which current offers are made anew, because new settings change their content.
     var renewal = Renewal.none
     private let told = Told()
 
-    /// Which offers are made anew.
     enum Renewal {
-        /// None.
         case none
         /// Those with documents, which name URLs.
         case documents
-        /// All: their archives and digests are others.
+        /// All: their archives and digests change.
         case all
 
         func includes(_ offer: ClientOffer) -> Bool {
@@ -50,10 +45,8 @@ package struct ClientTelling: OfferTelling {
         let outcomes = Mutex<[ClientOutcome]>([])
     }
 
-    /// Tells the clients of all systems.
     package init() {}
 
-    /// What came of the releases that were to be told so far, in the order in which that was.
     package var outcomes: [ClientOutcome] { told.outcomes.withLock { $0 } }
 
     package func tells(
@@ -92,14 +85,13 @@ package struct ClientTelling: OfferTelling {
         }
     }
 
-    /// Leaves a system out whose configuration is none: a stranger's entry of the log keeps no release from all others,
-    /// unless the system was asked for by name.
+    /// Skips a system whose configuration is unreadable, unless it was named: a stranger's log entry must not block a
+    /// release for all other systems.
     func leaveOut(_ system: ClientSystem, _ error: StoreError) throws(StoreError) {
         let isNone = [.badClients, .unsupportedFormat].contains(error.code)
         guard isUrgent || systems == nil && isNone else { throw error }
     }
 
-    /// The configurations of the systems that are meant, also of what is about to be set.
     private func configurations(
         _ clients: ClientLog,
         passingOver passOver: (ClientSystem, StoreError) throws(StoreError) -> Void
@@ -138,8 +130,8 @@ package struct ClientTelling: OfferTelling {
         }
         guard !lacking.isEmpty else { return }
         for release in lacking {
-            // What was refused before is not said again each time: a version that is published again is the newest, and
-            // who enables a system asks for all, also where the pointer gains facts by that.
+            // Do not repeat a refusal on each publish. A version that is published again is the newest; enabling a
+            // system checks all of them, also where the pointer only gains facts.
             let sequence = release.release.sequence
             let isNew =
                 pending != nil
@@ -174,7 +166,6 @@ package struct ClientTelling: OfferTelling {
         if history.offers != standing.offers { try clients.set(history, of: pointer) }
     }
 
-    /// What becomes of a release: the offer, unless something refuses it.
     func outcome(
         of release: ClientRelease, _ rules: any ClientFeed.Type,
         _ history: ClientHistory, _ clients: ClientLog
@@ -184,7 +175,7 @@ package struct ClientTelling: OfferTelling {
             system: rules.system, release: release.release, objections: objections)
         guard !objections.contains(where: \.refuses) else { return outcome }
         let signer = signers[rules.system]
-        // Nothing is signed of what was shipped with the app.
+        // Content that was shipped with the app is not signed.
         if signer == nil,
             history.offers.last(where: { $0.isSigned || $0.version != nil })?.isSigned == true
         {
@@ -212,7 +203,7 @@ package struct ClientTelling: OfferTelling {
             }
             outcome.prepared = prepared
         } catch {
-            // What only the history shows, such as a name that clients know with other content.
+            // Reasons that only the history shows, such as a name that clients know with other content.
             guard error.code == .unsuitableRelease else { throw error }
             outcome.objections.refuse(error.message)
         }
@@ -225,7 +216,7 @@ package struct ClientTelling: OfferTelling {
         var system = outcome.system.rawValue
         let version = outcome.release.version.map { "version \($0.name)" } ?? "an order to go back"
         if let pending {
-            // Who enables a system asks for that one, and of all that its channels offer.
+            // Enabling a system is about that system, and about every release of its channels.
             guard outcome.system == pending.system else { return }
             system += ": \(version)"
         }
@@ -234,7 +225,7 @@ package struct ClientTelling: OfferTelling {
                 clients.notice("\(system): \(objection.message)")
                 continue
             }
-            // Who asks for a system by name does not want to hear that it was left out.
+            // A system that was named must not be skipped silently.
             if let systems, systems.contains(outcome.system) {
                 throw StoreError(
                     .notExpressible,
@@ -246,7 +237,7 @@ package struct ClientTelling: OfferTelling {
         }
     }
 
-    /// Says that a system is left out; strictly, that is an error.
+    /// Reports that a system is left out; with `isStrict`, that is an error.
     private func say(_ sentence: String, _ clients: ClientLog) throws(StoreError) {
         if isStrict {
             throw StoreError(.notExpressible, "nothing is offered, since --strict: \(sentence)")
@@ -264,18 +255,14 @@ package struct ClientTelling: OfferTelling {
     }
 }
 
-/// What came of a release for the clients of one system.
 package struct ClientOutcome: Sendable {
     package var system: ClientSystem
     package var release: OfferedRelease
-    /// What cannot be told of it.
     package var objections: [ClientObjection]
-    /// The offer; `nil` if something refuses it.
     package var prepared: PreparedClientOffer?
 }
 
 extension ChannelPointer {
-    /// Whether it offers already, among others, what another pointer of the channel does, which is not the same.
     fileprivate func offersAll(of next: ChannelPointer) -> Bool {
         let known = Set(releases.map(\.sequence))
         return next != self && next.releases.allSatisfy { known.contains($0.sequence) }
@@ -283,7 +270,6 @@ extension ChannelPointer {
 }
 
 extension ClientConfiguration {
-    /// Whether a channel is told to anybody.
     package func tells(of channel: ChannelName) -> Bool {
         deployments.values.contains(channel)
     }

@@ -1,21 +1,16 @@
-// What any transport does with a bridge: greet, give frames, take frames.
+// The parts of a bridge that every transport uses: greeting, sending frames, taking frames.
 extension Bridge {
-    /// The result of a page's frame.
     enum Acceptance: Sendable {
         case taken
-        /// The page has ended its session.
         case ended
-        /// There is no such session.
         case unknown
     }
 
-    /// What there is to send to a page.
     enum Outgoing: Sendable {
         /// In order, and when to look again even if `wake` is not called.
         case frames([BridgeFrame], lookAgain: Duration?)
         /// A newer link has taken over.
         case replaced
-        /// There is no such session any more.
         case ended
     }
 
@@ -56,7 +51,7 @@ extension Bridge {
                 if state.sessions[id]?.queue.canSend == true { state.wake(id, &after) }
                 guard let new else { break }
                 guard keepsMessages else {
-                    // Nobody will take it, so it counts as taken.
+                    // No reader will take it, so it counts as taken.
                     let isDue = state.sessions[id]?.queue.take(byteCount: new.payload.count)
                     if isDue == true { state.wake(id, &after) }
                     break
@@ -92,32 +87,28 @@ extension Bridge {
         }
     }
 
-    /// A link has broken or was closed.
     func unlink(_ id: BridgeSessionID, ticket: UInt64, now: Duration) {
         locked { state, _ in state.sessions.unlink(id, ticket: ticket, now: now) }
     }
 
-    /// The sessions that have had no link for a time.
     func absent(for time: Duration, now: Duration) -> Set<String> {
         let all = locked { state, _ in state.sessions.all }
         let absent = all.filter { $0.value.unlinkedSince.map { $0 + time <= now } ?? false }
         return Set(absent.keys.map(\.description))
     }
 
-    /// When `advance` has something to do.
     package var nextDeadline: Duration? { locked { state, _ in state.sessions.nextExpiry } }
 
-    /// Ends the sessions that have been away for too long.
     package func advance(to now: Duration) {
         locked { state, after in after.changes += state.sessions.expire(now: now) }
     }
 }
 
 extension BridgeMessage {
-    /// `nil` for an event: only a server sends those.
+    /// `nil` for an event, which only a server sends.
     init?(_ session: BridgeSessionID, _ content: BridgeContent, _ mayRepeat: Bool) {
         switch content {
-        // Copies: a slice would keep everything it came with, perhaps a batch of megabytes.
+        // Copies, because a slice would keep the whole batch alive, perhaps megabytes.
         case .text(let payload): self.content = .text(Array(payload)[...])
         case .binary(let payload): self.content = .binary(Array(payload)[...])
         case .event: return nil

@@ -6,24 +6,21 @@ package import WebServer
 package struct BridgePoll: Sendable, Hashable {
     package let session: BridgeSessionID
     let ticket: UInt64
-    /// When it gets an empty answer.
     package let deadline: Duration
 }
 
-/// What to do with a request of the bridge.
 package enum BridgeAnswer: Sendable {
     case response(Response)
     /// Keep it until it is woken or due, then call `answer(to:now:)`.
     case hold(BridgePoll)
 }
 
-// The bridge over requests (docs/bridge-protocol.md, "Over requests"). The caller has already
-// decided whether the request's origin is allowed.
+// The bridge over requests (docs/bridge-protocol.md, "Over requests"). The caller has already decided whether the
+// request's origin is allowed.
 extension Bridge {
     /// Answers GET and POST at the bridge's address, except requests for a WebSocket.
     ///
-    /// `body` is the whole body of a POST; any thread calls `wake` when a held GET should be
-    /// checked.
+    /// `body` is the whole body of a POST. Any thread may call `wake` when a held GET should be checked.
     package func answer(
         to head: RequestHead, body: [UInt8], now: Duration, wake: @escaping @Sendable () -> Void
     ) -> BridgeAnswer {
@@ -41,7 +38,7 @@ extension Bridge {
         }
     }
 
-    /// Answers a held GET that was woken or is due; `nil` if there is nothing yet.
+    /// Answers a held GET that was woken or is due; `nil` if there is nothing to send yet.
     package func answer(to poll: BridgePoll, now: Duration) -> Response? {
         switch takeFrames(for: poll.session, ticket: poll.ticket, room: 1 << 20, now: now) {
         case .ended: return BridgeViolation.noSession.response
@@ -53,7 +50,6 @@ extension Bridge {
         }
     }
 
-    /// When to check a held GET even if `wake` is not called.
     package func nextDeadline(of poll: BridgePoll) -> Duration {
         locked { state, _ in
             guard let due = state.sessions[poll.session]?.queue.acknowledgementDue else {
@@ -63,7 +59,7 @@ extension Bridge {
         }
     }
 
-    /// The answer to a POST whose query names no living session: its body is not looked at.
+    /// Answers a POST whose query names no living session, without reading its body.
     func refusal(of query: BridgeQuery) -> Response {
         (query.session == nil ? BridgeViolation.badSession : BridgeViolation.noSession).response
     }
@@ -82,7 +78,7 @@ extension Bridge {
         }
         let ticket = try locked { (state, after) throws(BridgeViolation) -> UInt64 in
             guard var entry = state.sessions[session] else { throw BridgeViolation.noSession }
-            // An older GET that the browser repeats takes nothing back.
+            // If the browser repeats an older GET, acknowledgements do not go back.
             let from = max(received, entry.queue.acknowledged)
             try entry.queue.rewind(to: from)
             try entry.queue.acknowledge(from)
@@ -143,7 +139,6 @@ extension BridgeViolation {
         .protocolError, "a session is 32 hexadecimal digits")
     fileprivate static let noSession = BridgeViolation(.noSession, "there is no such session")
 
-    /// The answer to the request that broke the protocol.
     fileprivate var response: Response {
         let status =
             switch code {
@@ -164,25 +159,22 @@ extension CloseCode {
     fileprivate static let noSession = Self(4410)
 }
 
-/// The query of a request of the bridge.
 struct BridgeQuery: Sendable {
     private(set) var isEmpty = true
     private(set) var session: BridgeSessionID?
     private(set) var acknowledged: UInt64?
-    /// What the page says of its own version.
+    /// What the page reports about its own version.
     private(set) var word: PageWord?
-    /// The paths of a page that goes, and of the frames in it.
+    /// The paths of a page that goes away, and of its frames.
     private(set) var paths: [[UInt8]] = []
-    /// The path that the page was loaded from.
     var address: [UInt8]? { origin ?? paths.first }
     private var origin: [UInt8]?
-    /// Whether the browser keeps the page that goes in its memory.
+    /// Whether the browser keeps the leaving page in its back/forward cache.
     private(set) var isKept = false
-    /// Whether a service worker controls the page.
     private(set) var hasWorker = false
-    /// The later version whose page it may be as well.
+    /// The later version that the page may also belong to.
     private(set) var successor: VersionName?
-    /// Whether the page was loaded again already for what it says.
+    /// Whether the page was already reloaded because of what it reports.
     private(set) var isAgain = false
 
     init(_ head: RequestHead) {
@@ -207,7 +199,7 @@ struct BridgeQuery: Sendable {
         }
     }
 
-    /// What cannot be decoded is no path of a load.
+    /// Undecodable text matches no path of a load.
     private static func path(_ text: ArraySlice<UInt8>) -> [UInt8] {
         PercentEncoding.decoded(text) ?? Array(text)
     }

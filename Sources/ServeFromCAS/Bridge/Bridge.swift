@@ -4,16 +4,14 @@ import Synchronization
 
 /// The app's end of the conversation with its pages.
 ///
-/// Every message has a number, is acknowledged, and is sent again after a broken connection: none
-/// is lost, none comes twice, and their order is kept (docs/bridge-protocol.md). Safe to use from
-/// any thread; no call waits for a page.
+/// Every message has a number, is acknowledged, and is sent again after a broken connection. None is lost or
+/// delivered twice, and their order is kept (docs/bridge-protocol.md). Thread-safe; no call waits for a page.
 public final class Bridge: Sendable {
     struct State: Sendable {
         var sessions: BridgeSessions
         var inbox: [BridgeMessage] = []
         var inboxStart = 0
         var inboxBytes = 0
-        /// Readers waiting for a message, by number.
         var readers: [UInt64: CheckedContinuation<Void, Never>] = [:]
         var cancelledReaders: Set<UInt64> = []
         var lastReader: UInt64 = 0
@@ -29,15 +27,14 @@ public final class Bridge: Sendable {
 
     /// The limits of this bridge.
     public let limits: BridgeLimits
-    /// Whether the messages of pages are kept for a reader.
     let keepsMessages: Bool
     private let onSessionChange: @Sendable (BridgeSessionChange) -> Void
     private let state: Mutex<State>
 
     /// Makes a bridge without pages.
     ///
-    /// The thread that noticed a change calls `onSessionChange`, which must return soon. If nobody
-    /// reads ``messages``, set `keepsMessages` to false: what pages send is acknowledged and dropped.
+    /// The thread that noticed a change calls `onSessionChange`, which must return soon. If nobody reads
+    /// ``messages``, set `keepsMessages` to false: messages from pages are then acknowledged and dropped.
     public init(
         limits: BridgeLimits = BridgeLimits(), keepsMessages: Bool = true,
         onSessionChange: @escaping @Sendable (BridgeSessionChange) -> Void = { _ in }
@@ -53,8 +50,8 @@ public final class Bridge: Sendable {
 
     /// The messages of all pages, each page's in order.
     ///
-    /// A message is acknowledged when it is taken from here. If there are several readers, only one
-    /// gets it. The sequence ends when `finish` is called or the reading task is cancelled.
+    /// Taking a message acknowledges it. With several readers, only one gets it. The sequence ends when `finish` is
+    /// called or the reading task is cancelled.
     public var messages: some AsyncSequence<BridgeMessage, Never> & Sendable {
         BridgeMessages(bridge: self)
     }
@@ -63,8 +60,8 @@ public final class Bridge: Sendable {
 
     /// Sends text to every page, or to one.
     /// - Returns: the number of pages it goes to; 0 if there are none.
-    /// - Throws: `.tooLarge` over the limit; `.queueFull` if a page does not take its messages;
-    ///   then nobody gets it. `.notFound` if the session has ended.
+    /// - Throws: `.tooLarge` over the limit; `.queueFull` if a page does not take its messages (then no page gets
+    ///   it); `.notFound` if the session has ended.
     @discardableResult
     public func send(
         _ text: String, to session: BridgeSessionID? = nil
@@ -112,7 +109,7 @@ public final class Bridge: Sendable {
         }
     }
 
-    /// Gives a page the server's token, as the query that shows it; the script keeps it, and no listener hears of it.
+    /// Gives a page the server's token, as a query, which the script stores without telling any listener.
     func give(token: String, to session: BridgeSessionID) {
         let payload = JSONWriter.document { $0.member("token", token) }
         locked { state, after in
@@ -136,7 +133,6 @@ public final class Bridge: Sendable {
         }
     }
 
-    /// Calls every link, so that it checks whether it has to end.
     func wakeAll() {
         locked { state, after in
             for id in Array(state.sessions.all.keys) { state.wake(id, &after) }
@@ -145,8 +141,7 @@ public final class Bridge: Sendable {
 
     // MARK: Beneath
 
-    /// Calls `body` with exclusive access to the state, then calls what `body` left to call, also if it
-    /// throws.
+    /// Calls `body` with exclusive access to the state, then the calls that `body` left behind, even if it throws.
     func locked<R: Sendable, E: Error>(
         _ body: (inout State, inout Aftermath) throws(E) -> R
     ) throws(E) -> R {
@@ -172,9 +167,7 @@ extension Bridge.State {
         wake(id, &after)
     }
 
-    /// Checks that a message for all pages fits every queue.
-    ///
-    /// A page that is away with a full queue is given up, so that it does not block the others.
+    /// Checks that a message for all pages fits every queue; drops disconnected pages with a full one.
     mutating func makeRoom(
         for byteCount: Int, _ after: inout Bridge.Aftermath
     ) throws(StoreError) {
@@ -186,7 +179,6 @@ extension Bridge.State {
         }
     }
 
-    /// Calls a session's link; only once until the link has looked.
     mutating func wake(_ id: BridgeSessionID, _ after: inout Bridge.Aftermath) {
         guard let session = sessions[id], let wake = session.wake, !session.isWoken else { return }
         sessions[id]?.isWoken = true

@@ -4,30 +4,29 @@ import StrictJSON
 public enum BridgeEvent: Sendable, Hashable {
     /// The next navigation gets this version, which is not the page's.
     ///
-    /// `reload`: the page loads itself again, because the version is to be shown at once.
+    /// `reload`: the page reloads itself, because the version is to be shown at once.
     case versionReady(version: String, reload: Bool = false)
-    /// An origin is asked for a new version.
+    /// An origin is being asked for a new version.
     case checking
-    /// The origin offers a version that is not here yet; `isMandatory`: the app must not go on without it.
+    /// The origin offers a version that is not here yet. `isMandatory`: the app must not continue without it.
     case available(version: String, bytes: Int64, isMandatory: Bool)
-    /// A version has come and waits for its turn: for what, if not for the next navigation.
+    /// A version was fetched and waits for its turn.
     ///
-    /// `waitsFor` is for people, `waitsForCode` for programs.
+    /// `waitsFor` is for people, `waitsForCode` for programs; `nil`: it waits only for the next navigation.
     case ready(
         version: String, waitsFor: String?, isMandatory: Bool, waitsForCode: String? = nil)
-    /// There is nothing to do: why, in sentences, and each of them as a code.
+    /// There is nothing to do: the reasons as sentences and as codes.
     case upToDate(reasons: [String], codes: [String] = [])
-    /// A check or a download has failed; the app goes on with what it has.
+    /// A check or a download has failed; the app continues with what it has.
     case updateFailed(message: String, code: String? = nil)
-    /// `done` of the `total` bytes that a new version lacked have come.
+    /// `done` of the `total` missing bytes of a new version have come.
     case progress(done: Int64, total: Int64, version: String? = nil)
     /// The version did not start well and is no longer served.
     ///
-    /// `own`: it is the version of the page that gets this event, which therefore reloads itself.
-    /// `at`: the time, in seconds since 1970; it distinguishes one rollback from the next.
+    /// `own`: it is the version of the page that gets this event, which therefore reloads itself. `at`: the time, in
+    /// seconds since 1970; it distinguishes one rollback from the next.
     case rolledBack(version: String, reason: String, own: Bool = false, at: Int64? = nil)
 
-    /// The event's name in the page.
     var name: String {
         switch self {
         case .versionReady: "version-ready"
@@ -41,10 +40,8 @@ public enum BridgeEvent: Sendable, Hashable {
         }
     }
 
-    /// Whether a newer event of this kind makes one that waits useless.
     var replaces: Bool { if case .progress = self { true } else { false } }
 
-    /// The event's detail as JSON.
     var payload: [UInt8] {
         JSONWriter.document { writer in
             switch self {

@@ -3,7 +3,6 @@ extension BridgeFrame {
     /// The longest header line: W with its session and a number, and some room.
     private static let headByteCountMax = 128
 
-    /// Reads one frame.
     package init(
         _ bytes: ArraySlice<UInt8>, isBinary: Bool
     ) throws(BridgeViolation) {
@@ -96,7 +95,7 @@ extension BridgeFrame {
     }
 }
 
-/// Frames as the body of a request or an answer: before each, its length in bytes and a line feed.
+/// Frames as the body of a request or an answer, each preceded by its length in bytes and a line feed.
 package enum BridgeBatch {
     package static func bytes(_ frames: [BridgeFrame]) -> [UInt8] {
         var body: [UInt8] = []
@@ -109,9 +108,7 @@ package enum BridgeBatch {
         return body
     }
 
-    /// Reads a whole batch.
-    ///
-    /// Checks that texts are UTF-8, which a WebSocket does itself.
+    /// Reads a whole batch, checking that texts are UTF-8, as a WebSocket does itself.
     package static func frames(
         _ body: ArraySlice<UInt8>
     ) throws(BridgeViolation) -> [BridgeFrame] {

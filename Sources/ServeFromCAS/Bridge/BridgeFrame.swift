@@ -1,10 +1,7 @@
 package import WebServer
 
-/// What a numbered frame of the bridge carries.
-///
-/// A slice, so that a payload stays in the WebSocket's message.
+/// What a numbered frame of the bridge carries; a slice, so that a payload stays in the WebSocket's message.
 package enum BridgeContent: Sendable, Hashable {
-    /// Well-formed UTF-8.
     case text(ArraySlice<UInt8>)
     case binary(ArraySlice<UInt8>)
     /// From the server to the page; the payload is JSON.
@@ -16,7 +13,6 @@ package enum BridgeContent: Sendable, Hashable {
         }
     }
 
-    /// Whether the frame goes into a binary message of a WebSocket.
     var isBinary: Bool { if case .binary = self { true } else { false } }
 }
 
@@ -24,20 +20,18 @@ package enum BridgeContent: Sendable, Hashable {
 package enum BridgeFrame: Sendable, Hashable {
     case hello(session: BridgeSessionID?, received: UInt64)
     case welcome(session: BridgeSessionID, received: UInt64)
-    /// `mayRepeat`: an earlier session sent it too.
+    /// `mayRepeat`: an earlier session also sent it.
     case numbered(
         UInt64, acknowledged: UInt64, BridgeContent, mayRepeat: Bool = false)
     case acknowledgement(UInt64)
     case probe
     case end
 
-    /// The protocol's version.
     static let version = 1
 
     /// The largest number up to which a script counts exactly.
     static let numberMax: UInt64 = 1 << 53 - 1
 
-    /// Whether the frame goes into a binary message of a WebSocket.
     var isBinary: Bool {
         if case .numbered(_, _, let content, _) = self { content.isBinary } else { false }
     }
@@ -60,15 +54,13 @@ package enum BridgeFrame: Sendable, Hashable {
         }
     }
 
-    /// The payload; empty for most frames.
     package var payload: ArraySlice<UInt8> {
         if case .numbered(_, _, let content, _) = self { content.payload } else { [] }
     }
 
-    /// The whole frame.
     package var bytes: [UInt8] { head + payload }
 }
 
-/// Received bytes that break the bridge protocol, or that nobody can take: a WebSocket closes with the
-/// code, a request gets a status.
+/// Received bytes that break the bridge protocol or exceed its limits: a WebSocket closes with the code, a request
+/// gets a status.
 package typealias BridgeViolation = WebSocketViolation

@@ -1,4 +1,4 @@
-/// The limits of a bridge's memory and patience.
+/// The limits of a bridge's memory and deadlines.
 public struct BridgeLimits: Sendable, Hashable {
     /// The most bytes in the payload of one message.
     public var messageByteCount = 1 << 20
@@ -18,18 +18,15 @@ public struct BridgeLimits: Sendable, Hashable {
 
     /// Messages in flight in one direction (docs/bridge-protocol.md, Limits).
     static let windowCount = 256
-    /// What a message costs besides its bytes while it waits for the app.
+    /// The cost of a message besides its bytes while it waits for the app.
     static let messageOverhead = 160
-    /// Bytes in flight in one direction.
     static let windowByteCount = 4 << 20
     /// The number of messages after which an acknowledgement is sent at once.
     static let acknowledgementCount: UInt64 = 32
     /// How long an acknowledgement waits for a message to carry it.
     static let acknowledgementDelay = Duration.milliseconds(20)
-    /// How long a GET is held.
     static let pollHold = Duration.seconds(25)
-    /// The most bytes of a POST that begins a session, or takes one up again.
+    /// The most bytes of a POST that begins or resumes a session.
     package static let greetingByteCount = 1 << 10
-    /// The most bytes of a POST.
     package static let postByteCount = 9 << 20
 }

@@ -3,9 +3,8 @@ package import WebServer
 
 /// A page's WebSocket, from the bytes of the stream to the bridge and back.
 ///
-/// The owner is the connection's event loop: it passes in bytes and times, and sends what
-/// `withOutput` passes out. Not for use by two threads at once. Any thread may call `wake`; the
-/// owner then soon calls `pump`.
+/// Owned by the connection's event loop, which passes in bytes and times and sends what `withOutput` passes out. Not
+/// thread-safe, except that any thread may call `wake`; the owner then soon calls `pump`.
 package struct BridgeLink: Sendable {
     private enum Phase: Sendable {
         case greeting
@@ -13,7 +12,6 @@ package struct BridgeLink: Sendable {
         case over
     }
 
-    /// The close code for a link that a newer one replaces.
     package static let replacedCode = CloseCode(4001)
 
     private let bridge: Bridge
@@ -22,10 +20,8 @@ package struct BridgeLink: Sendable {
     private var phase = Phase.greeting
     private var greetingDeadline: Duration
     private var lookAgain: Duration?
-    /// The output size above which frames stay in the session's queue.
     private let outputCount = 256 << 10
 
-    /// A link whose opening handshake has been sent.
     package init(
         bridge: Bridge, now: Duration, wake: @escaping @Sendable () -> Void
     ) {
@@ -38,24 +34,19 @@ package struct BridgeLink: Sendable {
         greetingDeadline = now + options.answerTimeout
     }
 
-    /// The page, once it has named itself.
     package var session: BridgeSessionID? {
         if case .linked(let session, _) = phase { session } else { nil }
     }
 
-    /// Whether to close the stream now.
     package var isFinished: Bool { socket.isFinished }
 
-    /// How many bytes are waiting to be sent.
     package var outputByteCount: Int { socket.outputCount }
 
-    /// Takes the next bytes of the stream.
     package mutating func receive(_ bytes: UnsafeRawBufferPointer, now: Duration) {
         handle(socket.receive(bytes, now: now), now)
         pump(now: now)
     }
 
-    /// The stream has ended or broken.
     package mutating func receiveEnd(now: Duration) { handle(socket.receiveEnd(), now) }
 
     /// Closes the link; the session continues with the next one.
@@ -70,7 +61,6 @@ package struct BridgeLink: Sendable {
         if socket.outputCount < outputCount / 2 { pump(now: now) }
     }
 
-    /// Takes what there is for the page, as far as there is room for output.
     package mutating func pump(now: Duration) {
         guard case .linked(let session, let ticket) = phase else { return }
         let room = outputCount - socket.outputCount
@@ -88,7 +78,6 @@ package struct BridgeLink: Sendable {
         }
     }
 
-    /// When `advance` has something to do.
     package var nextDeadline: Duration? {
         guard let deadline = socket.nextDeadline else { return nil }
         switch phase {
@@ -98,7 +87,6 @@ package struct BridgeLink: Sendable {
         }
     }
 
-    /// Does what is due.
     package mutating func advance(to now: Duration) {
         if case .greeting = phase, now >= greetingDeadline {
             phase = .over

@@ -1,20 +1,14 @@
 import WebServer
 
-/// What a request says about its origin: a page of this server, or anything else in the same
-/// browser.
-///
-/// The rules are docs/bridge-protocol.md, "Who may connect".
+/// A request's origin: this server's page or not (docs/bridge-protocol.md, "Who may connect").
 struct BridgeOrigin: Sendable, Hashable {
     /// The authority that the request names: an absolute target's, else the Host field's.
     var host: String?
     var origin: String?
-    /// The Sec-Fetch-Site field (Fetch Metadata Request Headers, section 2.4).
     var fetchSite: String?
     /// Whether it carries the server's token or the id of a living session.
     var hasSecret = false
 
-    /// Whether such a request may use the bridge.
-    ///
     /// - Parameter hosts: names without a port; an IPv6 address in brackets.
     func isAllowed(hosts: [String] = HostPolicy.loopback) -> Bool {
         guard let host = host?.lowercased(), let name = Self.name(of: host) else { return false }
@@ -47,7 +41,6 @@ struct BridgeOrigin: Sendable, Hashable {
         return host[..<end]
     }
 
-    /// Whether an origin is this authority with a scheme, with or without the scheme's default port.
     private static func isSame(
         _ origin: String, _ host: String, scheme: String, port: String
     ) -> Bool {
@@ -64,7 +57,7 @@ struct BridgeOrigin: Sendable, Hashable {
 }
 
 extension BridgeOrigin {
-    /// Reads a request; two fields of the same name count as one that is not allowed.
+    /// Two fields of the same name count as one that is not allowed.
     init(_ head: RequestHead, hasSecret: Bool) {
         func only(_ name: StaticString) -> String? {
             let values = head.values(of: name)

@@ -1,23 +1,21 @@
 public import CASStore
 
-/// One end of a session: what is queued for the other side, and what the other side has sent.
+/// One end of a session: its queue for the other side, and what the other side has sent.
 ///
-/// Both ends are alike. A value without I/O; the rules are docs/bridge-protocol.md.
+/// A value without I/O, the same at both ends; the rules are docs/bridge-protocol.md.
 struct BridgeQueue: Sendable {
     private let limits: BridgeLimits
 
-    /// The last number received in order.
     private(set) var received: UInt64 = 0
-    /// The last number that the application has taken: the number in acknowledgements.
+    /// The last number that the application has taken, as acknowledgements state it.
     private(set) var taken: UInt64 = 0
     private var untakenBytes = 0
-    /// The last acknowledgement sent on this link.
     private var told: UInt64 = 0
-    /// When to check whether an acknowledgement must be sent; `nil` if none is owed.
+    /// When to check whether an acknowledgement must be sent; `nil` if none is due.
     private(set) var acknowledgementDue: Duration?
-    /// It must be sent even if it says nothing new: the other side did not get it, or asks for it.
+    /// Send it even if it is not new: the other side did not get it, or asks for it.
     private var mustTell = false
-    /// The application was slow: the next message it takes is acknowledged at once.
+    /// The application was slow: acknowledge the next message it takes at once.
     private var isLate = false
 
     /// The last number that the other side has taken.
@@ -25,7 +23,7 @@ struct BridgeQueue: Sendable {
     /// The messages after that one, in order.
     private(set) var unacknowledged: [BridgeContent] = []
     private var queuedBytes = 0
-    /// The last number sent on this link; `everSent` is that of all links.
+    /// The last number sent on this link; `everSent` covers all links.
     private var sent: UInt64 = 0
     private(set) var everSent: UInt64 = 0
     private var flyingBytes = 0
@@ -34,12 +32,10 @@ struct BridgeQueue: Sendable {
 
     // MARK: Out
 
-    /// Whether a message of this size may be queued.
     func hasRoom(for byteCount: Int) -> Bool {
         unacknowledged.count < limits.queueCount && queuedBytes + byteCount <= limits.queueByteCount
     }
 
-    /// Queues a message.
     /// - Throws: `.tooLarge` over the limit of one message, `.queueFull`.
     mutating func enqueue(_ content: BridgeContent) throws(StoreError) {
         try Self.check(content, limits)
@@ -61,9 +57,7 @@ struct BridgeQueue: Sendable {
         }
     }
 
-    /// Queues an event even if the queue is full: events are few.
-    ///
-    /// If `replaces`, it takes the place of a waiting event of the same name.
+    /// Queues an event even if the queue is full; if `replaces`, it supersedes a waiting one of the same name.
     mutating func enqueueEvent(_ name: String, _ payload: [UInt8], replaces: Bool) {
         let content = BridgeContent.event(name: name, payload[...])
         if replaces {
@@ -84,7 +78,6 @@ struct BridgeQueue: Sendable {
         queuedBytes += content.payload.count
     }
 
-    /// Whether `nextFrame` has a message to send.
     var canSend: Bool {
         let flying = Int(sent - acknowledged)
         guard flying < unacknowledged.count, flying < BridgeLimits.windowCount else { return false }
@@ -118,7 +111,6 @@ struct BridgeQueue: Sendable {
         isLate = false
     }
 
-    /// The acknowledgement, for an answer that always contains one.
     mutating func acknowledgement() -> BridgeFrame {
         tell()
         return .acknowledgement(taken)
@@ -155,7 +147,6 @@ struct BridgeQueue: Sendable {
         return content
     }
 
-    /// Takes an acknowledgement.
     mutating func acknowledge(_ number: UInt64) throws(BridgeViolation) {
         guard number <= everSent else {
             throw BridgeViolation(.protocolError, "an acknowledgement of what was never sent")
@@ -183,7 +174,7 @@ struct BridgeQueue: Sendable {
         return true
     }
 
-    /// Makes an acknowledgement due at once: the other side asks for it.
+    /// Makes an acknowledgement due at once, because the other side asks for it.
     mutating func probe(now: Duration) {
         acknowledgementDue = now
         mustTell = true
@@ -191,15 +182,12 @@ struct BridgeQueue: Sendable {
 
     // MARK: Links
 
-    /// Continues on a new link, whose other end has received messages up to `number`.
-    ///
-    /// The acknowledgement is repeated: the other side may not have got it.
+    /// Continues on a new link; repeats the acknowledgement, which the other side may not have got.
     mutating func relink(received number: UInt64, now: Duration) throws(BridgeViolation) {
         try rewind(to: number)
         if taken > 0 { probe(now: now) }
     }
 
-    /// Sends everything after `number` again.
     mutating func rewind(to number: UInt64) throws(BridgeViolation) {
         guard number >= acknowledged, number <= everSent else {
             throw BridgeViolation(

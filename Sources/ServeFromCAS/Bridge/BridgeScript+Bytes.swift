@@ -1,9 +1,7 @@
 // The script as it is served.
 extension BridgeScript {
-    /// The bytes served: the script without its comments, its indentation, and spaces around
-    /// punctuation.
+    /// The served bytes: the script without comments, indentation, and spaces around punctuation.
     package static let bytes = served(refusing: false)
-    /// The bytes served where service workers are refused.
     package static let refusingBytes = served(refusing: true)
 
     private static func served(refusing isRefusing: Bool) -> [UInt8] {

@@ -1,4 +1,4 @@
-// What a page knows of itself: whether it is whole, where it is shown, where it comes from and what it shares.
+// The page's knowledge of itself: its version, whether its files match, where it is shown, what it shares.
 extension BridgeScript {
     static let remembering = #"""
         // What the tab remembers when its page is loaded again. Where site data is blocked, its name does, if it has none.

@@ -2,10 +2,8 @@
 ///
 /// ES2017 without dependencies; the protocol is docs/bridge-protocol.md.
 package enum BridgeScript {
-    /// The URL path of the script.
     package static let path = "/_castree/bridge.js"
 
-    /// The script as written.
     package static let text = #"""
         // castree's bridge between this page and its app.
         //   castree.bridge.send(string, ArrayBuffer or view)   throws when too much waits

@@ -2,18 +2,13 @@ import CASStore
 
 /// The pages known to a bridge, as a value.
 struct BridgeSessions: Sendable {
-    /// One page's session and its present link.
     struct Session: Sendable {
         var queue: BridgeQueue
-        /// The number of the newest link, the only one that gets frames.
-        ///
-        /// 0 before the first link.
+        /// The number of the newest link, the only one that gets frames; 0 before the first.
         var ticket: UInt64 = 0
         /// Called when there is something for the newest link; `nil` while there is no link.
         var wake: (@Sendable () -> Void)?
-        /// Whether `wake` has been called since the link last looked.
         var isWoken = false
-        /// When the last link ended, while there is none.
         var unlinkedSince: Duration?
     }
 
@@ -28,18 +23,15 @@ struct BridgeSessions: Sendable {
         _modify { yield &all[id] }
     }
 
-    /// The result of a greeting.
     struct Greeting {
         var session: BridgeSessionID
-        /// The last number received from the page, which continues there.
         var received: UInt64
         var ticket: UInt64
-        /// The link that was replaced.
         var replaced: (@Sendable () -> Void)?
     }
 
     /// Links a page to its session, or to a new one if it names none that is known.
-    /// - Parameter changes: gets which sessions began and ended, also if the greeting is refused.
+    /// - Parameter changes: gets the sessions that began and ended, even if the greeting is refused.
     /// - Throws: `.tryAgainLater` if all sessions have a connection and there is no room for another.
     mutating func greet(
         _ wanted: BridgeSessionID?, received: UInt64, wake: (@Sendable () -> Void)?, now: Duration,
@@ -73,7 +65,6 @@ struct BridgeSessions: Sendable {
         return Greeting(session: id, received: 0, ticket: ticket)
     }
 
-    /// Gives a session a new link, and gives the link its ticket.
     mutating func link(
         _ session: inout Session, _ wake: (@Sendable () -> Void)?, _ now: Duration
     ) -> UInt64 {
@@ -85,20 +76,18 @@ struct BridgeSessions: Sendable {
         return lastTicket
     }
 
-    /// Removes a link; does nothing if a newer one has replaced it.
+    /// Does nothing if a newer link has replaced it.
     mutating func unlink(_ id: BridgeSessionID, ticket: UInt64, now: Duration) {
         guard all[id]?.ticket == ticket else { return }
         all[id]?.wake = nil
         all[id]?.unlinkedSince = now
     }
 
-    /// Forgets a session.
     mutating func end(_ id: BridgeSessionID) -> [BridgeSessionChange] {
         guard let session = all.removeValue(forKey: id) else { return [] }
         return [.closed(id, undelivered: session.queue.unacknowledged.count)]
     }
 
-    /// Ends the sessions that have had no link for too long.
     mutating func expire(now: Duration) -> [BridgeSessionChange] {
         var changes: [BridgeSessionChange] = []
         for (id, session) in all {
@@ -110,7 +99,6 @@ struct BridgeSessions: Sendable {
         return changes
     }
 
-    /// When the next session expires.
     var nextExpiry: Duration? {
         all.values.lazy.compactMap(\.unlinkedSince).min().map { $0 + limits.sessionExpiry }
     }

@@ -8,29 +8,28 @@ public struct AppServerOptions: Sendable {
     public var port = PortChoice.app("")
     /// How versions are shown as sites.
     public var site = SiteOptions()
-    /// A version whose files are served if the current one lacks them: those of the app that shows
-    /// the site, the same for all versions (`cordova.js`).
+    /// A version that supplies files missing from the current one: the files of the app that shows the site, the same
+    /// for all versions (`cordova.js`).
     public var shell: String?
     /// The number of serving threads; one is enough for many thousand requests a second.
     public var workers = 1
     /// Host names by which browsers may reach the server, besides `localhost`, `127.0.0.1` and `[::1]`.
     ///
-    /// Others are refused, so that another site cannot read anything by making its own name lead here.
+    /// Others are refused, so that a site whose name resolves to this machine (DNS rebinding) cannot read anything.
     public var hosts: [String] = []
     /// Whether requests must carry the token of this store; see ``AppServer/url``.
     public var requiresToken = false
     /// Whether a new token is made at the start.
     ///
-    /// Pages and programs that have the old one are refused from then on; other
-    /// servers of the store take the new one when they start again.
+    /// Pages and programs that have the old one are refused from then on. Other servers of the store take the new one
+    /// at their next start.
     public var renewsToken = false
     /// How long a page has to confirm its version if that is not known good.
     ///
-    /// After that, the version is rolled back; if nothing is known of the app, 20 seconds are a
-    /// good choice. `nil`: the server serves the current version, whoever vouches for it.
+    /// After that, the version is rolled back; 20 seconds suit most apps. `nil`: the server serves the current
+    /// version without confirmation.
     public var confirmation: Duration?
-    /// How many starts of one content may fail before it is banned; until then it waits, and the
-    /// next process starts it again.
+    /// How many failed starts ban a content; until then it waits, and the next process starts it again.
     public var strikes = Lifecycle.usualStrikes
     /// The rules for judging starts, besides ``confirmation`` and ``strikes``; only tests set them.
     package var startRules = StartJudge.Rules(allowed: nil)
@@ -38,36 +37,34 @@ public struct AppServerOptions: Sendable {
     public var pinGrace = Duration.seconds(60)
     /// How much may be queued between a page and the app.
     public var bridge = BridgeLimits()
-    /// Whether the app reads ``Bridge/messages``; if not, what pages send is acknowledged and dropped.
+    /// Whether the app reads ``Bridge/messages``; if not, messages from pages are acknowledged and dropped.
     public var readsMessages = true
-    /// Called when a page's session of the bridge begins, and when it ends: then with the number of
-    /// messages that the page did not take, which are dropped.
+    /// Called when a page's session of the bridge begins, and when it ends, then with the number of messages that the
+    /// page did not take, which are dropped.
     ///
-    /// The thread that noticed it calls, often a serving one, so it must return soon. It may send.
+    /// The thread that noticed it calls, often a serving one, so the call must return soon. It may send.
     public var onSessionChange: @Sendable (BridgeSessionChange) -> Void = { _ in }
     /// Routes that other servers answer.
     public var proxies: [ProxyRoute] = []
-    /// A file of certificates (PEM) to trust for https upstreams, in addition to the authorities of
-    /// the system.
+    /// A file of certificates (PEM) to trust for https upstreams, in addition to the system's authorities.
     public var proxyAuthorities: String?
-    /// Whether cookies of other servers that are for https alone stay so at an http address of this machine, where
-    /// WebKit keeps none of them.
+    /// Whether cookies that other servers mark `Secure` stay so at an http address of this machine, where WebKit
+    /// keeps none of them.
     public var keepsSecureCookies = false
-    /// Whether no page may have a service worker: their scripts are 404, and the bridge's script removes those that
-    /// browsers have.
+    /// Whether to refuse service workers: their scripts are 404, and the bridge's script removes those that browsers
+    /// have.
     public var refusesServiceWorkers = false
     /// Serves over https with this certificate; `nil` for http, which is enough on one machine.
     public var certificate: ServerCertificate?
     /// A page about the store below `/_castree/dashboard/`; see ``AppServer/dashboardURL``.
     ///
-    /// Not together with ``hosts``: it is for this machine alone.
+    /// Excludes ``hosts``: the page is for this machine alone.
     package var dashboard: Dashboard?
     /// Opens the store at a path after the served store was deleted or replaced.
     ///
-    /// By default, it is opened with the options of the first, and nobody observes it. The program
-    /// must itself renew what else it made from the first store.
+    /// By default, it is opened with the options of the first, and nobody observes it. The program must renew
+    /// whatever else it made from the first store.
     package var reopenStore: (@Sendable (_ path: String) throws(StoreError) -> VersionStore)?
-    /// What pages ask for new versions; `nil` if nothing here brings any.
     package var updates: ServedUpdates?
     /// Called with the lifecycle before and after each change that the server notices, before pages hear of it.
     ///
@@ -75,14 +72,13 @@ public struct AppServerOptions: Sendable {
     package var onLifecycleChange: (@Sendable (_ before: Lifecycle, _ now: Lifecycle) -> Void)?
     /// Called for every answered request, on a serving thread; must not wait.
     public var accessLog: (@Sendable (AccessRecord) -> Void)?
-    /// Gets sentences that the app's author or operator should know: objects that could not be
-    /// served, versions that were rolled back, a lifecycle that cannot be read.
+    /// Receives sentences for the app's author or operator: objects that could not be served, versions that were
+    /// rolled back, a lifecycle that cannot be read.
     public var notice: @Sendable (String) -> Void = { _ in }
 
     /// The usual server.
     public init() {}
 
-    /// The watch over starts in a store; `nil` if nobody needs to confirm.
     func watch(
         _ versions: VersionStore, showing canShow: @escaping StartRequest.Showing
     ) -> StartWatch? {
@@ -93,7 +89,6 @@ public struct AppServerOptions: Sendable {
         return StartWatch(versions, rules, showing: canShow)
     }
 
-    /// Refuses options that cannot work.
     func check() throws(StoreError) {
         for host in hosts where !HostPolicy.isHost(host) {
             throw StoreError(

@@ -2,8 +2,8 @@ import CASStore
 
 /// Which port a server takes.
 ///
-/// The port is part of the web origin, and the origin owns the app's local storage: it must be the same
-/// at every start.
+/// The port is part of the web origin, and the origin owns the app's local storage, so it must be the same at every
+/// start.
 public enum PortChoice: Sendable, Hashable {
     /// This port.
     case exactly(UInt16)
@@ -12,12 +12,12 @@ public enum PortChoice: Sendable, Hashable {
     /// Like `app`; if another program has the port, the next free one of the twenty after it.
     case appOrNext(String)
 
-    /// The ports to choose from: registered ones that no system itself gives to clients (ephemeral
-    /// ports begin at 32,768 on Linux and at 49,152 elsewhere, RFC 6335).
+    /// Registered ports, which no system gives to clients (ephemeral ports begin at 32,768 on Linux and at 49,152
+    /// elsewhere, RFC 6335).
     static let range: ClosedRange<UInt16> = 20_000...32_767
 
-    /// The port of an app, from the first bytes of the SHA-256 of its identifier: all ports are
-    /// equally likely, and similar identifiers have unrelated ports.
+    /// The port of an app, from the first bytes of the SHA-256 of its identifier: all ports are equally likely, and
+    /// similar identifiers have unrelated ports.
     static func port(of app: String) throws(StoreError) -> UInt16 {
         let digest = try Digester.digest(.sha256, of: Array(("castree-port 1\n" + app).utf8))
         let word = digest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -25,7 +25,6 @@ public enum PortChoice: Sendable, Hashable {
         return range.lowerBound + UInt16(word % UInt64(range.count))
     }
 
-    /// The app that the port belongs to; `nil` for a port given by number.
     var app: String? {
         switch self {
         case .exactly: nil
@@ -38,7 +37,6 @@ public enum PortChoice: Sendable, Hashable {
         return try Self.port(of: app)
     }
 
-    /// Ports to try, in order.
     func candidates(remembered: UInt16?) throws(StoreError) -> [UInt16] {
         switch self {
         case .exactly(let port): return [port]

@@ -1,21 +1,16 @@
 import CASStore
 import VersionTree
 
-/// What brings new versions to a server's store, as the server and its pages see it.
-///
-/// The closures are called from any thread and must not wait for a network.
+/// The source of new versions for a server's store; any thread calls it, so it must not wait for a network.
 package struct ServedUpdates: Sendable {
-    /// What a page may ask for.
     package enum Wish: String, Sendable, Hashable, CaseIterable {
-        /// To ask the origin, and download nothing.
         case check
-        /// To bring the app up to date.
         case update
     }
 
-    /// A page asks; what comes of it is announced to all pages.
+    /// Called when a page asks; the result is announced to all pages.
     package var ask: @Sendable (Wish) -> Void
-    /// Whether pages are in the foreground: one is visible, or some page has no bridge to say so.
+    /// Receives whether pages are in the foreground: one is visible, or has no bridge to report that it is not.
     package var noteForeground: @Sendable (Bool) -> Void
 
     package init(
@@ -27,11 +22,11 @@ package struct ServedUpdates: Sendable {
     }
 }
 
-/// When pages get a version that waits; the program that brings it decides.
+/// When pages get a version that waits; decided by the program that brings it.
 package struct SwitchingRule: Sendable, Hashable {
     /// Whether only the first page of the next process starts it.
     package var waitsForStart: Bool
-    /// Whether pages that hear of it load themselves again.
+    /// Whether pages that hear of it reload themselves.
     package var reloads: Bool
 
     package init(waitsForStart: Bool = false, reloads: Bool = false) {

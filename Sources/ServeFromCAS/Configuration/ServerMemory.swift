@@ -4,31 +4,26 @@ import VersionTree
 
 /// What servers remember in their store between starts: `server.json`.
 ///
-/// `{"pageKey":"…","ports":{"com.example.kiosk":23456},"token":"…"}`, mode 0600, because key and token are
-/// secrets. The store promises nothing about it: without it, ports are computed again, pages need a new token, and
-/// their cookies count no more.
+/// `{"pageKey":"…","ports":{"com.example.kiosk":23456},"token":"…"}`, mode 0600, because key and token are secrets.
+/// Losing it is allowed: then ports are computed again, pages need a new token, and their cookies become invalid.
 struct ServerMemory: Sendable, Hashable {
-    /// The port of an app.
     struct Taken: Sendable, Hashable {
         var app: String
         var port: UInt16
     }
 
-    /// The apps served from this store, the newest last.
     private(set) var ports: [Taken] = []
-    /// 32 hexadecimal digits.
     var token: String?
-    /// What seals the cookies of pages (``PageSeal``): 32 hexadecimal digits.
+    /// Seals the cookies of pages (``PageSeal``): 32 hexadecimal digits.
     var pageKey: String?
 
-    /// More apps than any store has: made-up identifiers, new at each start, must not make the file
-    /// grow.
+    /// More apps than any store has; keeps the file small if a program makes up an identifier at each start.
     static let appsMax = 64
     private static let byteCountMax = 1 << 20
 
     private init() {}
 
-    /// Reads the file; without one, nothing is remembered.
+    /// Remembers nothing if there is no file.
     /// - Throws: `.badServerFile` if it is damaged; what reading throws.
     init(_ versions: VersionStore) throws(StoreError) {
         let root = versions.directories.root.raw
@@ -47,7 +42,6 @@ struct ServerMemory: Sendable, Hashable {
         try self.init(parsing: bytes)
     }
 
-    /// Reads the file's bytes.
     /// - Throws: `.badServerFile`.
     init(parsing bytes: [UInt8]) throws(StoreError) {
         let value: JSONValue
@@ -82,22 +76,19 @@ struct ServerMemory: Sendable, Hashable {
         return ports
     }
 
-    /// The port taken before for this choice.
     func port(for choice: PortChoice) -> UInt16? {
         guard let app = choice.app else { return nil }
         return ports.last { $0.app.utf8.elementsEqual(app.utf8) }?.port
     }
 
-    /// Notes the port of an app that has none yet, unless the port was only lent.
+    /// Records the port of an app that has none yet, unless the port was only borrowed.
     mutating func note(_ choice: PortChoice, _ taken: UInt16) {
         guard let app = choice.app, port(for: choice) == nil else { return }
         ports.append(Taken(app: app, port: taken))
         if ports.count > Self.appsMax { ports.removeFirst() }
     }
 
-    /// Changes what is remembered: alone among processes, based on what the others have written,
-    /// and in one piece.
-    ///
+    /// Changes the file atomically, under a lock between processes, based on what the others have written.
     /// - Throws: `.badServerFile`; `.readOnly`, `.permission`, `.outOfSpace` if it cannot be kept.
     static func update<R>(
         _ versions: VersionStore, _ body: (inout ServerMemory) -> R
@@ -114,9 +105,7 @@ struct ServerMemory: Sendable, Hashable {
         return result
     }
 
-    /// Changes what is remembered, or reports that it cannot.
-    ///
-    /// A store that cannot be written is still served; but each start chooses its port again.
+    /// Changes what is remembered, or reports that it cannot; a read-only store is served all the same.
     @discardableResult
     static func remember<R>(
         _ versions: VersionStore, _ trouble: TroubleNotice, _ body: (inout ServerMemory) -> R
@@ -136,7 +125,6 @@ struct ServerMemory: Sendable, Hashable {
                 + "and a new token")
     }
 
-    /// The bytes of the file.
     var serialized: [UInt8] {
         JSONWriter.document { writer in
             if let pageKey { writer.member("pageKey", pageKey) }

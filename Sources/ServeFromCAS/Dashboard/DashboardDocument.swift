@@ -3,9 +3,8 @@ import Synchronization
 
 /// One document of the dashboard: made on another thread, and kept for a while for all requests.
 ///
-/// Requests that come while it is being made share the result: a hundred windows cost as much as one.
+/// Requests that come while it is being made share the result, so a hundred windows cost as much as one.
 final class DashboardDocument: Sendable {
-    /// A document as it is sent.
     struct Made: Sendable {
         var bytes: [UInt8]
         var policy: String
@@ -17,7 +16,6 @@ final class DashboardDocument: Sendable {
 
     private struct State {
         var made: Made?
-        /// Until when it is sent without being made again.
         var freshUntil = Duration.zero
         var waiting: [@Sendable (Outcome) -> Void] = []
         var isMaking = false
@@ -27,8 +25,8 @@ final class DashboardDocument: Sendable {
     private let freshFor: Duration
     private let state = Mutex(State())
 
-    /// - Parameter freshFor: how long it is kept at least; if making it takes long, it is kept ten
-    ///   times as long as that, so that it never takes more than a tenth of one processor.
+    /// - Parameter freshFor: how long it is kept at least. If making it takes long, it is kept ten times as long as
+    ///   that, so that it never takes more than a tenth of one processor.
     init(
         freshFor: Duration, _ make: @escaping @Sendable () throws(StoreError) -> Dashboard.Page
     ) {

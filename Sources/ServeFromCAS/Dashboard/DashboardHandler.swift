@@ -1,7 +1,7 @@
 import CASStore
 import VersionTree
 
-/// Answers requests below `/_castree/dashboard`: decides who may ask, and sends what is asked for.
+/// Answers requests below `/_castree/dashboard`: decides who may ask, and sends the documents.
 final class DashboardHandler: Sendable {
     static let path = "/_castree/dashboard"
 
@@ -30,17 +30,14 @@ final class DashboardHandler: Sendable {
         self.notice = TroubleNotice(notice)
     }
 
-    /// The name of the cookie, and of the parameter in the first address; cookies ignore ports.
+    /// The name of the cookie and of the first address's parameter, with the port, because cookies ignore ports.
     static func tokenName(port: UInt16) -> String { tokenPrefix + String(port) }
 
     static let tokenPrefix = CookieText.ownPrefix + "dashboard_"
 
-    /// Whether a request is for the dashboard.
     static func owns(_ head: borrowing RequestHead) -> Bool { head.isBelow(path.utf8) }
 
-    /// The policy of a document that loads and runs nothing.
     private static let nothing = "default-src 'none'"
-    /// Added to each policy: nothing may frame it.
     private static let unframed = "; frame-ancestors 'none'"
 
     // MARK: Requests
@@ -58,10 +55,9 @@ final class DashboardHandler: Sendable {
         }
     }
 
-    /// The answer to a request that gets no document.
     private func refusal(of head: RequestHead) -> Response? {
-        // Only by a name of this machine, even if the app has others: a proxy in front of the
-        // server must not show the dashboard. A page of another site gets nothing, whatever it has.
+        // Only by a name of this machine, even if the app has others: a proxy in front of the server must not show
+        // the dashboard. Pages of other sites get nothing, whatever they send.
         guard BridgeOrigin(head, hasSecret: true).isAllowed() else {
             return Self.plain(
                 403, "The dashboard is for this machine only, and for no other site.", head)

@@ -2,10 +2,10 @@ import CASStore
 import Synchronization
 import VersionTree
 
-// What pages are told about versions. `version-ready` is a promise: the next navigation gets that
-// version. A page that relies on it and reloads must find it; otherwise it would reload for ever.
+// What pages are told about versions. `version-ready` promises that the next navigation gets that version: a page
+// reloads because of it, and would reload endlessly if it got another one.
 extension AppHandler {
-    /// Looks for changes, and tells the pages; may wait for other processes.
+    /// Looks for changes and tells the pages; may wait for other processes.
     func follow() {
         guard lookForStore() else { return }
         if let change = shelf.refresh() {
@@ -31,7 +31,7 @@ extension AppHandler {
     func noteSession(_ change: BridgeSessionChange) {
         switch change {
         case .opened(let session):
-            // It is not known yet whose page it is.
+            // Whose page it is, is not known yet.
             newcomers.withLock { _ = $0.insert(session) }
             pins.withLock { $0.open(session: session.description) }
         case .closed(let session, _):
@@ -40,14 +40,14 @@ extension AppHandler {
             earlyWords.withLock { $0[session] = nil }
             pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
         case .refused:
-            // It may be the page that was to confirm what it shows.
+            // It may be the page that was to confirm the version shown.
             isRefused.store(true, ordering: .relaxed)
         }
     }
 
-    /// A session uses a connection; the first time, its page is told what waits for it.
+    /// Notes that a session uses a connection; the first time, tells its page what waits for it.
     ///
-    /// That may have come between the page's navigation and its greeting. This never waits.
+    /// That may have come between the page's navigation and its greeting. Never waits.
     func hold(
         _ session: BridgeSessionID, _ connection: ConnectionID, saying query: BridgeQuery
     ) {
@@ -58,8 +58,8 @@ extension AppHandler {
         }
         guard newcomers.withLock({ $0.contains(session) }) else { return }
         noteHeard(session)
-        // A start in progress may wait for the store. If too much waits already, the session is
-        // told with its next request, or when something changes.
+        // A start in progress may wait for the store. If the queue is full, the session is told with its next
+        // request, or at the next change.
         guard startup != nil else { return welcome(session) }
         _ = storeWork.add { self.welcome(session) }
     }
@@ -68,7 +68,7 @@ extension AppHandler {
         takeBackUnshown(session)
         announced.withLock { _ in
             guard newcomers.withLock({ $0.remove(session) }) != nil else { return }
-            // After all else: what comes first tells a page of the way back something.
+            // Last: a page that the back button restored reloads only if `version-ready` is the first event it gets.
             defer { if let token = keptToken { bridge.give(token: token, to: session) } }
             let own = page(of: session)
             tellEarlierRollbacks(to: session, of: own)
@@ -82,8 +82,7 @@ extension AppHandler {
         }
     }
 
-    /// Whether a session's page gets a version with its next navigation: one in a frame of another origin's page starts
-    /// it once.
+    /// Whether a session's page gets a version with its next navigation; pages embedded elsewhere start it only once.
     func getsNext(_ version: String, _ session: BridgeSessionID) -> Bool {
         if shelf.current?.site.version.description == version || mayBeStartedByOthers(version) {
             return true
@@ -97,7 +96,6 @@ extension AppHandler {
         .versionReady(version: next.version, reload: next.reloads)
     }
 
-    /// The version of a session's page; `nil` if it is unknown.
     func page(of session: BridgeSessionID) -> String? {
         pins.withLock { $0.version(session: session.description)?.description }
     }

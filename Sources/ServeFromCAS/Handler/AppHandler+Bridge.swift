@@ -7,14 +7,13 @@ extension AppHandler {
         if WebSocketHandshake.isAsked(for: head) {
             return openSocket(head, exchange, isOwn(head))
         }
-        // In browsers from before 2023, a GET from our own page has no field that says so; but it
-        // names a living session.
+        // In browsers from before 2023, no field of a GET identifies our own pages; but it names a living session.
         guard isOwn(head, hasSecret: bridge.knowsSession(of: head)) else {
             return .plain(403, "Only this server's pages may use the bridge.", head.method)
         }
         holdPage(of: head, exchange)
         guard head.method == .post else { return answerBridge(head, [], exchange) }
-        // A body is held for a living session alone; who begins one has little to say.
+        // Only a living session may send a large body; beginning one takes little.
         let query = BridgeQuery(head)
         if !query.isEmpty, !bridge.knowsSession(of: head) {
             return .response(bridge.refusal(of: query))
@@ -25,10 +24,10 @@ extension AppHandler {
         }
     }
 
-    /// A page that sends something lives, and so does its version.
+    /// A page that sends something is alive, so its version stays pinned.
     private func holdPage(of head: RequestHead, _ exchange: Exchange) {
         let session = BridgeQuery(head).session
-        // A page that has gone may ask once more, and names no page that is there.
+        // A page that has gone may ask once more, but is no longer to be pinned.
         guard session == nil || bridge.knowsSession(of: head) else { return }
         if let session, pins.withLock({ $0.knows(session: session.description) }) {
             // Known for certain.
@@ -93,9 +92,9 @@ extension AppHandler {
     /// How many requests of one browser wait at once: it has six connections for all its pages and their frames.
     private static let pollCountMax = 2
 
-    /// Whether one more request of a browser may wait; it counts from now on.
+    /// Counts one more waiting request of a browser; `false` if there are too many.
     ///
-    /// Who names none need not be one.
+    /// A request that names no browser need not come from one.
     private func mayHold(_ browser: String?) -> Bool {
         guard let browser else { return true }
         return heldPolls.withLock { polls in
@@ -105,7 +104,6 @@ extension AppHandler {
         }
     }
 
-    /// A request waits no longer.
     private func endHolding(_ held: HeldPoll) {
         guard let browser = held.browser else { return }
         held.browser = nil
@@ -121,18 +119,14 @@ extension AppHandler {
         return isStopping.load(ordering: .acquiring) ? max(now, poll.deadline) : now
     }
 
-    /// Answers all held requests, because the server stops.
     func endPolls() {
         isStopping.store(true, ordering: .releasing)
         bridge.wakeAll()
     }
 
-    /// The poll that a wake is for.
-    ///
-    /// `@unchecked Sendable`: only the loop's thread sets and reads it.
+    /// The poll that a wake is for; `@unchecked Sendable`: only the loop's thread sets and reads it.
     private final class HeldPoll: @unchecked Sendable {
         var poll: BridgePoll?
-        /// The browser for which it counts, as long as it waits.
         var browser: String?
     }
 

@@ -10,13 +10,10 @@ extension AppHandler {
         let shelf: SiteShelf
         let objects: ContentCache
         let bridge: Bridge
-        /// What was remembered when the server was created.
         let memory: ServerMemory
         /// Reports once that a store remembers nothing.
         let memoryTrouble: TroubleNotice
-        /// The token that requests must carry; `nil` if none.
         let token: String?
-        /// What seals the cookies of pages.
         let pageKey: String
         let dashboardToken: String?
         let proxies: ProxyTable?
@@ -37,7 +34,6 @@ extension AppHandler {
 
 extension AppHandler.Parts {
     /// Makes the parts, in an order that changes nothing in a store that cannot be served.
-    ///
     /// - Parameter late: held weakly: the handler holds the bridge, and its pins must go with the server.
     init(
         _ versions: VersionStore, _ options: AppServerOptions, _ late: AppHandler.Late
@@ -73,8 +69,8 @@ extension AppHandler.Parts {
 
     /// How versions are shown.
     ///
-    /// If a token is needed to see them, nobody may see them without one. The browser also sends its cookie
-    /// for pages of this machine's other ports, which could run one of the app's scripts or show a picture.
+    /// If a token protects them, other ports of this machine must not see them either. The browser sends them its
+    /// cookie too, and their pages could run one of the app's scripts or show a picture.
     private static func site(_ options: AppServerOptions) throws(StoreError) -> SiteOptions {
         var site = options.site
         let policy = SiteOptions.resourcePolicy
@@ -83,7 +79,7 @@ extension AppHandler.Parts {
         return site
     }
 
-    /// Makes sure that the shell exists at the next start too: nothing else says that it is needed.
+    /// Protects the shell from being retired before the next start, since nothing else refers to it.
     private static func protectShell(
         _ options: AppServerOptions, _ versions: VersionStore
     ) throws(StoreError) {
@@ -100,8 +96,8 @@ extension AppHandler.Parts {
                 + "\(shell) lets it be retired")
     }
 
-    /// The key of the store's cookies: the remembered one, or a new one, which lasts as long as the process where
-    /// the store cannot be written.
+    /// The key of the store's cookies: the remembered one, or a new one, which lasts as long as the process if the
+    /// store cannot be written.
     private static func pageKey(
         _ memory: ServerMemory, _ versions: VersionStore, _ trouble: TroubleNotice
     ) throws(StoreError) -> String {

@@ -3,7 +3,7 @@ import StrictJSON
 import Synchronization
 import VersionTree
 
-// What the server itself answers, below /_castree/.
+// The server's own answers, below /_castree/.
 extension AppHandler {
     private static let prefix = Array(ReservedRoute.directory.utf8)
 
@@ -38,7 +38,8 @@ extension AppHandler {
         }
         let bytes =
             options.refusesServiceWorkers ? BridgeScript.refusingBytes : BridgeScript.bytes
-        // A page that a worker keeps may be loaded before the server runs, and has nothing but the script to find it then.
+        // A page that a worker keeps may load before the server runs; the script must then be in the cache to find
+        // it.
         return Self.document(
             bytes, "text/javascript; charset=utf-8",
             caching: "max-age=0, stale-while-revalidate=31536000", head.method)
@@ -53,8 +54,7 @@ extension AppHandler {
         return response
     }
 
-    /// Whether a request comes from a page of this server, and no other site's.
-    ///
+    /// Whether a request comes from a page of this server.
     /// - Parameter hasSecret: whether it carries something that only such a page knows.
     func isOwn(_ head: RequestHead, hasSecret: Bool = false) -> Bool {
         // A token policy has let only its own requests pass.
@@ -62,7 +62,6 @@ extension AppHandler {
         return origin.isAllowed(hosts: HostPolicy.loopback + options.hosts)
     }
 
-    /// The page says that its version has started well.
     private func confirm(
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String]
     ) -> Answer {
@@ -83,7 +82,7 @@ extension AppHandler {
                 409, "A page that another server has rendered (--proxy) confirms nothing.",
                 head.method)
         }
-        // What a request alone tells may be another page's version.
+        // Requests alone may point to another page's version.
         let witness = Witness(
             session: session,
             answered: isKnown ? answered?.description : version(of: head, exchange),
@@ -100,7 +99,6 @@ extension AppHandler {
         }
     }
 
-    /// The page asks for a new version.
     private func ask(_ wish: ServedUpdates.Wish, _ head: RequestHead) -> Answer {
         if case .refused(let answer) = ownSession(head, wish.rawValue, "A page's wish") {
             return answer
@@ -113,7 +111,6 @@ extension AppHandler {
         return Self.empty(202)
     }
 
-    /// The page says that nobody sees it, or somebody does again.
     private func noteVisibility(_ head: RequestHead, _ state: String) -> Answer {
         switch ownSession(head, state, "What is seen") {
         case .page(let session):
@@ -125,7 +122,6 @@ extension AppHandler {
         }
     }
 
-    /// An answer that has nothing to say but its status.
     static func empty(_ status: Int) -> Response {
         var head = ResponseHead(status)
         head.add("Cache-Control", "no-store")
@@ -137,16 +133,17 @@ extension AppHandler {
         .response(empty(status))
     }
 
-    /// Whether somebody may see a page: one that is visible, or has no bridge to say that it is not.
+    /// Whether a page is visible, or has no bridge to report that it is not.
     func isInForeground(now: Duration) -> Bool {
         let hidden = hidden.withLock { $0 }
         if bridge.sessions.contains(where: { !hidden.contains($0) }) { return true }
         return pins.withLock { $0.hasPageWithoutSession(now: now) }
     }
 
-    /// Whether all open pages of the version that is shown say that nobody sees them: then its time does not run.
+    /// Whether all open pages of the version shown report that they are hidden; then the time of its start does not
+    /// run.
     ///
-    /// Not if there is none. One that has no bridge yet may be seen.
+    /// False without any page: one that has no bridge yet may be visible.
     func isUnseen(now: Duration) -> Bool {
         guard let version = shelf.current?.site.version else { return false }
         let hidden = hidden.withLock { $0 }
@@ -157,7 +154,7 @@ extension AppHandler {
             guard page == nil || page == name else { continue }
             guard hidden.contains(session) else { return false }
             hasOwn = true
-            // Without a cookie nobody can tell which navigation was that of a page with a session.
+            // Without a cookie, the navigation of a page with a session cannot be identified.
             if !pins.withLock({ $0.knows(session: session.description) }) { looseCount += 1 }
         }
         return hasOwn
@@ -166,7 +163,6 @@ extension AppHandler {
             }
     }
 
-    /// Who has posted something.
     enum Sender {
         case page(BridgeSessionID)
         case refused(Answer)
@@ -174,8 +170,8 @@ extension AppHandler {
 
     /// The session of the page that posts something.
     ///
-    /// Only the page knows it: not another program, which can send any Origin, and not a page of another
-    /// port, for which the browser also sends the cookies.
+    /// Only the page knows it. Other programs can send any Origin, and the browser sends the cookies for pages of
+    /// other ports, too.
     func ownSession(
         _ head: RequestHead, _ deed: String, _ what: String
     ) -> Sender {
@@ -230,7 +226,6 @@ extension AppHandler {
         }
     }
 
-    /// What is kept from being retired, and by whom.
     var held: Dashboard.Held {
         let pinned = pins.withLock { $0.pinned(now: SystemClock.now) }
         return Dashboard.Held(
@@ -256,7 +251,6 @@ extension AppHandler {
 }
 
 extension Answer {
-    /// An answer from the server itself: one sentence.
     static func plain(
         _ status: Int, _ sentence: String, _ method: Method,
         fields: [(name: String, value: String)] = []

@@ -2,32 +2,31 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// A version that was left because it did not start well.
+/// A version that was rolled back because it did not start well.
 struct Rollback: Sendable {
     var version: String
     var reason: String
     /// Seconds since 1970.
     var at: Int64
-    /// How many pages that take the place of pages of that version are still to be told.
+    /// How many pages that replace pages of that version are still to be told.
     var untoldCount: Int
 }
 
-// What pages are told about rollbacks. A page whose own version was left reloads itself, and gets
-// what is shown now: so it must learn that the version was its own, even if it connects later. The page that it gets
-// learns what failed, once: the app may want to say so, and the page that failed could not.
+// What pages are told about rollbacks. A page of a rolled-back version must learn that it was its own, even if it
+// connects later, because it then reloads itself. The page that it gets learns once what failed: the app may want to
+// say so, and the failed page could not.
 extension AppHandler {
-    /// More than are left during one page's life; a page of an older one is told what is ready.
+    /// More than happen during one page's life; a page of an older one is told what is ready.
     private static let rollbackCountMax = 8
 
-    /// A start of this server has failed.
     func tellRollback(_ version: String, _ reason: String) {
         announceRollback(version, reason)
     }
 
-    /// Checks whether a change of the lifecycle was a rollback, whoever made it.
+    /// Checks whether a change of the lifecycle was a rollback, by any process.
     func noteRollback(_ before: Lifecycle, _ now: Lifecycle) {
         if let current = now.current {
-            // Now that it is shown again, it may be left again, and that is news.
+            // Shown again, the version may be rolled back again, and that is news.
             rollbacks.withLock { $0.removeAll { $0.version == current } }
         }
         guard let left = before.current, let current = now.current, left != current else { return }
@@ -42,10 +41,10 @@ extension AppHandler {
     }
 
     private func announceRollback(_ version: String, _ reason: String) {
-        // Each of them is about to load again; one that could not connect is, too, or somebody does it by hand.
+        // Each of them is about to reload, even one that could not connect, if only by hand.
         let ownCount = bridge.sessions.count { page(of: $0) == version }
         let new = rollbacks.withLock { rollbacks -> Rollback? in
-            // Already told, either by the change of the lifecycle or by whoever made it.
+            // Already told, either by the change of the lifecycle or by the process that made it.
             guard !rollbacks.contains(where: { $0.version == version }) else { return nil }
             let new = Rollback(
                 version: version, reason: reason, at: secondsNow(), untoldCount: max(1, ownCount))
@@ -61,9 +60,8 @@ extension AppHandler {
         }
     }
 
-    /// Tells a page that has just connected that its version was left earlier, or what was left in whose place it is shown.
-    ///
-    /// - Parameter version: the page's; `nil` if nobody knows.
+    /// Tells a page that has just connected that its version was rolled back earlier, or which version it replaces.
+    /// - Parameter version: the page's; `nil` if it is unknown.
     func tellEarlierRollbacks(to session: BridgeSessionID, of version: String?) {
         let told = rollbacks.withLock { rollbacks -> [Rollback] in
             if let own = rollbacks.first(where: { $0.version == version }) { return [own] }
@@ -76,8 +74,8 @@ extension AppHandler {
 
     /// Tells a page that it has outlived the server which watched the start of its version.
     ///
-    /// Nobody watches that until a navigation starts it again, so the page loads itself again, once in this process. A version
-    /// that was never started, as one that a stranger's link leads to, has lost nothing.
+    /// Nobody watches that start until a navigation repeats it, so the page reloads itself, once in this process. A
+    /// version that was never started, such as one opened by a stranger's link, has lost nothing.
     func tellOutlived(_ session: BridgeSessionID, of own: String?) {
         guard let own, let startup else { return }
         let lifecycle = shelf.lifecycle
@@ -87,7 +85,7 @@ extension AppHandler {
         guard isDue, lifecycle.isOnTrial(own), getsNext(own, session),
             lifecycle.trials.contains(where: { $0.version == own })
         else { return }
-        // Where that cannot be told, a navigation finds out.
+        // If this cannot be determined, a navigation finds out.
         if let watcher = try? store.versions.startWatcher(), watcher.process != nil { return }
         let reason = "the server that had started it ended before anything confirmed that it works"
         bridge.announce(

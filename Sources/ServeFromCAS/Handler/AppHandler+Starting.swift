@@ -5,24 +5,21 @@ import WebServer
 
 // What must be done for a page before it is answered.
 extension AppHandler {
-    /// What a request means for the version that the next page would show.
     private enum Beginning {
-        /// There is nothing to do.
         case none
-        /// It starts the version, with this request.
         case start(RequestHead)
-        /// The current version, which nobody has started, has no page for it.
+        /// The current version, which nobody has started, has no page for the request.
         case unshown(String, reason: String)
     }
 
-    /// Before a page is answered: takes in the lifecycle's news, and starts a version that waits.
+    /// Before a page is answered: takes in changes of the lifecycle, and starts a version that waits.
     ///
     /// May wait for other processes.
     /// - Parameters:
     ///   - hasWorker: whether its browser has a service worker.
     ///   - end: by then the request has been answered, so nothing starts any more.
-    /// - Returns: the request to answer; `nil` if another process has locked the store for so long
-    ///   that nothing was started.
+    /// - Returns: the request to answer; `nil` if another process has locked the store for so long that nothing was
+    ///   started.
     func pageBegins(
         _ head: RequestHead, hasWorker: Bool, by end: SuspendingClock.Instant
     ) -> RequestHead? {
@@ -40,7 +37,7 @@ extension AppHandler {
                         isCounted: !head.isFromAnotherOrigin)
                 }
                 guard let begun else {
-                    // Of a process that goes on, its judgement is heard soon enough.
+                    // A watcher that still runs will report its judgement soon enough.
                     if let watcher = try otherWatcher(), watcher.isStopped {
                         startTrouble.tell(watcher.watching)
                     }
@@ -76,14 +73,14 @@ extension AppHandler {
         }
     }
 
-    /// Whether a page of another origin may start a version: once in a process, because it counts nothing if it fails.
+    /// Whether a page of another origin may start a version: once in a process, because its failure does not count.
     func mayBeStartedByOthers(_ version: String) -> Bool {
         if shelf.lifecycle.knownGood.contains(version) { return true }
         return startedByOthers.withLock { !$0.contains(version) }
     }
 
-    /// Starts the current version where a worker has shown it before any request could: of a browser that came without its
-    /// cookie, nobody knew that its worker keeps pages when it got that version's script.
+    /// Starts the current version where a worker has shown it before any request could: if the browser came without
+    /// its cookie, the server did not know of its worker when it sent that version's script.
     func startsUnasked(
         _ version: String, _ witness: Witness, _ startup: StartWatch
     ) throws(StoreError) -> Bool {
@@ -104,7 +101,7 @@ extension AppHandler {
         return watcher
     }
 
-    /// - Throws: `.locked` if that cannot be told before the time of the request is over.
+    /// - Throws: `.locked` if that cannot be determined before the request's time is over.
     private func beginning(
         _ head: RequestHead, _ startup: StartWatch
     ) throws(StoreError) -> Beginning {
@@ -118,9 +115,9 @@ extension AppHandler {
         do throws(StoreError) {
             site = try shelf.open(VersionName(candidate)).site
         } catch {
-            // What follows would wait for those that wait already.
+            // Going on would wait for the same lock.
             if error.code == .locked { throw error }
-            // Starting a version that cannot be shown finds that out, and leaves it.
+            // Starting a version that cannot be shown notices this, and rolls back.
             return .start(head)
         }
         if let start = StartRule.start(head, site), canSend(start, site),
@@ -138,9 +135,8 @@ extension AppHandler {
         return isShownBetter(head, site, lifecycle) ? .unshown(candidate, reason: reason) : .none
     }
 
-    /// Whether a page is the start page, or can confirm since it loads the bridge.
-    ///
-    /// Of any other page (terms, a licence) nobody would hear whether the version works.
+    /// Whether a page is the start page, or loads the bridge; others (terms, a licence) could never confirm a
+    /// version.
     private func isOfApp(_ head: RequestHead, _ site: Site) -> Bool {
         guard let start = site.indexResource else { return true }
         let page = Responder.respond(to: head.withoutEncodings, site: site)
@@ -149,9 +145,11 @@ extension AppHandler {
         return objects.mentions(BridgeScript.path.dropFirst(), object, size: size)
     }
 
-    /// Whether a version's worker brings its pages: there is one to start with, and its script is not that of what is current.
+    /// Whether a version's worker brings its pages: it has one at the start, with another script than the current
+    /// version's.
     ///
-    /// Else the browser goes on with the worker that it has. One that is gone is removed, ``removingWorker(_:)``.
+    /// Otherwise the browser continues with its worker. A worker that the version no longer has is removed by
+    /// ``removingWorker(_:)``.
     private func bringsPages(_ head: RequestHead, _ site: Site) -> Bool {
         guard startPage.unfitness(of: site) == nil else { return false }
         guard let current = shelf.current?.site, current !== site else { return true }
@@ -183,7 +181,7 @@ extension AppHandler {
         }
     }
 
-    /// Whether the answer to a request can be sent: verified now, so that what follows from it is right.
+    /// Whether the answer to a request can be sent: verified now, so that decisions based on it are right.
     private func canSend(_ head: RequestHead, _ site: Site) -> Bool {
         let response = Responder.respond(to: head, site: site)
         guard case .piece(.object(let object, _, let size)) = response.body else { return true }

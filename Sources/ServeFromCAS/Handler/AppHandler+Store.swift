@@ -2,14 +2,14 @@ import CASStore
 import Synchronization
 import VersionTree
 
-// A store is deleted and made again while the server runs. Everything made from the old one goes with it.
+// A store may be deleted and made again while the server runs. Everything made from the old one goes with it.
 extension AppHandler {
     /// Checks whether the store still exists; continues with one that has taken its place.
     ///
     /// May wait for the disk.
     /// - Returns: whether there is a store to follow.
     func lookForStore() -> Bool {
-        // One thread at a time: if two find it gone, one of them uses what the other has found.
+        // One thread at a time: a second one uses what the first has found.
         lookingForStore.withLock { _ in
             switch store.look() {
             case .same: return true
@@ -19,7 +19,7 @@ extension AppHandler {
                 storeTrouble.tell("the store that is served is gone: \(error.message)")
                 return false
             case .broken(let error):
-                // Serving what is open and pinned continues: a page is worth more than news.
+                // Continue to serve what is open and pinned: pages matter more than news.
                 storeTrouble.tell(
                     "the served store has changed since it was opened: \(error.message)")
                 return true
@@ -47,7 +47,7 @@ extension AppHandler {
         return true
     }
 
-    /// Now nothing is served or pinned, and no open file keeps anything on the disk.
+    /// From here on nothing is served or pinned, and no open file keeps anything on the disk.
     private func letGoOfStore() {
         shelf.empty()
         letGoOfPages()
@@ -62,7 +62,6 @@ extension AppHandler {
         rollbacks.withLock { $0 = [] }
     }
 
-    /// Distinguishes what pages hold from now on from what they held before.
     static func newRun() -> String { String(newBrowser().prefix(8)) }
 
     static func newBrowser() -> String {
@@ -73,9 +72,9 @@ extension AppHandler {
 
     // MARK: The same name again
 
-    /// Whether a page is of a version that has other content now, under the same name: it is of one that is gone.
+    /// Whether a page's version now has other content under the same name, so that the page's own version is gone.
     ///
-    /// Its cookie tells until a newer page of its browser begins.
+    /// Its cookie tells, until a newer page of its browser begins.
     func isOfOtherContent(_ request: PinRequest) -> Bool {
         guard request.load != .page, !request.isWorkerScript, !request.asksForPage,
             let tag = request.contentTag, let cookie = request.cookie
@@ -83,7 +82,7 @@ extension AppHandler {
         return shelf.entry(cookie.version)?.tag.map { $0 != tag } ?? false
     }
 
-    /// The cookie of a page that begins, or of a worker, where it says all but the content of its version.
+    /// The cookie of a new page, or of a worker, whose cookie says everything but the content of its version.
     func renewed(_ request: PinRequest, _ entry: SiteShelf.Entry) -> PinCookie? {
         guard request.load == .page && request.leadsToPage || request.isWorkerScript,
             request.contentTag != entry.tag,
@@ -92,8 +91,8 @@ extension AppHandler {
         return request.cookie
     }
 
-    /// What removes the cookies that other servers of this host's name have set in the pins' name: at longer paths than the
-    /// own one, or without a name (`=castree_page_1=…`).
+    /// Removes cookies that other servers of this host's name have set in the pins' name: at longer paths, or without
+    /// a name (`=castree_page_1=…`).
     func removals(of request: PinRequest, _ head: RequestHead) -> [String] {
         guard !request.strays.isEmpty else { return [] }
         let path = head.text(head.path)
@@ -108,13 +107,11 @@ extension AppHandler {
             }
     }
 
-    /// The value of `Set-Cookie`.
     func setting(_ cookie: PinCookie) -> String {
         cookie.setCookie(
             cookieName, parts.pageSeal, tag: shelf.entry(cookie.version)?.tag, isSecure: isSecure)
     }
 
-    /// The watch over starts, if there is one, begins again on another store.
     private func replaceStartup(_ versions: VersionStore?) {
         let new = versions.flatMap { options.watch($0, showing: startPage.isShown) }
         let old = starting.withLock { starting -> StartWatch? in
@@ -126,7 +123,6 @@ extension AppHandler {
         old?.letGo()
     }
 
-    /// Says when pages get a version that waits.
     func setSwitching(_ rule: SwitchingRule) {
         let watch = starting.withLock { starting -> StartWatch? in
             starting.rule = rule
@@ -135,9 +131,8 @@ extension AppHandler {
         watch?.deferPending(rule.waitsForStart)
     }
 
-    /// Whether pages are visible; see `AppServer.setForeground`.
     func setForeground(_ isForeground: Bool) {
-        // The judge may wait for the store: not under a lock that each page needs.
+        // The judge may wait for the store, so it must not be called under a lock that each page needs.
         let watch = starting.withLock { starting -> StartWatch? in
             starting.isForeground = isForeground
             return starting.watch
@@ -145,7 +140,7 @@ extension AppHandler {
         watch?.setForeground(isForeground, now: SystemClock.now)
     }
 
-    /// Lets the time of a start run from now on, or not: by what the program says, and what pages say.
+    /// Lets the time of a start run or stop, by what the program and the pages report.
     func noteSight(now: Duration) {
         let (watch, isForeground) = starting.withLock { ($0.watch, $0.isForeground) }
         guard let watch else { return }
@@ -155,12 +150,11 @@ extension AppHandler {
 }
 
 extension AppHandler {
-    /// How many rounds every loop makes until a waiting connection is accepted, its request is read,
-    /// and the work for it is in the queue.
+    /// How many rounds every loop makes until a waiting connection is accepted, its request is read, and the work for
+    /// it is in the queue.
     private static let rounds = 3
 
-    /// Does `work` when all requests that have arrived by now are read, and their work on the store
-    /// is done.
+    /// Does `work` after all requests that have arrived by now are read and their work on the store is done.
     func readWhatWaits(then work: @escaping @Sendable () -> Void) {
         let loops = loopsToRead.withLock { $0 }
         goRound(Array(repeatElement(loops, count: Self.rounds).joined())[...], then: work)
@@ -169,7 +163,7 @@ extension AppHandler {
     private func goRound(_ loops: ArraySlice<EventLoop>, then work: @escaping @Sendable () -> Void)
     {
         guard let next = loops.first else {
-            // If too much waits already, nothing is judged now: this is called again soon.
+            // If the queue is full, nothing is judged now: this is called again soon.
             _ = storeWork.add(work)
             return
         }

@@ -1,12 +1,13 @@
 import VersionTree
 import WebServer
 
-// Pages that another server renders (`--proxy`). Their files may be of the tree, so each has a version; but nobody knows
-// whether it shows that, so it starts none and vouches for none.
+// Pages that another server renders (`--proxy`). Their files may be of the tree, so each has a version. Whether they
+// show it is unknown, so they neither start nor confirm one.
 extension AppHandler {
-    /// An upstream has answered a navigation: if with a page, that begins with the current version, and its browser is told so.
+    /// If an upstream answers a navigation with a page, that page begins with the current version, and its browser
+    /// gets the cookie.
     ///
-    /// It gets no mark: the frames in it would inherit that, and the app in one is a page of its own.
+    /// The page gets no mark: frames in it would inherit that, and the app in a frame is a page of its own.
     func beginPageOfUpstream(
         _ head: RequestHead, _ exchange: Exchange, _ answer: inout ResponseHead
     ) {
@@ -21,7 +22,8 @@ extension AppHandler {
         answer.add("Set-Cookie", setting(cookie))
     }
 
-    /// Whether a browser shows an answer as a page, be it one that it has already; what caches give to others is nobody's.
+    /// Whether a browser shows an answer as a page, possibly from its own cache; publicly cacheable ones belong to
+    /// nobody.
     private static func isPage(_ answer: ResponseHead) -> Bool {
         func says(_ name: String, _ word: String) -> Bool {
             guard let value = answer.value(of: name) else { return false }
@@ -34,13 +36,12 @@ extension AppHandler {
             && !says("content-disposition", "attachment")
     }
 
-    /// Whether a frame in a page that an upstream has rendered goes to a page of the app: nobody else says what it shows,
-    /// so it is a page of its own.
+    /// Whether a navigation in a frame of an upstream's page leads to a page of the app, which is then a page of its
+    /// own.
     func isInPageOfUpstream(_ head: RequestHead, _ request: PinRequest) -> Bool {
         head.isForFrame && request.mark == nil && isUpstreams(request.referrer)
     }
 
-    /// Whether a page that an upstream has rendered asks for something, as far as requests tell.
     func isPageOfUpstream(_ head: RequestHead, _ exchange: Exchange) -> Bool {
         guard parts.proxies != nil else { return false }
         let request = PinRequest(

@@ -4,20 +4,17 @@ import VersionTree
 
 // Which version a request gets.
 //
-// A loop never waits for the store: another process may keep its lock for as long as it likes. What
-// is not at hand is fetched on another thread, which then answers the request.
+// A loop never waits for the store, whose lock another process may keep for any time. Another thread fetches what is
+// not in memory and then answers the request.
 extension AppHandler {
-    /// What was fetched for a request.
     struct Fetched: Sendable {
-        /// Versions; `nil` for those that cannot be served.
+        /// `nil` for versions that cannot be served.
         var entries: [VersionName: SiteShelf.Entry?] = [:]
-        /// Whether the page's beginning has been handled.
         var hasBegun = false
-        /// Whether the wait was given up because another process kept the store locked for too long.
+        /// Whether another process kept the store locked for too long.
         var isBusy = false
-        /// The request to answer, if it differs from the one received.
         var head: RequestHead?
-        /// The time by which another process must release the store, however many fetches follow each other.
+        /// The time by which another process must release the store, for all fetches together.
         var end: SuspendingClock.Instant?
     }
 
@@ -26,8 +23,6 @@ extension AppHandler {
         return state.respondCurrent(to: head) ?? nothingCurrent(head.method)
     }
 
-    /// Answers a request of a page.
-    ///
     /// - Parameter cookies: the cookies to set besides the pins' own.
     func respondPinned(
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String],
@@ -79,7 +74,7 @@ extension AppHandler {
         return carryOut(decision, of: request, head, exchange, cookies, fetched)
     }
 
-    /// A request as the pins see it; one that a frame of another origin's page sends is a page's.
+    /// A request as the pins see it; one from a frame of another origin's page is a page's.
     private func asked(
         _ head: RequestHead, _ exchange: Exchange
     ) -> (head: RequestHead, PinRequest) {
@@ -149,13 +144,12 @@ extension AppHandler {
             guard unknown.isEmpty else {
                 return fetch(unknown, head, exchange, fetched, then: then)
             }
-            // The content of a version that was retired while no server held it is unknown: it may
-            // be the page's.
+            // The content of a version that was retired while no server held it is unknown: it may be the page's.
             let entries = versions.compactMap { find($0, fetched) ?? nil }
             guard entries.count == versions.count, let first = entries.first,
                 PinTable.agree(entries.map(\.site), on: head)
             else {
-                // A page got no answer that may be of the version which is current, and so on trial.
+                // A request was refused that may belong to the current version, which may be on trial.
                 if versions.contains(where: { $0 == shelf.current?.site.version }) {
                     isRefused.store(true, ordering: .relaxed)
                 }
@@ -166,14 +160,13 @@ extension AppHandler {
         }
     }
 
-    /// The answer to a request whose version is known, with the mark and the cookie that go with it.
     private func page(
         of entry: SiteShelf.Entry, _ mark: PageMark?, _ cookie: PinCookie?, to request: PinRequest,
         _ head: RequestHead, _ fetched: Fetched, _ exchange: Exchange
     ) -> Response {
         var mark = mark
         let version = entry.site.version
-        // Its visit would send no navigation, so it must be what a navigation gets, its mark too.
+        // Visiting a prerendered page sends no navigation, so it must be what a navigation gets, with its mark.
         if head.isPageAhead {
             mark = mark ?? pins.withLock { $0.markAhead(request, version, SystemClock.now) }
             if version != shelf.current?.site.version || isWaiting
@@ -220,7 +213,8 @@ extension AppHandler {
 
     /// The version that a request belongs to, for the page's own requests to the server.
     ///
-    /// `nil` also if finding out would need a fetch. No page or worker begins, whatever the request says that it loads.
+    /// `nil` also if finding out would need a fetch. Never begins a page or worker, whatever the request claims to
+    /// load.
     func version(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
         var request = PinRequest(
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
@@ -236,7 +230,8 @@ extension AppHandler {
         }
     }
 
-    /// The browser that a request's cookie names; of several the one that was given the version which the page says.
+    /// The browser that a request's cookie names; of several the one that was given the version which the page
+    /// reports.
     func browser(
         of head: borrowing RequestHead, _ exchange: Exchange, given said: VersionName? = nil
     ) -> String? {
@@ -245,7 +240,6 @@ extension AppHandler {
         return pins.withLock { $0.owned(request, given: said) }.cookie?.browser
     }
 
-    /// Which version a request gets; `nil` if that needs something that `contains` does not know.
     func decide(
         _ request: PinRequest, _ current: SiteShelf.Entry,
         contains: (VersionName, [UInt8]) -> Bool?
@@ -265,7 +259,6 @@ extension AppHandler {
 
     // MARK: Fetching
 
-    /// Whether something must be done before a page is answered.
     private func isPageNews(_ head: borrowing RequestHead) -> Bool {
         if shelf.hasNews { return true }
         guard let startup, StartRule.mayStart(head) else { return false }
@@ -274,7 +267,7 @@ extension AppHandler {
         return startup.askIfFree { $0.isDue(lifecycle) } ?? true
     }
 
-    /// A version that is at hand, `.some(nil)` if it cannot be served; `nil` if nobody has looked.
+    /// A version in memory, `.some(nil)` if it cannot be served; `nil` if nobody has looked.
     private func find(_ version: VersionName, _ fetched: Fetched) -> SiteShelf.Entry?? {
         if let entry = shelf.entry(version) { return .some(entry) }
         return fetched.entries[version]
@@ -297,7 +290,6 @@ extension AppHandler {
             }, then: { $0.isBusy ? .response(Self.busy(method)) : then($0) })
     }
 
-    /// All versions of the store that can be served.
     private func fetchAll(by end: SuspendingClock.Instant) -> Fetched {
         var fetched = Fetched()
         fetched.end = end
@@ -314,7 +306,6 @@ extension AppHandler {
     }
 
     /// Answers when another thread has done its work.
-    ///
     /// - Parameters:
     ///   - end: when the waiting ends; inherited from the request's earlier work, if there was any.
     ///   - work: gets that end.
@@ -330,14 +321,12 @@ extension AppHandler {
         }
         guard isTaken else { return .response(Self.busy(head.method)) }
         let method = head.method
-        // Work that has waited in vain reports that itself.
+        // Work whose wait times out reports that itself.
         let left = max(.zero, end - SuspendingClock.now) + .seconds(1)
         return .soon(within: left.milliseconds, otherwise: { Self.busy(method) })
     }
 
-    /// How long work for a request, or one round of checks, waits for other processes.
-    ///
-    /// A browser that waits longer shows nothing.
+    /// How long work for a request, or one round of checks, waits for other processes; the browser shows nothing.
     var waitLimit: Duration { min(.seconds(30), store.versions.store.options.waitLimit) }
 
     /// Whether to stop all waiting, because the server ends.
@@ -377,12 +366,12 @@ extension AppHandler {
             503, sentence, method: method, fields: Self.asking(again: 1))
     }
 
-    /// What tells programs when to ask again, and a browser that shows this in place of a page: that obeys `Refresh` alone.
+    /// Tells programs when to ask again (`Retry-After`), and browsers that show this answer as a page, which obey
+    /// only `Refresh`.
     private static func asking(again seconds: Int) -> [(name: String, value: String)] {
         ["Retry-After", "Refresh"].map { ($0, String(seconds)) }
     }
 
-    /// Whether the next navigation may get another version than the current one.
     private var isWaiting: Bool { startup != nil && shelf.lifecycle.pending != nil }
 
     private static func refusedAhead(_ method: Method) -> Response {

@@ -2,37 +2,34 @@ import CASStore
 import Synchronization
 import VersionTree
 
-// What follows from what a page says of itself. It may prove less than its requests do, never more: a service worker
-// that keeps pages shows an old one where the server has answered the navigation with another version.
+// What follows from a page's report about itself. The report may prove less than the page's requests, never more: a
+// service worker may show an old page where the server answered the navigation with another version.
 extension AppHandler {
     /// What a confirmation, or a report of a kept page, comes from.
     struct Witness: Sendable {
         var session: BridgeSessionID
-        /// The version that its requests tell; `nil` if they tell none, or several.
+        /// The version that its requests show; `nil` if they show none, or several.
         var answered: String?
-        /// What the page says of itself.
         var word: PageWord?
-        /// The browser that the cookie names.
         var browser: String?
     }
 
-    /// Whether a page whose navigation was answered with a version may be of it.
     private func isOf(_ answered: String, _ word: PageWord?) -> Bool {
         guard let word else { return true }
         return word.version?.description == answered
     }
 
-    /// A start by a browser whose service worker may show another page in its place, and which pages were heard of in its time.
+    /// A start by a browser whose service worker may show another page in its place, and the pages that reported
+    /// meanwhile.
     struct StartBehindWorker: Sendable {
         var version: String
         var token: String
-        /// Whether they were older ones alone; `nil` if there were none.
+        /// Whether all of them were older pages; `nil` if there were none.
         var isOlderAlone: Bool?
     }
 
-    /// A start begins behind a worker.
-    ///
-    /// - Parameter isOfScript: whether the worker's script makes it, beside the pages that are open; a navigation may end one.
+    /// - Parameter isOfScript: whether the worker's script makes the start, beside the open pages; a navigation may
+    ///   end one.
     func noteStart(of version: String, _ token: String, isOfScript: Bool) {
         let isHeard = isOfScript && !bridge.sessions.isEmpty
         let start = StartBehindWorker(
@@ -40,7 +37,7 @@ extension AppHandler {
         startBehindWorker.withLock { $0 = start }
     }
 
-    /// A page is heard of for the first time; it may be gone again when the time of a start ends.
+    /// Records that a page reports for the first time; it may be gone again when the time of a start ends.
     func noteHeard(_ session: BridgeSessionID) {
         let version = page(of: session)
         startBehindWorker.withLock { start in
@@ -49,8 +46,8 @@ extension AppHandler {
         }
     }
 
-    /// The version that a page vouches for: the one that its requests tell, if it says the same, or another that its
-    /// browser was given, with a page or with the worker that shows it; else `nil`.
+    /// The version that a page confirms: the one that its requests show, if it reports the same, or another that its
+    /// browser was given with a page or a worker; else `nil`.
     func proven(_ witness: Witness) -> String? {
         if let answered = witness.answered, isOf(answered, witness.word) { return answered }
         guard let own = witness.word?.version,
@@ -62,9 +59,7 @@ extension AppHandler {
         return own.description
     }
 
-    /// The answer to a confirmation by a page that is not of the version which its requests tell.
-    ///
-    /// Nothing is known good because of it; may wait for other processes.
+    /// Refuses a confirmation by a page of another version than its requests show; may wait for other processes.
     func unproven(_ witness: Witness, _ method: Method) -> Response {
         if let answered = witness.answered { takeBackUnshown(answered, witness) }
         if let own = witness.word?.version,
@@ -83,8 +78,7 @@ extension AppHandler {
             method: method)
     }
 
-    /// Takes back a start whose navigation was answered, where the page that came of it says that it is of another
-    /// version; may wait for other processes.
+    /// Takes back a start if the resulting page reports another version; may wait for other processes.
     func takeBackUnshown(_ session: BridgeSessionID) {
         let name = session.description
         let (answered, word) = pins.withLock { ($0.answered(session: name), $0.words[name]) }
@@ -105,9 +99,8 @@ extension AppHandler {
         takeBackUnshown(answered, "a service worker \(deed) \(shown) in its place", startup)
     }
 
-    /// Takes back a start of whose page the browser's cache had files of another version.
-    ///
-    /// - Parameter rests: whether the version waits as after a strike.
+    /// Takes back a start whose page got files of another version from the browser's cache.
+    /// - Parameter rests: whether the version waits as after a failed start.
     func takeBackMixed(_ answered: String, _ witness: Witness, rests: Bool) {
         guard let startup, startup.ask({ $0.isWatching(answered) }),
             !isShown(answered, besides: witness.session)
@@ -118,7 +111,6 @@ extension AppHandler {
             rests: rests)
     }
 
-    /// Whether a page that is open shows a version.
     private func isShown(_ version: String, besides: BridgeSessionID? = nil) -> Bool {
         bridge.sessions.contains { $0 != besides && page(of: $0) == version }
     }
@@ -141,13 +133,13 @@ extension AppHandler {
         }
     }
 
-    /// Takes back a start whose time is over and whose browser has a worker, if older pages alone are open, or were in its time:
-    /// the worker waits behind them, has kept for the next page what came, or had its page there before the browser's own
-    /// navigation came.
+    /// Takes back a start whose time is over, if its browser has a worker and only older pages are or were open.
     ///
-    /// Nor does one count during which the server refused what may be its page's: by cookies that are not its browser's, or
-    /// because two pages could not be told apart. Then the version waits as after a strike, or it would be started at once again.
-    /// - Returns: whether what is left may be judged; not if such a start stands, since it could not be taken back.
+    /// The worker waits behind them, has kept the new page for the next load, or showed its own page before the
+    /// navigation came. A start also does not count if the server refused requests that may be its page's, because of
+    /// another browser's cookies or two indistinguishable pages. Then the version waits as after a failed start, or
+    /// it would be started at once again.
+    /// - Returns: whether the start may be judged; not if it should be taken back but could not be.
     func takeBackWaiting(_ startup: StartWatch) -> Bool {
         guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }),
             let version = shelf.lifecycle.current
@@ -162,7 +154,7 @@ extension AppHandler {
             startup.ask({ $0.isWatching(version) }),
             start.isOlderAlone == true || !bridge.sessions.isEmpty, !isShown(version)
         {
-            // What was refused was the worker's, which installs: it comes back.
+            // The refused request was the installing worker's, which asks again.
             return takeBackUnshown(version, "its service worker shows an older page", startup)
         }
         if isRefused.load(ordering: .relaxed) {
@@ -174,7 +166,7 @@ extension AppHandler {
         return true
     }
 
-    /// A version starts: a page of it that is open may have said that it works, before its navigation came.
+    /// When a version starts: an open page of it may have confirmed it before its navigation came.
     func heedEarlierWords(of version: String, _ startup: StartWatch) throws(StoreError) {
         let sessions = Set(bridge.sessions)
         let isVouchedFor = earlyWords.withLock { words in

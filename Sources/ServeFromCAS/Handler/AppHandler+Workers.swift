@@ -2,13 +2,13 @@ import CASStore
 import Synchronization
 import VersionTree
 
-// Service workers that keep pages, as far as their pages tell, and servers that refuse workers.
+// Service workers that keep pages, as far as their pages report, and servers that refuse workers.
 extension AppHandler {
-    /// So many pages of different versions are told of in half a day at most, each once.
+    /// The most pages of different versions recorded in half a day, each once.
     private static let stalePageCountMax = 16
     private static let stalePagePause = Duration.seconds(43_200)
 
-    /// A page says that it was loaded again and is not what the server has: its worker keeps it.
+    /// Handles the report of a page that reloading left outdated: its worker keeps it.
     func noteStalePage(_ head: RequestHead, _ exchange: Exchange) -> Answer {
         switch ownSession(head, ReservedRoute.stalePage.rawValue, "What a page says of itself") {
         case .refused(let answer): return answer
@@ -29,7 +29,7 @@ extension AppHandler {
         }
     }
 
-    /// Says in the event log that a worker keeps a page; each once, for a while.
+    /// Records in the event log that a worker keeps a page; each once, for a while.
     func recordStalePage(insteadOf version: String, _ word: PageWord?) {
         let shown = word?.version?.description
         let now = SystemClock.now
@@ -47,9 +47,10 @@ extension AppHandler {
         store.versions.note(.stalePage(version: version, shown: shown))
     }
 
-    /// A page of a version has confirmed it: no worker keeps another in its place any more.
+    /// A page of a version has confirmed it, so no worker keeps another in its place any more.
     ///
-    /// Of a version that is known good already a confirmation alone is no news, and `castree status` waits for it.
+    /// If the version is already known good, the confirmation alone is not recorded, but `castree status` waits for
+    /// it.
     func endStalePages(insteadOf version: String) {
         let wasKept = stalePages.withLock { told in
             let count = told.count
@@ -59,9 +60,11 @@ extension AppHandler {
         if wasKept { store.versions.note(.confirmed(version: version)) }
     }
 
-    /// The answer to a browser that has a worker and asks for its script where the version has none: one that removes itself.
+    /// The answer to a browser that has a worker and asks for its script where the version has none: a worker that
+    /// removes itself.
     ///
-    /// Such a version may be from before the first worker. After a 404 the browser would keep the old one, and that its page.
+    /// Such a version may be from before the first worker. After a 404 the browser would keep the old worker, and the
+    /// worker its page.
     static func removingWorker(_ method: Method) -> Response {
         let script = """
             // The version that is shown has no worker here: this one takes the place of the old one, and goes.
@@ -77,10 +80,10 @@ extension AppHandler {
             method: method)
     }
 
-    /// The answer to a request for a worker's script where there shall be none.
+    /// The answer to a request for a worker's script where workers are refused.
     ///
-    /// A browser does not register the worker, and leaves one that it has as it is: that is the bridge's to remove. What
-    /// `Clear-Site-Data: "storage"` would remove besides, `localStorage` and databases, is the app's.
+    /// A browser does not register the worker, but keeps an existing one, which the bridge removes.
+    /// `Clear-Site-Data: "storage"` would also remove `localStorage` and databases, which are the app's.
     static func refusedWorker(_ method: Method) -> Response {
         PlainAnswer.response(
             404, "This server refuses service workers.", method: method,

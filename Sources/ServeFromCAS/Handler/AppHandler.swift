@@ -2,10 +2,9 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// Answers every request to an app's server: who may ask, which version gets it, what is sent back.
+/// Answers every request to an app's server: checks who may ask, chooses the version, sends the answer.
 ///
-/// Most requests take a short path: host, look-up, prepared head. It takes no lock and makes no
-/// string.
+/// Most requests take a short path (host, look-up, prepared head), which takes no lock and makes no string.
 final class AppHandler: RequestHandler {
     let parts: Parts
     private let port: UInt16
@@ -29,55 +28,43 @@ final class AppHandler: RequestHandler {
     private let dashboard: DashboardHandler?
     let cookieName: String
     let loops: [LoopState]
-    /// The version that pages were last told of, or had from the start.
-    ///
-    /// Held by threads that may wait, so not by loops.
+    /// The version that pages were last told of, or had from the start; never locked by loops.
     let announced = Mutex<Announcement?>(nil)
-    /// The versions left recently and not shown again.
+    /// The versions rolled back recently and not shown again.
     let rollbacks = Mutex<[Rollback]>([])
     /// Sessions of the bridge that have not yet been told what waits for them.
     let newcomers = Mutex<Set<BridgeSessionID>>([])
-    /// Sessions of pages that nobody sees.
     let hidden = Mutex<Set<BridgeSessionID>>([])
-    /// Sessions of pages that say that their versions work, which were not started then.
+    /// Sessions of pages that confirmed versions which had not been started.
     let earlyWords = Mutex<[BridgeSessionID: String]>([:])
     /// The last start by a browser whose service worker may show another page in its place.
     let startBehindWorker = Mutex<StartBehindWorker?>(nil)
-    /// What pages of other origins have started.
     let startedByOthers = Mutex<Set<String>>([])
-    /// When this process began to serve, in seconds since 1970.
     let begunAt = secondsNow()
-    /// How many requests of the bridge wait, by browser.
     let heldPolls = Mutex<[String: Int]>([:])
-    /// What was told of pages that service workers keep.
     let stalePages = Mutex<[String: Duration]>([:])
     /// Work that may wait for the store, or for another process.
     let storeWork = StoreQueue()
-    /// The loops that read requests, once there are any.
     let loopsToRead = Mutex<[EventLoop]>([])
     /// Whether a request was in doubt since the last start because of cookies that contradict its page.
     let isContradicted = Atomic<Bool>(false)
-    /// Whether a request since the last start was refused that may be of a page of the version which was started.
+    /// Whether a request was refused since the last start that may come from a page of the started version.
     let isRefused = Atomic<Bool>(false)
     /// Whether the page of the last start came by the address with the token: its browser may keep no cookie.
     let isStartedByToken = Atomic<Bool>(false)
-    /// Whether the server is stopping: then it holds no request.
     let isStopping = Atomic<Bool>(false)
 
-    /// The watch over starts, which belongs to its store, and what to tell a new watch.
     struct Starting {
         var watch: StartWatch?
         var isForeground = true
         var rule = SwitchingRule()
     }
 
-    /// What pages were told of the version that is next.
     struct Announcement: Equatable {
         var version: String
         var reloads = false
     }
 
-    /// `nil` if starts are not watched.
     var startup: StartWatch? { starting.withLock { $0.watch } }
 
     init(_ parts: Parts, port: UInt16, workers: Int, _ late: Late) {
@@ -112,13 +99,10 @@ final class AppHandler: RequestHandler {
         loops = (0..<workers).map { _ in LoopState() }
     }
 
-    /// Tells the app's author or operator.
     func notice(_ sentence: String) { parts.options.notice(sentence) }
 
-    /// Whether browsers connect over https, so that cookies are only for https.
     var isSecure: Bool { parts.tls != nil }
 
-    /// Records the port and the token in another store.
     func remember(in versions: VersionStore) {
         ServerMemory.remember(versions, parts.memoryTrouble) { memory in
             memory.note(parts.options.port, port)
@@ -132,7 +116,7 @@ final class AppHandler: RequestHandler {
         parts.token.map { LostTokenPage.kept(Self.tokenName(port: port), $0) }
     }
 
-    /// The name of the token's cookie and parameter; cookies ignore ports.
+    /// The name of the token's cookie and parameter, with the port, because cookies ignore ports.
     static func tokenName(port: UInt16) -> String { tokenPrefix + String(port) }
 
     static let tokenPrefix = CookieText.ownPrefix + "token_"
@@ -180,7 +164,7 @@ final class AppHandler: RequestHandler {
             return .response(adding(cookies, to: Self.refusedWorker(head.method)))
         }
         if parts.proxies != nil, head.load == .page, shelf.hasNews {
-            // A page of an upstream begins with what is current when its answer comes.
+            // An upstream's page begins with the version that is current when its answer comes.
             _ = storeWork.add { self.follow() }
         }
         if let proxies = parts.proxies,
@@ -218,15 +202,15 @@ final class AppHandler: RequestHandler {
 
     /// Refuses requests by which another site in the same browser would make an upstream act.
     ///
-    /// The upstream cannot notice: the Host it sees is its own name. The browser should forbid the
-    /// site to read the answer; but it sends the token's cookie to other ports of this machine too,
-    /// and a page can read the scripts and images that it embeds.
+    /// The upstream cannot notice, since the Host it sees is its own name. The same-origin policy is not enough: the
+    /// browser sends the token's cookie to other ports of this machine too, and a page can read the scripts and
+    /// images that it embeds.
     private func refuseForeign(_ head: RequestHead) -> Response? {
         let isRead = [.get, .head, .options].contains(head.method)
         let isUpgrade = head.lists("upgrade", in: "connection")
         let isSecret = tokenPolicy != nil && head.load == .subresource
         guard !isRead || isUpgrade || isSecret else { return nil }
-        // A client that is no browser sends neither, and no page can mislead it.
+        // A client that is not a browser sends neither field, and no page can mislead it.
         guard head.value(of: "origin") != nil || head.value(of: "sec-fetch-site") != nil,
             !isOwn(head)
         else { return nil }
@@ -234,8 +218,7 @@ final class AppHandler: RequestHandler {
             403, "Another site may not send requests through this server.", method: head.method)
     }
 
-    /// Redirects a browser whose address contains the token to the same address without it: from
-    /// now on the cookie has it, and an upstream's answer could not set that.
+    /// Redirects to the same address without the token, with the cookie, which an upstream's answer could not set.
     private func redirectWithoutToken(_ head: RequestHead, _ cookie: String) -> Response {
         var location = "/" + head.text(head.path).drop { $0 == "/" }
         let query = head.query.map { OwnSecrets.withoutParameters(head.bytes[$0]) } ?? []

@@ -6,9 +6,7 @@ final class BridgeStream: StreamHandler {
     private let handler: AppHandler
     private var link: BridgeLink
     private let connection: ConnectionID
-    /// What the page says of itself.
     private let query: BridgeQuery
-    /// Whether the pins know whose session this connection serves.
     private var isHolding = false
     private let beganAt: Int64
     /// Bytes that may wait in the stream; the rest waits in the session's queue.
@@ -57,7 +55,7 @@ final class BridgeStream: StreamHandler {
         send(stream)
     }
 
-    /// Whoever has no session, not yet or no more, keeps nobody out: there are few sessions, and any number of others.
+    /// Connections without a session may be closed for others: sessions are few, such connections unlimited.
     func silence(of stream: Stream) -> ClientSilence {
         link.session == nil ? .answered(since: beganAt) : .no
     }
@@ -68,7 +66,7 @@ final class BridgeStream: StreamHandler {
     }
 
     func closed(_ stream: Stream, failure: Int32?) {
-        // The page may live on and connect again; it says itself when it goes.
+        // The page may live on and connect again; it reports its own end.
         link.receiveEnd(now: SystemClock.now)
     }
 

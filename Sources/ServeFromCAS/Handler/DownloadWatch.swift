@@ -2,26 +2,26 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// Tells how far a download is that some process runs: `castree pull` in another terminal, or this one.
+/// Reports the progress of a download by any process: `castree pull` in another terminal, or this one.
 ///
-/// It reads this from the store, like the dashboard: the process that downloads need not know. All
-/// threads share one.
+/// It reads the progress from the store, like the dashboard, so the downloading process need not know of it. All
+/// threads share one watch.
 final class DownloadWatch: Sendable {
     private struct State {
         /// How many bytes of each incomplete version the last look found.
         var seen: [String: Int64] = [:]
-        /// How many bytes of each were here at the first look: they need not come, and are no progress.
+        /// How many bytes of each were here at the first look, which do not count as progress.
         var before: [String: Int64] = [:]
-        /// The version that pages were last told of, and the bytes that it lacked, until it is complete.
+        /// The version that pages were last told of, and how many bytes it was missing, until it is complete.
         var told: (version: String, total: Int64)?
-        /// No look before this time; its cost grows with what the incomplete versions name.
+        /// No look before this time; its cost grows with the size of the incomplete versions.
         var nextAt = Duration.zero
         /// How long looks pause because nothing grows.
         var idle = Duration.zero
         var isLooking = false
     }
 
-    /// The longer a look takes, the rarer looks are: together they use at most a tenth of one processor.
+    /// Limits looks to a tenth of one processor, however long each takes.
     private static let restFactor = 10
     /// While nothing incomplete grows, the pauses double, from the first to the last.
     private static let idle = (first: Duration.milliseconds(500), last: Duration.seconds(30))
@@ -32,7 +32,6 @@ final class DownloadWatch: Sendable {
     /// Looks have their own queue: with many objects, one takes seconds.
     let work = StoreQueue()
 
-    /// - Parameter store: returns the store served at that time.
     init(_ store: @escaping @Sendable () -> VersionStore) { self.store = store }
 
     /// Forgets what it saw, because nobody listens.
@@ -45,9 +44,7 @@ final class DownloadWatch: Sendable {
         }
     }
 
-    /// Looks on another thread, if it is time, and tells what is new.
-    ///
-    /// Never waits.
+    /// Looks on another thread, if it is time, and reports what is new; never waits.
     func look(now: Duration, tell: @escaping @Sendable (BridgeEvent) -> Void) {
         let isDue = state.withLock { state -> Bool in
             guard !state.isLooking, now >= state.nextAt else { return false }
@@ -64,9 +61,7 @@ final class DownloadWatch: Sendable {
         if !isTaken { state.withLock { $0.isLooking = false } }
     }
 
-    /// What is new since the last look; may wait for the disk.
-    ///
-    /// An incomplete version is only news when it grows. Of several that grow, the newest is reported.
+    /// The newest version that has grown since the last look; may wait for the disk.
     func look(now: Duration) -> BridgeEvent? {
         guard state.withLock({ now >= $0.nextAt }) else { return nil }
         let began = SystemClock.now
@@ -80,7 +75,7 @@ final class DownloadWatch: Sendable {
             var first: [String: Int64] = [:]
             for each in progress {
                 state.seen[each.version] = each.presentBytes
-                // A part that turned out to be wrong is taken away again.
+                // A part that turned out to be wrong is removed again.
                 first[each.version] = min(
                     state.before[each.version] ?? each.presentBytes, each.presentBytes)
             }
@@ -103,7 +98,7 @@ final class DownloadWatch: Sendable {
             )
         }
         if let grown { return grown }
-        // A version that is no longer incomplete may have been retired; if that is unclear, say nothing.
+        // A version that is no longer incomplete may have been retired; if that is unclear, report nothing.
         guard let (version, total) = gone,
             let row = try? versions.store.versionRow(version), row.isComplete
         else { return nil }
@@ -112,7 +107,6 @@ final class DownloadWatch: Sendable {
 }
 
 extension VersionProgress {
-    /// The bytes that are here, in whole objects and in parts.
     fileprivate var presentBytes: Int64 {
         min(totalBytes, totalBytes - missingBytes + stagedBytes)
     }

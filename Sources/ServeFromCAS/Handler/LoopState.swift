@@ -1,15 +1,14 @@
 import VersionTree
 
-/// What each thread that answers requests keeps for itself: responders with the heads that they have made.
+/// The state of one answering thread: responders with the heads that they have made.
 ///
-/// A responder answers for the site it was made of and no other. Which version a request gets has been decided before, and
-/// must not be decided again here: another thread may switch versions at any moment.
+/// A responder answers only for the site it was made of. The caller has chosen the version; choosing again here could
+/// give another one, since versions may be switched at any moment.
 ///
 /// `@unchecked Sendable`: only the loop's own thread answers its requests.
 final class LoopState: @unchecked Sendable {
     private var generation = -1
     @exclusivity(unchecked) private(set) var current: Responder?
-    /// For versions that are not current.
     private var others: [VersionName: Responder] = [:]
     /// The Host field that was last allowed; a browser sends the same one with every request.
     var allowedHost: [UInt8] = []
@@ -23,7 +22,6 @@ final class LoopState: @unchecked Sendable {
         others = [:]
     }
 
-    /// The answer of the current site; `nil` if there is none.
     func respondCurrent(to head: borrowing RequestHead) -> Response? { current?.respond(to: head) }
 
     /// The answer of a version's site, whatever is current by now.

@@ -1,18 +1,16 @@
 import WebServer
 
-/// What a browser is shown that comes without the token: any server at another port of the host name may have deleted its cookie.
+/// The page for a browser without the token, whose cookie any server at another port of the host name may have
+/// deleted.
 ///
-/// The bridge keeps the token in the page's own storage, which belongs to one port. There the page's script finds it, and
-/// brings it back. It does so only for who comes by himself or from the app's own page: whoever else sends the browser here
-/// would go round `SameSite=Strict`, so that navigation ends here, and a person may go on.
+/// The bridge keeps the token in the page's own storage, which belongs to one port. This page's script finds it there
+/// and restores it, but only if the user or the app's own page navigates here. Other navigations would bypass
+/// `SameSite=Strict`, so they end here until a person continues.
 enum LostTokenPage {
-    /// The name in the page's storage.
     static let key = "castreeToken"
 
-    /// What is kept there, and shown to the server as its query.
     static func kept(_ name: String, _ token: String) -> String { "\(name)=\(token)" }
 
-    /// `nil` if a sentence is enough: no page is asked for.
     static func response(to head: RequestHead, _ name: String) -> Response? {
         guard head.mayBeginPage else { return nil }
         let text = page + (isOwn(head) ? script(name) : "")
@@ -26,7 +24,7 @@ enum LostTokenPage {
         return response
     }
 
-    /// Whether a person or one of the app's own pages sends a request, as far as it says.
+    /// Whether a person or one of the app's own pages sends a request, as far as the request tells.
     static func isOwn(_ head: RequestHead) -> Bool {
         head.value(of: "sec-fetch-site").map {
             head.matches($0, "none") || head.matches($0, "same-origin")

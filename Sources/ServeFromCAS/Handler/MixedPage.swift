@@ -3,11 +3,11 @@ import Synchronization
 import VersionTree
 import WebServer
 
-/// What a page says of its scripts and styles that came with another version's name: `VERSION PATH`, a line each; or, where there
-/// are none, the sessions that its tab has had, each after a space.
+/// A page's report of scripts and styles with another version's name, `VERSION PATH` a line; without any, the
+/// sessions that its tab has had, each after a space.
 ///
-/// A service worker, or the browser's own cache, may show a file that it kept of another version in a page. If the page's
-/// version has the same bytes there, nothing is wrong.
+/// A service worker or the browser's cache may keep a file of another version and show it in a page. That is harmless
+/// if the page's version has the same bytes there.
 struct MixedPage: Sendable {
     /// The most bytes that are read of it, and the most files.
     static let byteCountMax = 8 << 10
@@ -17,22 +17,21 @@ struct MixedPage: Sendable {
     /// The sessions of its tab; `nil` if it names files.
     let tab: [String]?
 
-    /// Lines that cannot be read say nothing of use.
+    /// Skips unreadable lines.
     init(_ body: [UInt8]) {
         files = body.split(separator: 10).prefix(Self.countMax).compactMap { line in
             guard let space = line.firstIndex(of: 32) else { return nil }
             let version = String(decoding: line[..<space], as: UTF8.self)
             let path = line[(space + 1)...].prefix { $0 != 63 && $0 != 35 }
-            // What cannot be a version is none.
+            // Skip a line whose version cannot be one.
             return (try? VersionName(version)).map { (version: $0, path: path) }
         }
         let words = body.split(separator: 32).map { String(decoding: $0, as: UTF8.self) }
         tab = files.isEmpty ? words.filter { BridgeSessionID($0) != nil } : nil
     }
 
-    /// The version of the first file whose bytes are other than those that a version has at its path.
-    ///
-    /// - Parameter open: what a version has; `nil` if that cannot be told any more: then nothing is known of its files.
+    /// The version of the first file whose bytes differ from those that a version has at its path.
+    /// - Parameter open: opens a version; `nil` if it is gone, and its files are unknown.
     func stranger(in version: VersionName, open: (VersionName) -> Site?) -> VersionName? {
         guard let own = open(version) else { return nil }
         return files.first { file in
@@ -43,7 +42,7 @@ struct MixedPage: Sendable {
         }?.version
     }
 
-    /// Whether a later version has the bytes of each file; of a version that is gone, they are those of the page's own.
+    /// Whether a later version has the bytes of each file; files of a version that is gone count as the page's own.
     func isOf(
         _ version: VersionName, besides own: VersionName, open: (VersionName) -> Site?
     ) -> Bool {
@@ -59,11 +58,12 @@ struct MixedPage: Sendable {
 }
 
 extension AppHandler {
-    /// A page says that it has scripts or styles of other versions: 409 if they are other ones than its own has.
+    /// Answers a page's report that it has scripts or styles of other versions: 409 if their bytes differ from its
+    /// own version's.
     ///
-    /// Such a page confirms nothing, and the start that it hides is taken back. Where a service worker mixes it, it is of no
-    /// version. Else the browser's cache does, and the page's script has that fetch the files anew: if they are there
-    /// again, the version waits as after a strike, or each page would start it in vain.
+    /// Such a page confirms nothing, and the start that it hides is taken back. A page mixed by a service worker
+    /// belongs to no version. If the browser's cache mixed it, the page's script has the cache fetch the files anew.
+    /// If they appear again, the version waits as after a failed start, or each page would start it in vain.
     func judgeMixed(_ head: RequestHead, _ exchange: Exchange) -> Answer {
         let session: BridgeSessionID
         switch ownSession(head, ReservedRoute.mixed.rawValue, "What a page says of its files") {
@@ -106,10 +106,10 @@ extension AppHandler {
         }
     }
 
-    /// Takes a page that a worker keeps for one of the current version, whose document has the same bytes: 205 if its next load
-    /// is one, as far as its files are.
+    /// Takes a page that a worker keeps as one of the current version, if its document has the same bytes.
     ///
-    /// - Parameter tab: the sessions that the page's tab has had: all go with it.
+    /// Answers 205 if its next load is one, too, judging by its files.
+    /// - Parameter tab: the sessions that the page's tab has had, which all go with it.
     private func adopt(
         _ session: BridgeSessionID, _ own: VersionName, _ next: VersionName, besides tab: [String]
     ) -> Response {
@@ -118,7 +118,7 @@ extension AppHandler {
         else { return Self.empty(409) }
         func isSame(_ path: [UInt8]) -> Bool { old.address(of: path) == new.address(of: path) }
         let (name, now) = (session.description, SystemClock.now)
-        // A page that is there connects again within 23 seconds.
+        // A live page connects again within 23 seconds.
         let absent = bridge.absent(for: .seconds(30), now: now).union(tab)
         let cookie = pins.withLock { pins in
             // A worker may show the start page in place of any other.
@@ -131,9 +131,8 @@ extension AppHandler {
         return adding([setting(cookie)], to: Self.empty(205))
     }
 
-    /// What a version has; `nil` if it is retired or cannot be opened.
     private func siteOrNone(_ version: VersionName) -> Site? {
-        // Nothing is compared with it then.
+        // A version that cannot be opened is compared with nothing.
         try? shelf.open(version).site
     }
 }

@@ -1,27 +1,21 @@
 import Synchronization
 
-/// Long work for clients, done by a few threads beside those that serve: so much for each client, and so much in all.
+/// Long work for clients on a few threads beside the serving ones, with limits for each client and for all.
 ///
-/// Work has a key, and what has the same key is done one after the other and counts once: who asks for what is being
-/// made already waits for that, whoever asked first.
+/// Work with the same key runs one after the other and counts once: requests for the same result wait for the first.
 package final class PlanQueue: Sendable {
-    /// How much is taken.
     package struct Limits: Sendable {
-        /// Threads that work at once.
         package var threads = 2
-        /// Keys of one client.
         package var perClient = 8
-        /// Keys of all clients.
         package var all = 64
-        /// Requests that wait for keys that are there already.
+        /// Requests that wait for keys already queued.
         package var waiting = 4096
-        /// Whether the threads let others have the processors first.
         package var givesWay = true
 
         package init() {}
     }
 
-    /// What is to be done; it calls its argument once, when all is over, from any thread.
+    /// The work; it calls its argument once when finished, from any thread.
     package typealias Work = @Sendable (_ done: @escaping @Sendable () -> Void) -> Void
 
     private struct Place {
@@ -39,7 +33,6 @@ package final class PlanQueue: Sendable {
     private let threads: StoreQueue
     private let state = Mutex(State())
 
-    /// - Parameter limits: how much is taken.
     package init(_ limits: Limits = Limits()) {
         self.limits = limits
         threads = StoreQueue(
@@ -47,12 +40,10 @@ package final class PlanQueue: Sendable {
     }
 
     /// Does some work, perhaps after other work with the same key.
-    ///
     /// - Parameters:
-    ///   - key: what is made.
+    ///   - key: identifies the result.
     ///   - client: who asks, as ``Exchange/client(of:)`` tells clients apart.
-    ///   - work: makes it.
-    /// - Returns: `false` if the client, or all together, have as much under way as may be; then nothing is done.
+    /// - Returns: `false` if a limit is reached; then nothing is done.
     package func add(_ key: String, for client: [UInt8], _ work: @escaping Work) -> Bool {
         let isFirst = state.withLock { state -> Bool? in
             if state.places[key] != nil {
@@ -74,11 +65,11 @@ package final class PlanQueue: Sendable {
 
     private func begin(_ key: String, _ work: @escaping Work) {
         let job: @Sendable () -> Void = { [self] in work { self.goOn(key) } }
-        // Without a thread it is late for everybody, and lost to nobody.
+        // If no thread can be started, this one does the work: slow is better than lost.
         if !threads.add(job) { job() }
     }
 
-    /// What was done for a key is over: the next that waits for it, or another key.
+    /// After work for a key: continues with the next that waits for it, or with another key.
     private func goOn(_ key: String) {
         let next = state.withLock { state -> Work? in
             if state.places[key]?.following.isEmpty == false {

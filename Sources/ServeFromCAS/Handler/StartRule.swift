@@ -1,15 +1,14 @@
 import VersionTree
 
-/// What counts as a start: a GET answered with 200 and the app's HTML, and nothing else.
+/// What counts as a start: a GET answered with 200 and the app's HTML.
 ///
-/// Pure. HEAD, ranges, 304, 404, redirections, downloads, frames and pages fetched ahead of a visit
-/// show nobody a page. Nor does a start come of what another site sends a browser to: nobody waits for that page to
-/// confirm anything.
+/// Pure. HEAD, ranges, 304, 404, redirections, downloads, frames and prefetched pages do not count, because they show
+/// nobody a page. Neither do navigations from other sites: nobody waits for such a page to confirm anything.
 enum StartRule {
     /// Whether a request may be a start, whatever its answer.
     ///
-    /// Where a service worker keeps pages, no navigation comes, and the worker's script takes its place, or what the
-    /// worker asks for by the page's address.
+    /// Where a service worker keeps pages, no navigation comes. The request for the worker's script takes its place,
+    /// or the worker's own request for a page.
     static func mayStart(_ head: borrowing RequestHead) -> Bool {
         (head.mayBeginPage || head.method == .get && (head.isWorkerScript || head.isPageOfWorker))
             && !head.isFromAnotherSite
@@ -17,14 +16,13 @@ enum StartRule {
 
     /// The request to answer if this one starts a version; otherwise `nil`.
     ///
-    /// On most visits, a browser asks whether its copy of the page is still right. If the new
-    /// version's page has the same bytes, the answer would be yes and the version would never
-    /// start: so the browser gets the page in full.
+    /// It has no conditions: if the new version's page had the same bytes as the browser's copy, a 304 would not
+    /// count as a start, and the version would never start.
     static func start(_ head: RequestHead, _ site: Site) -> RequestHead? {
         guard mayStart(head) else { return nil }
         if head.isWorkerScript {
-            // The browser may have it already: a worker that waited is asked for again when it shows pages. Where there is
-            // none, the browser gets one that removes itself, and sends a navigation then.
+            // The browser may have it already: it asks again for a waiting worker when that shows pages. If there is
+            // none, it gets one that removes itself, and then sends a navigation.
             let whole = Responder.respond(to: head.withoutRevalidation, site: site)
             return [200, 404].contains(whole.head.status) ? head : nil
         }

@@ -1,9 +1,8 @@
 import Platform
 
 extension AccessRecord {
-    /// A log that writes `***` in place of a secret, which the query of a page's first address contains.
-    ///
-    /// It masks the secret wherever it occurs, even where a person has pasted it.
+    /// A log that replaces a secret, which the query of a page's first address contains, by `***`, wherever it
+    /// occurs.
     static func masking(
         _ secret: String, in log: @escaping @Sendable (AccessRecord) -> Void
     ) -> @Sendable (AccessRecord) -> Void {
@@ -16,12 +15,11 @@ extension AccessRecord {
         }
     }
 
-    /// A log that writes `***` in place of these parameters' values, whatever they are.
-    ///
+    /// A log that replaces the values of these parameters by `***`.
     /// - Parameters:
-    ///   - secrets: those in requests to the server itself.
-    ///   - directory: what all its own paths have in them, wherever their URLs begin.
-    ///   - tokens: how the names of those begin that any request may have.
+    ///   - secrets: parameters of requests to the server itself.
+    ///   - directory: part of all the server's own paths, wherever their URLs begin.
+    ///   - tokens: prefixes of parameter names that any request may have.
     static func masking(
         _ secrets: Set<String>, below directory: String, tokens: [String],
         in log: @escaping @Sendable (AccessRecord) -> Void

@@ -6,30 +6,26 @@ struct ObjectCopy: Sendable {
     /// How many are tried for an object that cannot be read.
     static let triedMax = 8
 
-    /// Where it is, for people.
     let name: String
-    /// Opens it; `nil` if it does not exist.
     let open: @Sendable () throws(StoreError) -> ObjectReader?
 }
 
-// What is served if an object is missing, or is not what its address says.
+// Replacements for objects that are missing or do not match their address.
 extension ContentCache {
-    /// The most objects for which a replacement is reported.
     private static let toldMax = 1000
 
     /// The content of another file with an object's bytes, verified as the object would be.
-    ///
     /// - Throws: `failure` if there is none.
     func copy(
         of object: ObjectID, _ size: Int64, mayEnter: Bool, insteadOf failure: StoreError
     ) throws(StoreError) -> ObjectContent {
         for copy in copies(object).prefix(ObjectCopy.triedMax) {
-            // A copy that cannot be read does not count: the error to report is the object's.
+            // Skip a copy that cannot be read: the error to report is the object's.
             guard let reader = try? copy.open() else { continue }
             let open = OpenObject(reader, OpenObject.Copied(name: copy.name, failure: failure))
             guard let stamp = try? open.currentStamp(), stamp.byteCount == size else { continue }
             if mayEnter {
-                // Small: like the object itself it is read whole, and kept in memory.
+                // Small: read whole and kept in memory, as the object would be.
                 guard let bytes = try? open.verifiedBytes() else { continue }
                 enter(object, bytes)
                 tellIfCopy(open)
@@ -46,12 +42,12 @@ extension ContentCache {
             tellIfCopy(open)
             return .file(open)
         }
-        // A failed disk is read again next time, but not earlier, or a waiting request would wait for ever.
+        // A failed disk is read again next time, not at once, or a waiting request would wait endlessly.
         state.withLock { $0.forgetFailedReads(of: object) }
         throw failure
     }
 
-    /// Reports, once, an object whose place another file has taken; up to a limited number.
+    /// Reports, once, an object that another file replaces; up to a limited number.
     func tellIfCopy(_ open: OpenObject) {
         guard let copied = open.copied else { return }
         let isNews = state.withLock { state in

@@ -1,12 +1,12 @@
 package import CASStore
 import WebServer
 
-// Whether an answer can be given, before it is promised.
+// Checks before an answer is promised.
 extension ContentCache {
     /// How often a large file that keeps changing is verified.
     private static let attemptMax = 8
 
-    /// Makes sure that an object can be sent; reads all of it if nobody has, so no loop calls this.
+    /// Makes sure that an object can be sent; may read all of it, so no loop calls this.
     /// - Throws: why it cannot, as sending it would.
     package func verify(_ object: ObjectID, size: Int64) throws(StoreError) {
         for _ in 0..<Self.attemptMax {
@@ -17,7 +17,7 @@ extension ContentCache {
         }
     }
 
-    /// Whether a text stands in an object of reasonable size that can be sent; no loop calls this either.
+    /// Whether a sendable object up to a limit contains a text; no loop calls this either.
     func mentions(_ text: some StringProtocol, _ object: ObjectID, size: Int64) -> Bool {
         guard size <= Self.searchedByteCountMax else { return false }
         do throws(StoreError) {
@@ -29,11 +29,10 @@ extension ContentCache {
             }
             return bytes.contains(Array(text.utf8))
         } catch {
-            // It could not be sent, and whoever sends it says why.
+            // Sending it reports why it cannot be sent.
             return false
         }
     }
 
-    /// The longest page that is searched.
     private static let searchedByteCountMax: Int64 = 1 << 20
 }

@@ -2,34 +2,29 @@ package import CASStore
 import Synchronization
 package import WebServer
 
-/// The objects of a store or an origin, as a server sends them: a few small ones from memory, all others from
-/// files that stay open.
+/// The objects of a store or an origin, as a server sends them: a few small ones from memory, all others from files
+/// that stay open.
 ///
-/// Bytes are verified against their address when they enter memory. A file is read and verified
-/// before it is served for the first time, and again if its size, its times or the file itself have
-/// changed since; fstat(2) tells before each use. Up to ``Limits/verifiedAtOnce`` bytes this
-/// happens in passing; larger files are read on another thread. A file that does not match stays
-/// refused, without being read again, until it changes. If an object cannot be read, a file that
-/// should have its bytes takes its place (``ObjectCopy``), verified in the same way.
+/// Bytes are verified against their address when they enter memory. A file is read and verified before it is first
+/// served, and again if fstat(2), called before each use, shows another size, time or file. Up to
+/// ``Limits/verifiedAtOnce`` bytes this happens on the calling thread; larger files are read on another one. A file
+/// that does not match stays refused, without being read again, until it changes. If an object cannot be read, a file
+/// that should have its bytes replaces it (``ObjectCopy``), verified in the same way.
 ///
-/// **Limits.** Once the object has been verified, bytes that change without the file's times
-/// changing go unnoticed: a failing disk or RAM, a write to the device beneath the file system. So
-/// does a write in the moment between the check and the sending. `castree fsck` reads everything.
+/// **Limits.** After verification, bytes that change without the file's times changing go unnoticed: a failing disk
+/// or RAM, a write to the device beneath the file system. So does a write between the check and the sending.
+/// `castree fsck` reads everything.
 package final class ContentCache: ObjectSource {
     package struct Limits: Sendable {
-        /// Objects up to this many bytes may be kept in memory.
         package var smallByteCount = 32 << 10
         /// Bytes of all objects in memory.
         package var memory: Int
-        /// Files kept open.
         package var openFiles: Int
         /// Objects up to this many bytes are verified on the thread that asks: about a millisecond.
         package var verifiedAtOnce = 1 << 20
-        /// How many files' verdicts are remembered.
         package var verdicts = 16_384
 
-        /// Suits the process: half of the files it may have open, and if those are few, more memory
-        /// instead.
+        /// Defaults for this process: half of the files it may have open; if those are few, more memory instead.
         package init() {
             openFiles = min(16_384, max(32, FileLimit.current / 2))
             memory = openFiles >= 4096 ? 512 << 10 : 16 << 20
@@ -42,30 +37,24 @@ package final class ContentCache: ObjectSource {
         var opened: RecentlyUsed<ObjectID, Opened>
         /// For files that are no longer open, or were found wrong.
         var verdicts: RecentlyUsed<ObjectID, Verdicts>
-        /// Counts small objects that were not in memory.
         var missed = 0
-        /// Objects for which it was reported that another file takes their place.
         var replaced: Set<ObjectID> = []
     }
 
-    /// A file that stays open.
     struct Opened: Sendable {
         var object: OpenObject
         /// Its stamp when its bytes were found to match; `nil` if nobody has checked.
         var sound: FileStamp?
     }
 
-    /// Once memory has been full, one in so many requested objects that are not in it enters it.
-    ///
-    /// Otherwise a site larger than the memory would read and verify something for every request.
+    /// Once memory is full, one in this many objects enters it; else large sites would verify one for every request.
     private static let rarity = 256
-    /// What an entry costs besides its bytes: the array's header and its place in the table.
+    /// The cost of an entry besides its bytes: the array's header and its place in the table.
     private static let overhead = 160
 
     let limits: Limits
-    /// Knows other files that should have the bytes of an object, the likeliest first.
+    /// Finds other files that should have the bytes of an object, the likeliest first.
     let copies: @Sendable (ObjectID) -> [ObjectCopy]
-    /// Told, once for each object, why such a file takes its place, and which.
     let replaced: @Sendable (_ failure: StoreError, _ copy: String) -> Void
     let state: Mutex<State>
     private let verifying = VerifyingQueue()
@@ -112,11 +101,9 @@ package final class ContentCache: ObjectSource {
         }
     }
 
-    /// What is at hand for an object.
     private enum Known {
         case bytes([UInt8])
         case opened(Opened)
-        /// It is small and not in memory, and may enter it.
         case mayEnter
         case nothing
 
@@ -138,7 +125,7 @@ package final class ContentCache: ObjectSource {
 
     private var store: any ObjectFiles { state.withLock { $0.store } }
 
-    /// Reads from another store from now on; the bytes in memory are the same there.
+    /// Reads from another store from now on; the bytes in memory stay valid.
     func move(to store: any ObjectFiles) {
         state.withLock { state in
             state.store = store
@@ -157,7 +144,6 @@ package final class ContentCache: ObjectSource {
         return bytes
     }
 
-    /// Keeps verified bytes in memory.
     func enter(_ object: ObjectID, _ bytes: [UInt8]) {
         state.withLock { state in
             _ = state.small.insert(object, bytes, cost: bytes.count + Self.overhead)
@@ -224,9 +210,7 @@ package final class ContentCache: ObjectSource {
         }
     }
 
-    /// Reads a file whose status was just taken, and records the verdict.
-    ///
-    /// A write during the reading gives the file another status, to which the verdict does not apply.
+    /// Reads a file and records the verdict, unless a write meanwhile gives it another status.
     func inspect(_ open: OpenObject, _ stamp: FileStamp) -> Verdict {
         var verdict = Verdict(stamp: stamp, failure: nil)
         do throws(StoreError) {
@@ -248,10 +232,10 @@ package final class ContentCache: ObjectSource {
         return noted
     }
 
-    /// Closes files: those gone from the store, which only being open keeps on disk, and those that
+    /// Closes files that were removed from the store (and exist only because they are open), and those that
     /// `isNeeded` does not name.
     ///
-    /// Sending continues. A file's verdict is remembered, in case the file is requested again.
+    /// Sending continues. Verdicts are remembered, in case a file is requested again.
     package func close(unless isNeeded: (ObjectID) -> Bool = { _ in true }) {
         let opened = state.withLock { $0.opened.values }
         // The system calls run without the lock, which loops need for every object.
@@ -267,7 +251,6 @@ package final class ContentCache: ObjectSource {
         }
     }
 
-    /// The number of files kept open.
     var openCount: Int { state.withLock { $0.opened.count } }
 
     private func otherSize(_ object: ObjectID, _ size: Int64) -> StoreError {

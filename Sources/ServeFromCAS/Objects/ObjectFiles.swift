@@ -2,12 +2,10 @@ package import CASStore
 
 /// Where the files of objects are: in a store, or in an origin.
 package protocol ObjectFiles: Sendable {
-    /// Opens an object's file; `nil` if there is none.
     func open(_ address: ObjectID) throws(StoreError) -> ObjectReader?
     /// The whole content of an object, compared with its address; `nil` if there is none.
     /// - Throws: `.damagedObject`; `.tooLarge` above `limit` bytes; `.io`.
     func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]?
-    /// Says that an object is not there, and what to do.
     func missing(_ object: ObjectID) -> StoreError
 }
 
@@ -25,7 +23,6 @@ extension ObjectFiles {
 }
 
 extension ObjectReader {
-    /// All bytes, compared with the address.
     func verifiedBytes() throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Int(byteCount))

@@ -3,10 +3,9 @@ package import CASStore
 /// An object's open file, shared by all responses that send from it.
 package final class OpenObject: ContentFile {
     private let reader: ObjectReader
-    /// Set if this file is not the object's own but takes its place.
     let copied: Copied?
 
-    /// Which file takes an object's place, and why; apart, because nearly no file is one, and thousands are open.
+    /// Which file replaces an object's, and why; a class, because hardly any of thousands of open files needs it.
     final class Copied: Sendable {
         let name: String
         let failure: StoreError
@@ -23,23 +22,21 @@ package final class OpenObject: ContentFile {
     }
 
     package var address: ObjectID { reader.address }
-    /// The file's size when it was opened.
     package var byteCount: Int64 { reader.byteCount }
     package var raw: Int32 { reader.file.raw }
 
-    /// The file's present state; a write to the file changes the stamp.
+    /// A write to the file changes the stamp.
     func currentStamp() throws(StoreError) -> FileStamp {
         FileStamp(try POSIXFileSystem().status(reader.file.raw))
     }
 
-    /// Whether no name leads to the file any longer: only being open keeps it on disk.
+    /// Whether the file has no name any longer and exists only because it is open.
     var isRemoved: Bool {
         // A file whose status cannot be read is no use either.
         guard let status = try? POSIXFileSystem().status(reader.file.raw) else { return true }
         return status.linkCount == 0
     }
 
-    /// Reads all of it and compares it with its address.
     func verify() throws(StoreError) {
         try reader.forEachPiece { _ throws(StoreError) in }
     }

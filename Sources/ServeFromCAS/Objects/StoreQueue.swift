@@ -3,7 +3,7 @@ import Synchronization
 
 /// Work that a loop must not do, because it may wait for the disk or for a process that holds a lock.
 ///
-/// Begun in order, on other threads, which end when nothing is left. Safe to use from all threads.
+/// Begun in order, on other threads, which end when nothing is left. Thread-safe.
 package final class StoreQueue: Sendable {
     private struct State: Sendable {
         var work: [@Sendable () -> Void] = []
@@ -17,17 +17,17 @@ package final class StoreQueue: Sendable {
 
     /// - Parameters:
     ///   - threads: how many work at once.
-    ///   - countMax: how much may wait; usually far more than there are connections that can, unless they ask again and
+    ///   - countMax: how much may wait; usually far more than all connections can add, unless they ask again and
     ///     again.
-    ///   - givesWay: whether the threads let others have the processors first.
+    ///   - givesWay: whether the threads run at low priority.
     package init(threads: Int = 1, countMax: Int = 4096, givesWay: Bool = false) {
         threadMax = threads
         self.countMax = countMax
         self.givesWay = givesWay
     }
 
-    /// Does `work` soon.
-    /// - Returns: `false` if too much waits already, or the system can start no thread.
+    /// Queues `work`.
+    /// - Returns: `false` if the queue is full, or the system can start no thread.
     package func add(_ work: @escaping @Sendable () -> Void) -> Bool {
         let (isTaken, needsThread) = state.withLock { state in
             if state.threadCount < threadMax {

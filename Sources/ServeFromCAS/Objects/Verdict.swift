@@ -1,24 +1,22 @@
 import CASStore
 
-/// What reading a file has found.
+/// The result of reading a file.
 struct Verdict: Sendable {
-    /// The file's state before it was read.
     var stamp: FileStamp
     /// `nil`: the bytes match.
     var failure: StoreError?
 }
 
-/// What is known of the files that should have one object's bytes: nearly always one file, and it is sound.
+/// What is known of the files that should have one object's bytes: nearly always one sound file.
 struct Verdicts: Sendable {
     /// More than the files that are tried for one object.
     private static let countMax = ObjectCopy.triedMax + 2
-    /// The file that was found sound last, apart from the others: it takes no memory of its own.
+    /// The file last found sound, apart from the others, because that takes no allocation.
     private var sound: FileStamp?
     private var others: [Verdict] = []
 
     var isEmpty: Bool { sound == nil && others.isEmpty }
 
-    /// The verdict about a file that has not changed since.
     subscript(stamp: FileStamp) -> Verdict? {
         sound == stamp ? Verdict(stamp: stamp) : others.first { $0.stamp == stamp }
     }
@@ -44,7 +42,6 @@ struct Verdicts: Sendable {
         others.removeAll { $0.stamp == stamp }
     }
 
-    /// Keeps verdicts about what could be read, whether or not it matched.
     mutating func forgetFailedReads() {
         others.removeAll { verdict in
             verdict.failure.map { $0.code != .damagedObject || $0.cause != nil } ?? false

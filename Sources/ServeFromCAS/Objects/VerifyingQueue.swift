@@ -1,16 +1,12 @@
 import CASStore
 import Synchronization
 
-/// Reads large files on its own threads, the smallest first; each object once, however many
-/// requests wait for it.
-///
-/// A thread ends when nothing is left: a server whose objects are known has none.
+/// Reads large files on its own threads while there are any, the smallest first, each object once for all requests.
 final class VerifyingQueue: Sendable {
     private struct Job: Sendable {
         var object: OpenObject
         var run: @Sendable (OpenObject) -> Void
         var waiting: [@Sendable () -> Void]
-        /// Whether a thread is reading it.
         var isStarted = false
     }
 
@@ -31,7 +27,7 @@ final class VerifyingQueue: Sendable {
             jobs[object.address] = Job(object: object, run: run, waiting: [then])
             return true
         }
-        // If no thread can be started, this one does the work: late is better than never.
+        // If no thread can be started, this one does the work: slow is better than never.
         if isNew, !threads.add({ self.doSmallest() }) { doSmallest() }
     }
 

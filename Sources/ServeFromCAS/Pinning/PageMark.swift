@@ -1,17 +1,16 @@
-/// A mark on every request of a page: the page's response tells the browser to send it.
+/// A mark on every request of a page, which the page's response tells the browser to send.
 ///
-/// Browsers of the Chromium family send three short client hints with every request to this
-/// machine: Sec-CH-UA, Sec-CH-UA-Mobile, Sec-CH-UA-Platform (User-Agent Client Hints, section 3). A
-/// document's Permissions-Policy says which of them its requests may carry, and frames inherit it.
-/// So a page with its own policy is known by the hints that its requests lack. Six combinations are
-/// marks; all hints or none is no mark: another browser, or a worker, whose requests carry none.
+/// Browsers of the Chromium family send three short client hints with every request to this machine: Sec-CH-UA,
+/// Sec-CH-UA-Mobile, Sec-CH-UA-Platform (User-Agent Client Hints, section 3). A document's Permissions-Policy says
+/// which of them its requests may carry, and frames inherit it. So the hints that are missing identify a page with
+/// its own policy. Six combinations are marks. All hints or none are no mark: another browser, or a worker, whose
+/// requests carry none.
 ///
-/// The page's cost: the servers it asks do not see a hint. Scripts see no difference.
+/// The cost: servers that the page asks do not see some hints. Scripts see no difference.
 struct PageMark: Sendable, Hashable {
     /// Which hints are sent, one bit each: 1 to 6.
     let hints: UInt8
 
-    /// The mark that a digit in a cookie means; `nil` for 0.
     init?(digit: UInt8) {
         guard (49...54).contains(digit) else { return nil }
         hints = digit - 48
@@ -37,7 +36,7 @@ struct PageMark: Sendable, Hashable {
 
     /// The value of Permissions-Policy that makes a page's requests carry a mark.
     ///
-    /// `nil` removes one that a cached response may have: then all hints are sent.
+    /// `nil` removes the mark of a cached response: then all hints are sent.
     static func policy(_ mark: PageMark?) -> String {
         let sent = mark?.hints ?? 7
         func value(_ bit: UInt8) -> String { sent & bit == 0 ? "()" : "*" }
@@ -46,8 +45,6 @@ struct PageMark: Sendable, Hashable {
 }
 
 extension PinRequest {
-    /// The request's mark.
     var mark: PageMark? { (1...6).contains(hints) ? PageMark(hints: hints) : nil }
-    /// Whether the browser can be told to mark requests.
     var canBeMarked: Bool { hints == 7 }
 }

@@ -1,12 +1,12 @@
 import VersionTree
 
-/// What the pins' cookie holds under its seal (``PageSeal``): `<browser>.<version>:<run>`, and more if more pages
+/// The content of the pins' cookie under its seal (``PageSeal``): `<browser>.<version>:<run>`, and more if more pages
 /// are open.
 ///
-/// In full: `[<tag>~]<browser>[-<marks>[w]].<version>[:<run>[:<other>…]]`, the marks a digit for the version and for each
-/// other one, 0 for none, then for their second marks and so on, without zeros at the end, and a `w` if it lasts. The tag is of the
-/// version's content, should its name be given to other content. A server knows nothing else about
-/// pages that an earlier run of it served.
+/// In full: `[<tag>~]<browser>[-<marks>[w]].<version>[:<run>[:<other>…]]`. The marks are a digit for the version and
+/// for each other one, 0 for none, then their second marks and so on, without zeros at the end; `w` if the cookie
+/// lasts. The tag identifies the version's content, in case its name is given to other content. This is all that a
+/// server knows about pages that an earlier run of it served.
 struct PinCookie: Sendable, Hashable {
     /// Distinguishes browser profiles: 16 to 64 letters and digits, random.
     var browser: String
@@ -14,28 +14,23 @@ struct PinCookie: Sendable, Hashable {
     var version: VersionName
     /// Which run of the server set it: up to 16 letters and digits; `nil` if the cookie does not say.
     var run: String?
-    /// The versions of the other pages that were open then, the newest page's first.
-    ///
-    /// Its own version is among them if another page has that version too.
+    /// The versions of the other pages open then, the newest page's first, perhaps with its own version again.
     var others: [VersionName] = []
-    /// Whether the browser was given a worker, which may show pages in its next run: the cookie is to last.
+    /// Whether the browser was given a worker, which may show pages in its next run, so the cookie must last.
     var isLasting = false
-    /// The marks of its versions' pages in the browser.
     var marks: [PageMark: VersionName] = [:]
 
-    /// How many others are remembered: a cookie has 4,096 bytes at most.
+    /// A cookie has 4,096 bytes at most.
     static let othersMax = 8
-    /// For how many seconds a cookie is believed whatever else is open: a day, in which pages are loaded again.
+    /// How many seconds a cookie is believed whatever else is open: a day, in which pages are loaded again.
     static let ageMax: UInt64 = 86_400
-    /// For how many seconds a browser keeps one that is to last: browsers allow 400 days (RFC 6265bis, section 5.5).
+    /// How many seconds a browser keeps a lasting one: browsers allow 400 days (RFC 6265bis, section 5.5).
     private static let lastingMax = 34_560_000
     private static let runByteCountMax = 16
-    /// The length of a tag.
     static let tagByteCount = 8
 }
 
 extension PinCookie {
-    /// Reads a cookie's value; `nil` if it is not one of ours.
     init?(_ value: ArraySlice<UInt8>) {
         guard let dot = value.firstIndex(of: 46) else { return nil }
         var (browser, marks) = (value[..<dot], value[dot..<dot])
@@ -81,13 +76,12 @@ extension PinCookie {
         }
     }
 
-    /// Its versions as it says them: without a run, it says no others.
+    /// The versions that it names: without a run, no others.
     private var versions: [VersionName] { run == nil ? [version] : [version] + others }
 
-    /// Whether pages with a mark are among those that it names.
     func names(_ mark: PageMark) -> Bool { marks[mark] != nil }
 
-    /// Notes the marks of a browser's pages, as far as they are of its versions.
+    /// Adds the marks of a browser's pages, as far as they are of the cookie's versions.
     mutating func note(_ given: [(mark: PageMark, version: VersionName)]) {
         marks = [:]
         for (mark, version) in given where versions.contains(version) { marks[mark] = version }
@@ -119,8 +113,8 @@ extension PinCookie {
 
     /// The value of Set-Cookie.
     ///
-    /// It lasts as long as the browser runs: after that there are no pages, but those that a worker keeps. Links on other sites
-    /// send it too (Lax). A Strict cookie would be missing there; the server would see a new
+    /// It lasts as long as the browser runs: after that there are no pages, except those that a worker keeps. Links
+    /// on other sites send it too (Lax). A Strict cookie would be missing there, and the server would see a new
     /// browser, which would replace the one whose pages are open. The cookie gives no access.
     func setCookie(
         _ name: String, _ seal: PageSeal, tag: String? = nil, isSecure: Bool = false

@@ -3,55 +3,47 @@ import WebServer
 
 /// What the pins need to know about a request.
 struct PinRequest: Sendable, Hashable {
-    /// The kind of load that it is part of.
     var load: RequestHead.Load
-    /// Whether it is for a service worker's script.
     var isWorkerScript = false
     /// Whether it is for a page in a frame of another origin's page.
     var isEmbedded = false
     /// Whether a page of another origin has a frame load it.
     var isFrameOfAnotherOrigin = false
-    /// Whether a person asked to load the page again.
     var isReload = false
-    /// The path as sent, without the query.
     var path: [UInt8]
-    /// The path of the Referer, if it is of this origin.
     var referrer: [UInt8]?
-    /// The version of the pages that share a worker: its address says it, in the request for its script and in the
-    /// Referer of what it asks for.
+    /// The version of the pages that share a worker, from the worker's address: in the request for its script, and in
+    /// the Referer of its own requests.
     var shared: VersionName?
     /// The cookie's content: the browser, and the version of its newest page.
     ///
-    /// Of several the last: the server's own has the shortest path, and longer ones come first (RFC 6265, section 5.4).
+    /// Of several the last: the server's own has the shortest path, and longer ones come first (RFC 6265, section
+    /// 5.4).
     var cookie: PinCookie?
     /// The tag in that cookie of its version's content; `nil` if an older castree set it.
     var contentTag: String?
-    /// What other cookies of that name say, which the server has given to somebody, but not so to this browser.
+    /// Other cookies of that name, which the server gave to some browser, but not in this form to this one.
     var strays: [PinCookie] = []
-    /// Whether the cookie was sealed so long ago that it alone does not say that its pages are open.
+    /// Whether the cookie is so old that it alone does not show that its pages are open.
     var isCookieOld = false
-    /// The connection that carried it.
     var connection: UInt64 = 0
     /// Which client hints it carries; see ``PageMark``.
     var hints: UInt8 = 0
-    /// Whose request it is, or, of a page in a frame, who has embedded it.
+    /// Whose request it is; for a page in a frame, whose page embeds it.
     var sender = Sender.unsaid
     /// Whether the page that begins must have no mark of its own.
     var isUnmarkable = false
-    /// Whether a navigation leads to a document that may ask for more: not to a download, an error, a redirection.
-    ///
-    /// Of a worker's script, whether there is one.
+    /// Whether a navigation leads to a document that may request more, or a worker's script exists.
     var leadsToPage = true
-    /// Whether a script or a worker asks for a page, as one does that sends a navigation on by its address.
+    /// Whether a script or a worker requests a page, for example a worker that forwards a navigation by its address.
     var asksForPage = false
 
     /// Who sends a request, as far as a browser says so (Referer; Fetch Metadata, section 2.4).
     enum Sender: Sendable, Hashable {
-        /// A page of this origin.
         case page
         /// A page of another origin, by its Referer.
         case stranger
-        /// An origin that has no name here: another site's, or that of a sandboxed frame in one of our own pages.
+        /// An unnamed origin: another site's, or that of a sandboxed frame in one of our own pages.
         case nameless
         /// No page: somebody has typed the address.
         case nobody
@@ -61,10 +53,8 @@ struct PinRequest: Sendable, Hashable {
 }
 
 extension PinRequest {
-    /// Reads a request.
-    ///
-    /// - Parameter cookieName: the name of the pins' cookie. Cookies ignore ports, so the name
-    ///   contains the port: `castree_page_12345`.
+    /// - Parameter cookieName: the name of the pins' cookie, which contains the port, because cookies ignore ports:
+    ///   `castree_page_12345`.
     init(
         _ request: borrowing RequestHead, cookieName: String, seal: PageSeal, connection: UInt64
     ) {
@@ -78,7 +68,7 @@ extension PinRequest {
         referrer = Self.referrer(request)
         sender = Self.sender(request, referrer)
         if isWorkerScript, request.isWorkersList {
-            // What asks is the worker, and named by its script.
+            // The worker sends the request, and its script names it.
             let script = referrer.flatMap { Responder.isAsset($0[...]) ? $0 : nil }
             isWorkerScript = script != nil
             path = script ?? path
@@ -101,10 +91,10 @@ extension PinRequest {
         self.connection = connection
     }
 
-    /// Whether the pins have a say about a request.
+    /// Whether the pins matter for a request.
     ///
-    /// Without a cookie, a Referer and Fetch Metadata, and if it is no navigation, it belongs to no page: it
-    /// gets the current version, and the table is not needed.
+    /// A request without a cookie, a Referer and Fetch Metadata that is not a navigation belongs to no page. It gets
+    /// the current version without the table.
     static func isOfPage(_ request: borrowing RequestHead) -> Bool {
         for field in request.fields {
             switch field.name.count {
@@ -148,8 +138,8 @@ extension PinRequest {
         return request.matches(site, "none") ? .nobody : .nameless
     }
 
-    /// Whether a browser may keep the answer of a version for later requests with the same cookie, also those that it then
-    /// does not send (`Vary: Cookie`): what it keeps is of the version that the cookie names.
+    /// Whether a browser may reuse the answer of a version for later requests with the same cookie, without asking
+    /// (`Vary: Cookie`): only if the cookie names that version.
     ///
     /// Navigations that change the version change the cookie with it.
     func mayBeKept(_ version: VersionName) -> Bool {
@@ -157,7 +147,6 @@ extension PinRequest {
         return cookie == nil && sender != .page && sender != .nameless
     }
 
-    /// The path in the Referer if its authority is the request's own.
     private static func referrer(_ request: borrowing RequestHead) -> [UInt8]? {
         guard let host = request.authority ?? request.value(of: "host"),
             let page = request.url(in: "referer"),

@@ -1,11 +1,11 @@
 import VersionTree
 
-// Cookies that may be somebody else's. A server at another port of this host is sent the browsers' cookies, and may set such a
-// cookie itself, of any that the server has given to anybody: with a longer path, without a name, in place of the own one. So
-// none decides alone where another one, the page's mark, or its own age speaks against it.
+// Cookies that may be another browser's. A server at another port of this host receives the browsers' cookies, and
+// may set any cookie that this server gave to some browser: with a longer path, without a name, or in place of the
+// own one. So a cookie never decides alone where another one, the page's mark, or its own age contradicts it.
 extension PinTable {
-    /// A request with the cookie of its own browser, as far as that can be told of several: the browser that was given the
-    /// request's mark, or the version that its page says.
+    /// A request with the cookie of its own browser, if several cookies can be told apart: the browser that was given
+    /// the request's mark, or the version that its page reports.
     func owned(_ request: PinRequest, given said: VersionName? = nil) -> PinRequest {
         guard let cookie = request.cookie, !request.strays.isEmpty else { return request }
         var all = [cookie] + request.strays
@@ -23,7 +23,8 @@ extension PinTable {
         return request
     }
 
-    /// The versions that a request may be of, if its cookies, its mark and what is open contradict each other; else none.
+    /// The versions that a request may be of, if its cookies, its mark and the open pages contradict each other; else
+    /// none.
     func contradiction(_ request: PinRequest, _ now: Duration) -> [VersionName] {
         guard let cookie = request.cookie,
             request.mark != nil || !request.strays.isEmpty || request.isCookieOld
@@ -37,7 +38,8 @@ extension PinTable {
         let loads = browsers[cookie.browser]?.loads ?? []
         let isEmbedded = loads.contains { $0.isEmbedded && isLive($0, now) }
         let isPlain = browsers[cookie.browser]?.plainHints == request.hints
-        // What an earlier run gave may mean another version elsewhere: the sealed cookie says which it is here.
+        // An earlier run's mark may mean another version in other browsers; the sealed cookie says which it means
+        // here.
         let hasRecalled = browsers[cookie.browser]?.hasRecalled ?? false
         if let mark = request.mark, !isEmbedded, !isPlain, !(hasRecalled && cookie.names(mark)),
             let marked = given[mark.hints]
@@ -53,20 +55,18 @@ extension PinTable {
         return versions.count > own.count ? versions : []
     }
 
-    /// The versions of which a request is if a cookie is its own.
     private func named(
         by cookie: PinCookie, _ request: PinRequest, _ now: Duration
     ) -> [VersionName] {
         let marks = browsers[cookie.browser]?.marks ?? []
         if let marked = marks.first(where: { $0.mark == request.mark }) { return [marked.version] }
-        // Its pages of before it lost an earlier cookie have that one's marks.
+        // Pages from before its earlier cookie was lost have that cookie's marks.
         let inherited = request.mark.map { inheritable($0, in: cookie.browser) } ?? []
         if !inherited.isEmpty { return inherited }
         let open = live(cookie.browser, now)
         return open.isEmpty ? [cookie.version] + cookie.others : open
     }
 
-    /// The versions of a browser's pages that are open.
     private func live(_ browser: String, _ now: Duration) -> [VersionName] {
         var versions: [VersionName] = []
         for load in browsers[browser]?.loads ?? []

@@ -3,18 +3,17 @@ import VersionTree
 // Which version a request gets: step by step, until one step has the answer.
 extension PinTable {
     /// Decides which version a request gets.
-    ///
     /// - Parameters:
     ///   - current: the version that new pages get.
-    ///   - now: by any clock that only goes forward.
+    ///   - now: by any monotonic clock.
     ///   - newBrowser: 16 to 64 random letters and digits, for a browser without a cookie.
-    ///   - contains: whether a version has a path, `nil` if not at hand; only called for Referers.
-    /// - Returns: `nil` if it needs something not at hand. Nothing has begun: call again when it is known.
+    ///   - contains: whether a version has a path, `nil` if not in memory; only called for Referers.
+    /// - Returns: `nil` if it needs something not in memory. Nothing has begun: call again when it is known.
     mutating func decide(
         _ request: PinRequest, current: VersionName, now: Duration,
         newBrowser: @autoclosure () -> String, contains: (VersionName, [UInt8]) -> Bool?
     ) -> Decision? {
-        // The page that is open stays, and what it asks for is not this one's.
+        // The open page stays, and the request is not its.
         if request.load == .page, !request.leadsToPage {
             return .serve(current, cookie: nil, mark: nil)
         }
@@ -64,9 +63,7 @@ extension PinTable {
         return byExclusion(request, cookie, browsers.values[place], now, contains)
     }
 
-    /// Whether what is loaded into a frame has a page of ours around it, whose version it gets.
-    ///
-    /// A mark says so too: a frame inherits it, where a sandbox has taken away all else.
+    /// Whether a frame's document has a page of ours around it, which its inherited mark shows even in a sandbox.
     func isInPage(_ request: PinRequest, _ now: Duration) -> Bool {
         switch request.sender {
         case .page: true
@@ -118,7 +115,7 @@ extension PinTable {
         var browser = known
         let isEarlier = isEarlier(cookie, known, now)
         let live = browser.loads.indices.filter {
-            // The page that a reload ends is there until the new one has come.
+            // The page that a reload ends still exists until the new one has come.
             isLive(browser.loads[$0], now)
                 || isEarlier && browser.loads[$0].version == cookie.version
                     && isHeld(browser.loads[$0], now)
@@ -148,11 +145,11 @@ extension PinTable {
         return doubt(versions, of: request, cookie)
     }
 
-    /// The newest page, or what was loaded last of the frames in it: a frame makes an older page no newer.
+    /// The newest page, or the newest frame in it: a frame makes an older page no newer.
     private static func newest(_ loads: [Load]) -> Load? {
         guard let page = loads.last(where: { $0.parent == nil }) else { return loads.last }
         var own: Set<UInt64> = [page.number]
-        // Frames in frames; one that was loaded again stands behind its own.
+        // Frames in frames; one that was loaded again comes after its own.
         for _ in 0..<4 {
             for load in loads where load.parent.map(own.contains) ?? false {
                 own.insert(load.number)
@@ -161,8 +158,9 @@ extension PinTable {
         return loads.last { own.contains($0.number) }
     }
 
-    /// Whether a request was sent before its browser had the answer that set its cookie anew: then an older page has
-    /// sent it, and the navigation that was answered may come to nothing.
+    /// Whether a request was sent before its browser had the answer that changed its cookie.
+    ///
+    /// An older page has then sent it, and the navigation that was answered may have been abandoned.
     private func isEarlier(_ cookie: PinCookie, _ browser: Browser, _ now: Duration) -> Bool {
         guard let told = browser.told, told != cookie.version else { return false }
         return browser.loads.contains { $0.version == cookie.version && isHeld($0, now) }
@@ -176,7 +174,6 @@ extension PinTable {
         return !named.isEmpty && !named.contains { $0.version == newest.version }
     }
 
-    /// Serves a request whose version is known, and corrects its browser's cookie.
     private func serve(
         _ version: VersionName, _ request: PinRequest, _ cookie: PinCookie, _ now: Duration
     ) -> Decision {
@@ -184,9 +181,8 @@ extension PinTable {
             version, cookie: correction(of: cookie, request, version, now), mark: request.mark)
     }
 
-    /// The position of a request's load, if all live loads of its browser have one version.
-    ///
-    /// Nearly every request of a page gets here, so nothing is copied.
+    /// The position of a request's load, if all live loads of its browser have one version; usual, so nothing is
+    /// copied.
     private func onlyVersion(
         at place: Dictionary<String, Browser>.Index, _ request: PinRequest, _ now: Duration
     ) -> Int? {
@@ -206,13 +202,14 @@ extension PinTable {
 
     /// Decides a request without a cookie.
     ///
-    /// If a page of ours may have sent it, its mark tells the version; else it is any page's there is. Browsers fetch a web
-    /// app manifest without cookies, scripts what they like (`credentials: 'omit'`), and a sandboxed frame has none.
+    /// If a page of ours may have sent it, its mark shows the version; otherwise it may be any open page's. Browsers
+    /// fetch web app manifests without cookies, scripts may omit them (`credentials: 'omit'`), and a sandboxed frame
+    /// has none.
     private mutating func withoutCookie(
         _ request: PinRequest, _ current: VersionName, _ now: Duration,
         _ contains: (VersionName, [UInt8]) -> Bool?
     ) -> Decision? {
-        // What the connection carried before may have been another page's.
+        // The connection's earlier requests may have been another page's.
         detach(request.connection, now)
         guard request.sender == .page || request.sender == .nameless else {
             return .serve(current, cookie: nil, mark: nil)
@@ -234,8 +231,8 @@ extension PinTable {
 
     /// The loads to which a request may belong.
     ///
-    /// A page may give itself any address, so the address of a page excludes nothing; a script or style
-    /// has the address it was loaded from. `nil` if it is not known yet which version has that path.
+    /// A page may give itself any address, so the address of a page excludes nothing; a script or style has the
+    /// address it was loaded from. `nil` if it is not known yet which version has that path.
     private func possible(
         _ loads: [Load], _ request: PinRequest, _ contains: (VersionName, [UInt8]) -> Bool?
     ) -> [Load]? {
@@ -256,7 +253,6 @@ extension PinTable {
         return possible.isEmpty ? loads : possible
     }
 
-    /// The versions of the loads, the newest load's first.
     private static func versions(_ loads: [Load]) -> [VersionName] {
         var result: [VersionName] = []
         for load in loads.reversed() where !result.contains(load.version) {

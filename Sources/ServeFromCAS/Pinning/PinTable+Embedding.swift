@@ -1,20 +1,20 @@
 import VersionTree
 
-// Pages in frames of other origins' pages: a shell at another port, say. No page of this server is around them, so each is
-// a page of its own, and its navigation may start a version.
+// Pages in frames of other origins' pages, for example of a shell at another port. No page of this server is around
+// them, so each is a page of its own, and its navigation may start a version.
 extension PinTable {
-    /// Whether a session's page is such a page, as far as requests tell.
     func isEmbedded(session: String) -> Bool {
         guard let holder = sessions[session] else { return false }
         return browsers[holder.browser]?.loads.first { $0.number == holder.load }?.isEmbedded
             ?? false
     }
 
-    /// Whether a frame's navigation is that of such a page: the other origin's page sends it, or the page itself does.
+    /// Whether a frame's navigation is an embedded page's: sent by the other origin's page, or by the embedded page
+    /// itself.
     ///
-    /// What a page of this server has around a frame marks the frame's navigation (``PageMark``). The embedded page itself
-    /// is told from a frame within it by what only it sends: a reload of its own path or, where its own requests are
-    /// marked, a request without a mark.
+    /// Navigations of frames within a page of this server carry its mark (``PageMark``). The embedded page differs
+    /// from a frame within it by what only it sends: a reload of its own path or, if its requests are marked, a
+    /// request without a mark.
     func isEmbeddedPage(_ request: PinRequest, now: Duration) -> Bool {
         guard request.load == .frame, request.mark == nil else { return false }
         if request.isFrameOfAnotherOrigin { return !isInPage(request, now) }

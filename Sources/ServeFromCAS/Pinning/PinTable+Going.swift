@@ -1,10 +1,9 @@
 import VersionTree
 
-// Pages that go, as their scripts say. A page that its browser keeps in memory (back/forward cache) asks for nothing until it
-// is back; and frames go with the page around them, also where the browser does not say which navigation is a frame's.
+// Pages that report that they go away. A page in the back/forward cache requests nothing until it is back. Frames go
+// with the page around them, even where the browser does not say which navigation is a frame's.
 extension PinTable {
-    /// A session's page goes.
-    ///
+    /// Handles the report that a session's page goes away.
     /// - Parameters:
     ///   - paths: those that it and the frames in it were loaded from, its own first.
     ///   - isKept: whether the page may come back with them; else its session ends.
@@ -12,7 +11,7 @@ extension PinTable {
         guard let holder = sessions[session], let browser = browsers[holder.browser] else { return }
         var going = [holder.load]
         for path in paths.dropFirst() {
-            // One that has a session speaks for itself, and one that is known as a frame ends with its page.
+            // A frame with a session reports its own end, and one that is known as a frame ends with its page.
             let load = browser.loads.last { load in
                 load.path == path && load.version == holder.version && isLive(load, now)
                     && (isKept || load.parent == nil)
@@ -32,12 +31,11 @@ extension PinTable {
         }
     }
 
-    /// Whether browsers keep all pages of a load in memory.
     func isKept(_ load: Load) -> Bool {
         !kept.isEmpty && load.pages <= kept.values.joined().count { $0 == load.number }
     }
 
-    /// The loads of which a page may ask: not those that browsers keep in memory, unless such a page may be back
+    /// The loads that may send a request: not those in the back/forward cache, unless such a page may be back
     /// already, since no other has the address that the request names.
     func awake(_ loads: [Load], _ request: PinRequest) -> [Load] {
         guard !kept.isEmpty else { return loads }

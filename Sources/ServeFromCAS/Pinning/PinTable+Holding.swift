@@ -5,7 +5,6 @@ extension PinTable {
     /// Whether requests may still come from a load's page.
     func isLive(_ load: Load, _ now: Duration) -> Bool { !load.isOver && isHeld(load, now) }
 
-    /// Whether a load's version is still needed.
     func isHeld(_ load: Load, _ now: Duration) -> Bool {
         load.connections > 0 || now - load.usedAt <= limits.grace
     }
@@ -15,8 +14,8 @@ extension PinTable {
         now - load.askedAt <= limits.loading && now - load.begunAt <= limits.loadingMax
     }
 
-    /// Lets a connection hold a load, and drop the one it held before: a browser's connections
-    /// serve one page after another.
+    /// Lets a connection hold a load instead of its previous one: a browser's connections serve one page after
+    /// another.
     mutating func attach(
         _ connection: UInt64, _ browser: String, _ number: UInt64, _ now: Duration
     ) {
@@ -34,14 +33,13 @@ extension PinTable {
         if isThere { connections[connection] = (browser, number) }
     }
 
-    /// A connection has ended: from now on, the grace runs for its page.
+    /// Notes that a connection has ended: from now on, the grace runs for its page.
     mutating func close(connection: UInt64, now: Duration) {
         doubts[connection] = nil
         release(crowdOf: connection, now)
         detach(connection, now)
     }
 
-    /// Notes a request that may be any of several pages'.
     mutating func doubt(
         _ versions: [VersionName], of request: PinRequest, _ cookie: PinCookie
     ) -> Decision {
@@ -85,7 +83,6 @@ extension PinTable {
         browsers[name] = browser
     }
 
-    /// Forgets loads and browsers that no longer count.
     mutating func expire(now: Duration) {
         for (name, browser) in browsers {
             var rest = browser
@@ -94,7 +91,6 @@ extension PinTable {
         }
     }
 
-    /// The versions that must not be collected now, sorted.
     func pinned(now: Duration) -> [VersionName] {
         var result: Set<VersionName> = []
         for browser in browsers.values {

@@ -4,9 +4,8 @@ import VersionTree
 extension PinTable {
     /// Begins a load.
     ///
-    /// A reload ends the page that it replaces at once only where it can be no other: scripts change addresses, so any page
-    /// of the browser may be loaded again at another one's. One that has a session says itself that it goes.
-    ///
+    /// A reload ends the page that it replaces at once only if that is certain: scripts change addresses, so any page
+    /// of the browser may be reloading at another one's. A page with a session reports its own end.
     /// - Returns: the load of one page that a reload replaces, as far as its address tells.
     mutating func begin(
         _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
@@ -65,7 +64,7 @@ extension PinTable {
         if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
     }
 
-    /// Makes a load a browser's newest one; of too many the oldest goes.
+    /// Makes a load a browser's newest one; drops the oldest if there are too many.
     func append(_ load: Load, to browser: inout Browser, _ now: Duration) {
         browser.loads.append(load)
         guard browser.loads.count > limits.loads else { return }

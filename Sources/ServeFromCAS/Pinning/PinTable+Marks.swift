@@ -4,7 +4,7 @@ import VersionTree
 extension PinTable {
     /// The mark of a version's pages in a browser; assigns one if there was none.
     ///
-    /// `nil` if pages of six other versions still live there, or pages with unknown marks.
+    /// `nil` if pages of six other versions are still open there, or pages with unknown marks.
     mutating func mark(
         for version: VersionName, _ name: String, _ now: Duration
     ) -> PageMark? {
@@ -42,7 +42,7 @@ extension PinTable {
         return found
     }
 
-    /// The mark for a page that is fetched ahead, which its browser's other pages of that version have.
+    /// The mark for a prefetched page: that of its browser's other pages of the version.
     mutating func markAhead(
         _ request: PinRequest, _ version: VersionName, _ now: Duration
     ) -> PageMark? {
@@ -50,8 +50,8 @@ extension PinTable {
         return mark(for: version, cookie.browser, now)
     }
 
-    /// All marks, in the order in which a browser gets them: each is used again as late as possible, and a version's first
-    /// is mostly the same in the next run.
+    /// All marks, in the order in which a browser gets them: each is reused as late as possible, and a version's
+    /// first is mostly the same in the next run.
     private func inTurn(after browser: Browser, _ version: VersionName) -> [PageMark] {
         let first = version.description.utf8.reduce(0) { ($0 * 31 + Int($1)) % 6 }
         let next = browser.marks.last.map { Int($0.mark.hints) % 6 } ?? first
@@ -83,13 +83,11 @@ extension PinTable {
         return (live.isEmpty ? gone : live).sorted()
     }
 
-    /// After a restart of the server, the cookie tells which marks the versions had whose pages were open.
+    /// After a restart of the server, restores from the cookie which marks the versions of open pages had.
     ///
-    /// If it does not tell that of one of them (an older castree set it, or there were too many), no further version gets a
-    /// mark.
-    ///
-    /// - Parameter isMarking: whether the browser is known to mark requests, even if the cookie has
-    ///   no mark.
+    /// If the mark of one is missing (an older castree set the cookie, or there were too many), no further version
+    /// gets a mark.
+    /// - Parameter isMarking: whether the browser is known to mark requests, even if the cookie has no mark.
     mutating func recall(_ cookie: PinCookie, isMarking: Bool, _ now: Duration) {
         if cookie.isLasting, browsers[cookie.browser]?.hasEarlierWorker != true {
             browsers[cookie.browser, default: Browser(usedAt: now)].hasEarlierWorker = true
@@ -115,7 +113,6 @@ extension PinTable {
         if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
     }
 
-    /// Notes a request whose mark names its version.
     mutating func noteMarked(
         _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
     ) {
@@ -124,8 +121,8 @@ extension PinTable {
         let live = browsers[name]?.loads.filter { $0.version == version && isLive($0, now) } ?? []
         let load = live.last { $0.path == request.referrer } ?? live.last
         guard let load else {
-            // It was taken for closed. It is now the oldest, and not loading: unmarked requests of
-            // other pages are not its own.
+            // The load was considered closed. It is now the oldest, and not loading: unmarked requests of other pages
+            // are not its own.
             note(request, name, version, now)
             guard var browser = browsers[name], var old = browser.loads.popLast() else { return }
             old.begunAt = now - limits.loadingMax - .seconds(1)
@@ -144,7 +141,6 @@ extension PinTable {
 }
 
 extension PinTable.Browser {
-    /// Ends the frames of a page together with it.
     mutating func endFrames(of number: UInt64) {
         for index in loads.indices where loads[index].parent == number && !loads[index].isOver {
             loads[index].pages -= 1

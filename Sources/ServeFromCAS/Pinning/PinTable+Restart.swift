@@ -1,11 +1,10 @@
 import VersionTree
 
-// What is known of pages served before the server was restarted: only the cookie, which names the versions
-// that the browser's pages had when the newest of them began. It does not say which page sends a request.
+// After a restart only the cookie is known of earlier pages. It names the versions that the browser's pages had when
+// the newest of them began, but not which page sends a request.
 extension PinTable {
     /// The versions of a browser's other pages, for the cookie that its newest page gets.
-    ///
-    /// - Parameter replaced: the load of which that page replaces one, and which has not said yet that it goes.
+    /// - Parameter replaced: the load of which that page replaces one, and which has not yet reported its end.
     func otherVersions(
         _ name: String, besides replaced: UInt64? = nil, _ now: Duration
     ) -> [VersionName] {
@@ -23,7 +22,6 @@ extension PinTable {
         return result
     }
 
-    /// The cookie for a browser whose newest page is of a version.
     func cookie(
         of name: String, _ version: VersionName, _ others: [VersionName]
     ) -> PinCookie {
@@ -37,8 +35,8 @@ extension PinTable {
 
     /// Assumes that the pages named by the cookie of an earlier run are open, if nothing else is known.
     ///
-    /// They count for the grace, and only once: one cookie must not keep its pages open for ever. A
-    /// browser that this run knew itself, and forgot because it was silent, has no such pages.
+    /// They count for the grace, and only once, so that one cookie cannot hold its pages indefinitely. A browser that
+    /// this run knew, and forgot because it was silent, has no such pages.
     mutating func recallPages(_ request: PinRequest, isPage: Bool, _ now: Duration) {
         guard let cookie = request.cookie, cookie.run != run else { return }
         // It had only one page, which loads again or sends this request: nothing else is open.
@@ -64,10 +62,11 @@ extension PinTable {
         if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
     }
 
-    /// The corrected cookie of a page that sends another request: without the versions whose pages are gone.
+    /// The corrected cookie of a page that sends another request, without the versions whose pages are gone; `nil` if
+    /// it is right.
     ///
-    /// The cookie was set at a navigation, when the page left by it still counted. `nil` if it is right. It
-    /// still says that its own version had another page: after a restart, one load may stand for several.
+    /// The cookie was set at a navigation, when the page being left still counted. It continues to state that its own
+    /// version had another page: after a restart, one load may stand for several.
     func correction(
         of cookie: PinCookie, _ request: PinRequest, _ version: VersionName, _ now: Duration
     ) -> PinCookie? {
@@ -83,14 +82,12 @@ extension PinTable {
 }
 
 extension PinTable.Load {
-    /// Whether only the cookie of an earlier run names it.
     private var isRecalled: Bool { path.isEmpty }
 
-    /// Notes that its page may have sent a request.
+    /// Records that its page may have sent a request.
     ///
-    /// If this run saw the page begin, its path is the Referer; other pages of its version that
-    /// were left earlier send nothing, so they hold nothing for ever. After a restart nobody can
-    /// tell which page sends a request, but whichever does is not closed.
+    /// If this run saw the page begin, the Referer must be its path; so closed pages of its version are not held by
+    /// others' requests. After a restart the sending page is unknown, so any of them counts as open.
     mutating func heard(
         _ request: PinRequest, at now: Duration, _ limits: PinTable.Limits
     ) {

@@ -1,23 +1,23 @@
 import VersionTree
 
-// Pages with a session of the bridge: the session identifies its page in every request, on
-// whichever connection, and ends when the page goes.
+// Pages with a session of the bridge: the session identifies its page in every request, on whichever connection, and
+// ends when the page goes.
 extension PinTable {
-    /// A session begins: its page is there, and every page that begins later is another one.
+    /// Begins a session: its page exists, and every page that begins later is another one.
     ///
-    /// A page that cannot be told from others must not, when it asks or goes while its successor loads, be taken for that.
+    /// So while a successor loads, a request or end of a page that cannot be told from others is never taken for the
+    /// successor's.
     mutating func open(session: String) { opened[session] = opened[session] ?? nextLoad }
 
-    /// A session uses a connection, which now holds the load of the session's page.
+    /// Notes that a session uses a connection, which then holds the load of the session's page.
     ///
-    /// The first time, that is a load of the path and the version which the page says, or else of the version of the load
-    /// chosen for the connection's last request, with a page that has no session yet. Which one does matter: the page ends
-    /// it when it goes. If all pages have theirs, this one came without a navigation, and is one more
-    /// (``keptPage(of:_:_:_:)``). If that request was in doubt and the page says nothing that helps, all loads that may be
-    /// the page's are held until the connection ends.
-    ///
+    /// The first time, the load is found: one of the path and version which the page reports, or else of the version
+    /// of the load chosen for the connection's last request, with a page that has no session yet. The choice matters,
+    /// because the page ends the load when it goes. If all pages have sessions, this one came without a navigation,
+    /// and is one more (``keptPage(of:_:_:_:)``). If that request was in doubt and the report does not help, all
+    /// loads that may be the page's are held until the connection ends.
     /// - Parameters:
-    ///   - word: what the page says of its version; it holds nothing that its browser was not given.
+    ///   - word: the page's report of its version; it cannot hold a version that its browser was not given.
     ///   - address: the path that it was loaded from.
     mutating func hold(
         session: String, connection: UInt64, word: PageWord? = nil, address: [UInt8]? = nil,
@@ -34,10 +34,10 @@ extension PinTable {
         attach(connection, held.browser, held.load, now)
     }
 
-    /// Whether a page is open that has no session, or none yet; of one version, or of any.
+    /// Whether a page without a session (or none yet) is open; of one version, or of any.
     ///
-    /// A frame is seen with the page around it: it needs no session, and one that it has speaks for both.
-    /// - Parameter loose: how many sessions may be of such pages, and nobody can tell of which.
+    /// A frame counts with the page around it: it needs no session, and if it has one, that covers both.
+    /// - Parameter loose: how many sessions belong to such pages without being assigned to one.
     func hasPageWithoutSession(
         of version: VersionName? = nil, besides loose: Int = 0, now: Duration
     ) -> Bool {
@@ -53,10 +53,9 @@ extension PinTable {
         return all.contains { $0.value > loose && $0.key == version ?? $0.key }
     }
 
-    /// Whether a session's page is known.
     func knows(session: String) -> Bool { sessions[session] != nil }
 
-    /// The version of a session's page, if it is known: what the page says counts.
+    /// The version of a session's page, if it is known: the page's own report counts.
     func version(session: String) -> VersionName? {
         switch words[session] {
         case .version(let own)?: own
@@ -67,14 +66,13 @@ extension PinTable {
 
     /// The version that the navigation of a session's page was answered with, as far as requests tell.
     ///
-    /// `nil` also if there was no navigation and the page says another version than its requests.
+    /// `nil` also if there was no navigation and the page reports another version than its requests.
     func answered(session: String) -> VersionName? {
         guard let holder = sessions[session] else { return nil }
         let isSaid = words[session].map { $0.version == holder.version } ?? true
         return holder.isAnswered || isSaid ? holder.version : nil
     }
 
-    /// Whether a session's page may be of several versions.
     func isInDoubt(session: String) -> Bool {
         crowds.values.contains { crowd in
             let loads = browsers[crowd.browser]?.loads.filter { crowd.loads.contains($0.number) }
@@ -82,12 +80,11 @@ extension PinTable {
         }
     }
 
-    /// The browser of a session's page, if any request of it has told.
     func browser(ofSession session: String) -> String? {
         sessions[session]?.browser ?? crowds.values.first { $0.session == session }?.browser
     }
 
-    /// A session has ended: there is one page less, without any doubt.
+    /// Ends a session: there is certainly one page less.
     mutating func leave(session: String, now: Duration) {
         words[session] = nil
         opened[session] = nil
@@ -126,7 +123,7 @@ extension PinTable {
                 holdAll(name, session, connection, now)
                 return nil
             }
-            // Others that are open say so themselves: what this page is not, it must not hold, or it stays in doubt.
+            // Other open pages report themselves, so this page must not hold theirs, or it stays in doubt.
             let kept = keptPage(of: session, name, said, asking?.path ?? [47], now)
             return begin(session, kept, of: name, isAnswered: false)
         }
@@ -139,7 +136,7 @@ extension PinTable {
         }
         let said = words[session]?.version.flatMap { browser.wasGiven($0) ? $0 : nil }
         if let said, said != asking.version, !asking.isAnswered, asking.sessions == 0 {
-            // Nothing but the requests of this page has named it.
+            // Only the requests of this page have named the load.
             change(name, asking.number) { $0.isOver = true }
         }
         let kept = keptPage(of: session, name, said ?? asking.version, asking.path, now)
@@ -157,29 +154,30 @@ extension PinTable {
         return holder
     }
 
-    /// Whether a load began before a session: what a cookie alone names may have begun at any time.
+    /// Whether a load began before a session: a load known only from a cookie may have begun at any time.
     private func isEarlier(_ load: Load, than session: String) -> Bool {
         !load.isAnswered || load.number <= opened[session] ?? .max
     }
 
-    /// Whether one of a load's pages has no session yet, and may be that of this one: what a cookie alone names may have
-    /// any path.
+    /// Whether one of a load's pages (of any path, if only a cookie names it) has no session yet and may be this
+    /// one's.
     private func isFree(_ load: Load, _ session: String, _ now: Duration) -> Bool {
         load.sessions < load.pages && isLive(load, now) && isEarlier(load, than: session)
             && (!load.isAnswered || load.path == addresses[session] ?? load.path)
     }
 
-    /// The load that was answered at the path which a session's page says, if that is of one version.
+    /// The load answered at the path which a session's page reports, if all such loads are of one version.
     private func addressed(_ session: String, _ browser: Browser, _ now: Duration) -> Load? {
         guard addresses[session] != nil else { return nil }
         let own = browser.loads.filter { $0.isAnswered && isFree($0, session, now) }
         return own.allSatisfy { $0.version == own[0].version } ? own.last : nil
     }
 
-    /// The load of the version that a page says itself: its request may have been taken for another page's.
+    /// The load of the version that a page reports: its request may have been attributed to another page.
     ///
-    /// The cookie may be another browser's, too. If that was never given the version, the page is whichever browser's. But
-    /// where its request is of a page that was sent a moment ago, a service worker may have shown another one in its place.
+    /// The cookie may also be another browser's. If that browser was never given the version, the page may be any
+    /// browser's. But if its request belongs to a page that was just sent, a service worker may have shown another
+    /// page in its place.
     private func saidPage(
         _ session: String, _ name: String, _ asking: Load?, _ now: Duration
     ) -> (browser: String, load: Load)? {
@@ -199,14 +197,14 @@ extension PinTable {
             .max { $0.1.number < $1.1.number }
     }
 
-    /// A page that no navigation brought, since a service worker had it, or whose navigation a worker sent on as a
-    /// request of its own: it is one page more of its version.
+    /// A page that came without a navigation, because a service worker had it or forwarded the navigation as its own
+    /// request, is one more page of its version.
     private mutating func keptPage(
         of session: String, _ name: String, _ version: VersionName, _ path: [UInt8],
         _ now: Duration
     ) -> Load {
         var browser = browsers[name] ?? Browser(usedAt: now)
-        // Its own requests may have named it already; of an earlier run's pages nobody knows which it is.
+        // Its own requests may have named it already; for an earlier run's pages nobody knows which it is.
         let own = browser.loads.last {
             $0.version == version && !$0.isAnswered && !$0.path.isEmpty && $0.parent == nil
                 && isFree($0, session, now)
@@ -222,7 +220,7 @@ extension PinTable {
             browsers[name] = browser
             return browser.loads[same]
         }
-        // It was there before this run of the server began, or has no address of its own and is part of a page that is there.
+        // It existed before this run of the server, or has no address of its own and is part of an open page.
         let isOld =
             address.map { $0.first != 47 } ?? false
             || browser.loads.contains {
@@ -233,7 +231,7 @@ extension PinTable {
             number: nextLoad, path: address ?? path, version: version, usedAt: now,
             askedAt: now, begunAt: now, isAnswered: false)
         if isOld {
-            // It makes no page newer.
+            // Insert it as an old page: it must not become the newest.
             load.begunAt -= limits.loadingMax + .seconds(1)
             browser.loads.insert(load, at: 0)
             if browser.loads.count > limits.loads {
@@ -252,8 +250,8 @@ extension PinTable {
         browsers[holder.browser]?.loads.contains { $0.number == holder.load } ?? false
     }
 
-    /// A page silent for longer than the grace is back (a machine that slept, a page from the
-    /// back/forward cache): its load counts again, as the oldest.
+    /// A page silent for longer than the grace is back (a machine that slept, a page from the back/forward cache):
+    /// its load counts again, as the oldest.
     private mutating func revive(_ session: String, _ holder: Holder, _ now: Duration) {
         var browser = browsers[holder.browser] ?? Browser(usedAt: now)
         nextLoad += 1

@@ -1,20 +1,20 @@
 import VersionTree
 
-// Workers that several pages have. Service workers: one for all pages of a browser, whatever their versions.
+// Workers that several pages have. A service worker serves all pages of a browser, whatever their versions.
 //
-// A worker's script comes from the version that the next page gets, also while older pages are open: with theirs a browser
-// that shows what its worker keeps, and so sends no navigation, would never get another one. What the worker itself asks for
-// has the script as Referer, and is of the script's version while it installs; what it passes on for pages has theirs.
-// What it asks for by an address (`fetch(event.request.url)`) has the script as Referer, too, whosever page wants it, and a
-// worker that waits has the same script's path as the one that works. Then the pages decide (``byWorker(_:_:_:)``).
+// A worker's script comes from the version that the next page gets, even while older pages are open: a browser whose
+// worker shows kept pages sends no navigation, and would never get another script. The worker's own requests have the
+// script as Referer, and are of the script's version while it installs; requests that it forwards for pages have the
+// pages' Referer. Requests by address (`fetch(event.request.url)`) have the script as Referer whichever page needs
+// them, and a waiting worker has the same script path as the active one. Then the pages decide
+// (``byWorker(_:_:_:)``).
 extension PinTable {
-    /// How many scripts of one browser are remembered; of one path the last is the worker's, the others may still show
-    /// what they keep.
+    /// Scripts remembered for one browser: of one path the last is the worker's; others may still show what they
+    /// keep.
     private static let workersMax = 8
 
-    /// A browser loads a worker's script, or the worker a page that comes without a navigation: it gets the current
-    /// version, as a page does.
-    ///
+    /// Gives the current version to a browser that loads a worker's script, or a worker that loads a page without a
+    /// navigation.
     /// - Parameter path: the script's.
     mutating func beginWorker(
         _ request: PinRequest, at path: [UInt8], _ name: String, _ current: VersionName,
@@ -35,7 +35,7 @@ extension PinTable {
         guard isNews || isFirst || request.isCookieOld else {
             return .serve(current, cookie: nil, mark: nil)
         }
-        // The worker's pages send no navigation: once those that are open have gone, the cookie alone tells their version.
+        // The worker's pages send no navigation: after the open ones have gone, only the cookie tells their version.
         var others: [VersionName] = isNews ? [] : otherVersions(name, now)
         for load in browser.loads.reversed() where isNews && load.parent == nil && isLive(load, now)
         {
@@ -53,7 +53,7 @@ extension PinTable {
         browsers[name]?.marks.isEmpty ?? true ? nil : mark(for: version, name, now)
     }
 
-    /// What a worker gets that asks in its own name; `nil` if a page asks, or it does so for one of the open pages.
+    /// The answer to a worker's own request; `nil` if a page asks, or the worker asks for one of the open pages.
     mutating func byWorker(
         _ request: PinRequest, _ cookie: PinCookie, _ current: VersionName, _ now: Duration
     ) -> Decision? {
@@ -62,7 +62,7 @@ extension PinTable {
             let index = browser.workers.lastIndex(where: { $0.path == referrer })
         else { return nil }
         browsers[cookie.browser]?.usedAt = now
-        // It asks for any of the pages.
+        // It may ask for any of the pages.
         doubts[request.connection] = cookie.browser
         let worker = browser.workers[index]
         let pages = browser.loads.filter { $0.parent == nil && isLive($0, now) }
@@ -70,7 +70,7 @@ extension PinTable {
         if request.asksForPage, browser.keepsPages, worker.version != current {
             return beginWorker(request, at: referrer, cookie.browser, current, now)
         }
-        // A page that it asks for is for its cache, or for a navigation: the next page gets its version.
+        // A page that it requests is for its cache, or for a navigation: the next page gets its version.
         if request.asksForPage || pages.allSatisfy({ $0.version == worker.version }) {
             return .serve(worker.version, cookie: nil, mark: nil)
         }
@@ -78,13 +78,13 @@ extension PinTable {
             now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1)
             && now - worker.givenAt <= limits.loadingMax
         if isInstalling { browsers[cookie.browser]?.workers[index].askedAt = now }
-        // A page that began after the script came is loaded by the worker that is there. The new one would keep what is that
-        // page's for ever, and comes back for what is refused.
+        // A page that began after the script came is loaded by the existing worker. The new one would keep that
+        // page's files permanently, and asks again for what is refused.
         guard pages.allSatisfy({ $0.begunAt <= worker.givenAt }) else {
             return isInstalling ? doubt(worker, pages, of: request, cookie) : nil
         }
         if isInstalling { return .serve(worker.version, cookie: nil, mark: nil) }
-        // It may install still, or show a page that it kept and of which nothing was heard yet.
+        // It may still be installing, or show a page that it kept and that has not reported yet.
         guard !pages.contains(where: { $0.version == worker.version }),
             browser.keepsPages || now - worker.givenAt <= limits.grace
         else { return nil }
@@ -101,9 +101,10 @@ extension PinTable {
         return doubt(versions, of: request, cookie)
     }
 
-    /// What a worker gets that pages share (`SharedWorker`), and its script: the version of its pages while one is open.
+    /// The answer to a `SharedWorker`, which pages share, and to requests for its script: the version of its pages
+    /// while one is open.
     ///
-    /// Such a worker lives as long as any of them, and asks beside pages of newer versions; a mark it has not.
+    /// It lives as long as any of them, also beside pages of newer versions, and its requests have no mark.
     mutating func bySharedWorker(
         _ request: PinRequest, _ cookie: PinCookie, _ now: Duration
     ) -> Decision? {
@@ -119,15 +120,15 @@ extension PinTable {
     }
 
     /// Whether a session's browser was given a version, so that a page of it may be of that version.
-    ///
-    /// - Parameter browser: the browser that the request's cookie names, where no request of the session has told.
+    /// - Parameter browser: the browser that the request's cookie names, if no request of the session has told.
     func wasGiven(_ version: VersionName, session: String, browser: String?) -> Bool {
         [self.browser(ofSession: session), browser].contains { name in
             name.flatMap { browsers[$0]?.wasGiven(version) } ?? false
         }
     }
 
-    /// Whether a session's page is of a version and came without a navigation, and its browser was given that version's worker.
+    /// Whether a session's page is of a version and came without a navigation, and its browser was given that
+    /// version's worker.
     func isOfWorker(_ version: String, _ session: String) -> Bool {
         guard let holder = sessions[session], !holder.isAnswered else { return false }
         let workers = browsers[holder.browser]?.workers ?? []
@@ -135,13 +136,14 @@ extension PinTable {
             && workers.contains { $0.version == holder.version }
     }
 
-    /// A page that a worker keeps is one of a later version as well, byte by byte: from now on its marks name that version.
-    ///
+    /// A page that a worker keeps equals one of a later version, byte by byte: from now on its marks name that
+    /// version.
     /// - Parameters:
     ///   - isOther: whether a worker's script differs between the versions.
-    ///   - absent: the sessions whose pages go with this one, or have gone without a word, unless the browser keeps them in memory.
-    /// - Returns: the cookie that says so; `nil` if the browser has not got the later version's worker, or while another page
-    ///   is open there with these marks, of which the same is not known.
+    ///   - absent: the sessions whose pages go with this one, or have gone silently, unless the browser keeps them in
+    ///     memory.
+    /// - Returns: the cookie that says so. `nil` if the browser has not got the later version's worker, or while
+    ///   another page with these marks is open there that is not known to be equal.
     mutating func adopt(
         session: String, from old: VersionName, as new: VersionName, isOther: ([UInt8]) -> Bool,
         absent: Set<String>, now: Duration
@@ -150,8 +152,8 @@ extension PinTable {
             browser.workers.contains(where: { $0.version == new && isOther($0.path) })
         else { return nil }
         successors[session] = new
-        // One that was loaded from where this page was has its session, too, or is none: the browser has asked for a page that
-        // the worker has shown, or an answer was under way when its page went.
+        // A silent page at this page's address does not count: it has its own session, or does not exist, because the
+        // browser asked for a page that the worker showed, or the page went while its answer was under way.
         let silent = browser.loads.contains {
             $0.version == old && $0.parent == nil && isLive($0, now) && $0.pages > $0.sessions
                 && $0.path != addresses[session]
@@ -164,17 +166,16 @@ extension PinTable {
         for index in browser.marks.indices where browser.marks[index].version == old {
             browser.marks[index].version = new
         }
-        // Elsewhere they may still be the older version's.
+        // In other browsers the marks may still be the older version's.
         browser.hasRecalled = true
         browser.told = new
         browsers[name] = browser
         return cookie(of: name, new, otherVersions(name, now).filter { $0 != old })
     }
 
-    /// Notes that a worker of a session's browser keeps pages.
-    ///
-    /// - Returns: whether that is news, and may be the server's doing: the worker has asked for a page by its address, which
-    ///   got the worker's version. From now on it gets the next page's.
+    /// Records that a worker of a session's browser keeps pages.
+    /// - Returns: whether that is news, and may be the server's fault: the worker asked for a page by its address,
+    ///   and got the worker's version. From now on it gets the next page's.
     @discardableResult mutating func noteKeeping(session: String, browser: String?) -> Bool {
         guard let name = self.browser(ofSession: session) ?? browser, let known = browsers[name]
         else { return false }
@@ -182,14 +183,15 @@ extension PinTable {
         return !known.keepsPages && known.asksByAddress
     }
 
-    /// Whether a worker that shows pages asks for one by its address: that is its navigation.
+    /// Whether a worker that shows pages requests one by its address, which counts as its navigation.
     func isPageOfWorker(_ request: PinRequest) -> Bool {
         guard request.asksForPage, let browser = request.cookie.flatMap({ browsers[$0.browser] })
         else { return false }
         return browser.keepsPages && browser.workers.contains { $0.path == request.referrer }
     }
 
-    /// Whether a navigation that a worker sends on is a frame's: it has the mark of the page around it, and a tab's has none.
+    /// Whether a navigation that a worker forwards is a frame's: it has the mark of the page around it, and a tab's
+    /// has none.
     func isFrameOfWorker(_ request: PinRequest) -> Bool {
         guard request.load == .page, request.sender == .page, let mark = request.mark,
             let cookie = request.cookie
@@ -198,7 +200,6 @@ extension PinTable {
             || browsers[cookie.browser]?.marks.contains { $0.mark == mark } ?? false
     }
 
-    /// Whether a request's browser was given a worker.
     func hasWorker(_ request: PinRequest) -> Bool {
         request.cookie.map { browsers[$0.browser]?.hasWorker ?? false } ?? false
     }
@@ -221,7 +222,6 @@ extension PinTable {
 }
 
 extension PinTable.Browser {
-    /// Whether a worker is known that may show pages of its own.
     var hasWorker: Bool { keepsPages || hasEarlierWorker || !workers.isEmpty }
 
     /// Whether the browser has had a page of a version, or a worker's script, which shows pages without a navigation.

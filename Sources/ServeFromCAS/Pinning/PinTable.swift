@@ -3,60 +3,55 @@ import WebServer
 
 /// Which version each page was loaded from, so that every later request of the page gets the same.
 ///
-/// A pure state machine: requests and times in, versions out. All threads of a server share one,
-/// behind a lock, and call it for every request: a page's requests tell that it lives.
+/// A pure state machine: requests and times in, versions out. All threads of a server share one, behind a lock, and
+/// call it for every request, because requests show that a page is open.
 ///
-/// **What is known of a request.** A navigation begins a *load*: a page of the version current at
-/// that moment. A reload is a navigation. Everything else belongs to an earlier load, but HTTP does
-/// not say to which: all tabs of a browser share a cookie; the Referer is the page's present
-/// address, which its scripts may change, or the script or style that sends the request. So the
-/// answer is found by exclusion:
+/// **What is known of a request.** A navigation, including a reload, begins a *load*: a page of the version current
+/// at that moment. Everything else belongs to an earlier load, but HTTP does not say to which: all tabs of a browser
+/// share a cookie; the Referer is the page's present address, which its scripts may change, or the script or style
+/// that sends the request. So the answer is found by exclusion:
 ///
-/// 0. A request with a ``PageMark`` is of the version that has the mark in its browser. Browsers of the
-///    Chromium family mark every request but those of workers; the rest is for the others.
-/// 1. The cookie names the browser. If all its live loads have one version, it is that one. This covers
-///    everything but two tabs, or one that has just navigated, on both sides of a switch.
+/// 0. A request with a ``PageMark`` is of the version that has the mark in its browser. Browsers of the Chromium
+///    family mark every request except those of workers; the other rules cover the rest.
+/// 1. The cookie names the browser. If all its live loads have one version, it is that one. This covers everything
+///    but two tabs, or one that has just navigated, on both sides of a switch.
 /// 2. A script or style as Referer excludes the versions that do not have it.
-/// 3. While the newest page is loading (no pause of `loading` yet, and not for longer than
-///    `loadingMax`) the request counts as its, if it can be: not if its cookie is one from before that page, nor if its
-///    Referer is an older page's address and not the newest's. The navigation may have come to nothing.
-/// 4. Otherwise there is doubt. If the versions agree about the path, all is well; if they differ, the
-///    caller refuses with ``refusal(_:)``: a person sees a failed request, but not a mixed page.
+/// 3. While the newest page is loading (no pause of `loading` yet, and not for longer than `loadingMax`) the request
+///    counts as its own if possible: not if its cookie is from before that page, nor if its Referer is an older
+///    page's address and not the newest's, because the navigation may have been abandoned.
+/// 4. Otherwise there is doubt. If the versions agree about the path, all is well; if they differ, the caller refuses
+///    with ``refusal(_:)``: a person sees a failed request, but not a mixed page.
 ///
-/// A page with the bridge itself says when it goes, and until then its session holds its load, however often its
-/// connection breaks. A reload ends the load it replaces if that is the browser's only one, and has no session. A navigation to something that is no document (a download) begins nothing. A frame is part of what a person
-/// sees as one page: it gets the version of the page around it. So does a page fetched ahead, because its visit sends no
-/// navigation. After a restart
-/// of the server, only the cookie says which versions were open; if there were several, the rules
-/// above continue from there (``recallPages``).
+/// A page with the bridge reports its own end, and until then its session holds its load, however often its
+/// connection breaks. A reload ends the load it replaces if that is the browser's only one, and has no session. A
+/// navigation to something other than a document (a download) begins nothing. A frame is part of what a person sees
+/// as one page, so it gets the version of the page around it. So does a prefetched page, because its visit sends no
+/// navigation. After a restart of the server, only the cookie says which versions were open; if there were several,
+/// the rules above continue from there (``recallPages``).
 ///
-/// **Whose cookie it is** is not certain, since all servers of a host's name share the cookies: where others, the mark, or
-/// its age contradict it, no cookie decides (``contradiction(_:_:)``).
+/// **Whose cookie it is** is not certain, since all servers of a host's name share the cookies: where others, the
+/// mark, or its age contradict it, no cookie decides (``contradiction(_:_:)``).
 ///
-/// **Limits.** Rule 3 can be wrong if an older page, in another tab of the same browser, requests a
-/// file that differs and has no hashed name, at the moment when a newer page loads. A page without a
-/// connection that is silent for longer than the grace is taken for closed; if it was not, and a newer
-/// one is open in the same browser, it may then get the newer one's files. A page that holds a
-/// connection, as the bridge does, is never taken for closed. A service worker answers as it likes: what becomes of
-/// its script and of what it asks for itself is in `PinTable+Workers`.
+/// **Limits.** Rule 3 can be wrong if an older page, in another tab of the same browser, requests a file that differs
+/// and has no hashed name while a newer page loads. A page without a connection that is silent for longer than the
+/// grace counts as closed; if it was not, and a newer one is open in the same browser, it may then get the newer
+/// one's files. A page that holds a connection, as the bridge does, never counts as closed. A service worker answers
+/// as it likes; see `PinTable+Workers` for its script and its own requests.
 ///
-/// **The price.** A tab without the bridge that navigates across a switch, without a reload, looks
-/// like two tabs. Until the grace of its old page is over, late requests of its new page for files
-/// that differ and have no hashed name are refused. The Referer of the navigation would not help:
-/// it is the same if the link was opened in another tab.
+/// **The price.** A tab without the bridge that navigates across a switch, without a reload, looks like two tabs.
+/// Until the grace of its old page is over, late requests of its new page for files that differ and have no hashed
+/// name are refused. The Referer of the navigation would not help: it is the same if the link was opened in another
+/// tab.
 struct PinTable: Sendable {
-    /// How much is remembered, and for how long.
     struct Limits: Sendable, Hashable {
-        /// Browsers: the one silent for longest goes first, and before all others those that have
-        /// not shown a cookie yet.
+        /// Browsers; those that have not shown a cookie yet go first, then the one silent for longest.
         var browsers = 1024
-        /// Loads of one browser.
         var loads = 32
         /// How long a load counts after its last request and the end of its last connection.
         var grace = Duration.seconds(60)
         /// The longest pause between two requests of a page that is still loading.
         var loading = Duration.seconds(3)
-        /// The longest time for which a page counts as loading: one that keeps requesting has loaded.
+        /// The longest time for which a page counts as loading.
         var loadingMax = Duration.seconds(30)
         /// The longest pause between two requests of a service worker that installs.
         var installing = Duration.seconds(1)
@@ -64,12 +59,11 @@ struct PinTable: Sendable {
         var recalled = Duration.seconds(600)
     }
 
-    /// The answer for a request.
     enum Decision: Sendable, Hashable {
         /// This version; set the cookie if there is one; if the request is for a page, mark it.
         case serve(VersionName, cookie: PinCookie?, mark: PageMark?)
-        /// The first version if all agree (``agree(_:on:)``), otherwise ``refusal(_:)``; any version of the store if
-        /// there is none.
+        /// The first version if all agree (``agree(_:on:)``), otherwise ``refusal(_:)``. An empty list means any
+        /// version of the store.
         case doubt([VersionName])
     }
 
@@ -91,20 +85,18 @@ struct PinTable: Sendable {
         var parent: UInt64?
         // Whether a frame of another origin's page shows it.
         var isEmbedded = false
-        // Whether a navigation was answered with it; else a cookie or a page's word alone names it.
+        // Whether a navigation was answered with it; else only a cookie or a page's report names it.
         var isAnswered = true
         // Whether requests with its version's mark named it.
         var isMarked = false
         // Its page is gone; requests under way still count.
         var isOver = false
 
-        /// Notes a request of its page.
         mutating func asks(at now: Duration) {
             usedAt = now
             askedAt = now
         }
 
-        /// One of its connections has ended, or is another page's.
         mutating func loses(connectionAt now: Duration) {
             connections -= 1
             usedAt = max(usedAt, now)
@@ -114,20 +106,21 @@ struct PinTable: Sendable {
     struct Browser: Sendable {
         var loads: [Load] = []
         var hasShownCookie = false
-        // The version in the cookie that this run gave it last; what its requests say comes later.
+        // The version in the cookie that this run last gave it, whatever its requests say since.
         var told: VersionName?
         var usedAt: Duration
-        // The marks given to pages, the oldest first. They outlive the loads, because a page may
-        // come back from the browser's history without a request for itself.
+        // The marks given to pages, the oldest first. They outlive the loads, because a page may come back from the
+        // browser's history without a request for itself.
         var marks: [(mark: PageMark, version: VersionName)] = []
-        // What it sends by nature, if it cannot be told to mark requests.
+        // The hints that it sends, if it cannot be told to mark requests.
         var plainHints: UInt8?
-        // Whether marks are from an earlier run: in this one, another version's pages may have them in other browsers.
+        // Whether marks are from an earlier run: in this one, another version's pages may have them in other
+        // browsers.
         var hasRecalled = false
         // Pages of an earlier run may have unknown marks: no mark is free.
         var hasLostMarks = false
-        // When it came without a cookie, if it can be told to mark requests: pages that it had before may still be
-        // open, and have marks that an earlier cookie's browser gave away.
+        // When it came without a cookie, if it can be told to mark requests: its earlier pages may still be open,
+        // with marks of an earlier cookie's browser.
         var bareSince: Duration?
         // The service workers' scripts that it was given, the oldest first.
         var workers: [Worker] = []
@@ -160,26 +153,25 @@ struct PinTable: Sendable {
     /// Distinguishes the runs of a server: a cookie says which run set it.
     let run: String
     var sessions: [String: Holder] = [:]
-    /// How many loads there had been when a session began: its page is of none that was answered later.
+    /// How many loads there had been when a session began: its page is none of the later ones.
     var opened: [String: UInt64] = [:]
-    /// By session, the path that its page was loaded from, as it says: of another load than one of that path it is not.
+    /// By session, the path that its page reports it was loaded from; its load has the same path.
     var addresses: [String: [UInt8]] = [:]
-    /// By session, the loads of a page that its browser keeps in memory (back/forward cache), and of its frames.
+    /// By session, the loads of a page in the back/forward cache, and of its frames.
     var kept: [String: [UInt64]] = [:]
-    /// By session, the version whose page it is as well, with all that it has loaded.
+    /// By session, the later version that its page also belongs to, with all that it has loaded.
     var successors: [String: VersionName] = [:]
-    /// What pages say of themselves, by their sessions.
     var words: [String: PageWord] = [:]
     var browsers: [String: Browser] = [:]
     var connections: [UInt64: (browser: String, load: UInt64)] = [:]
     /// The browsers of connections whose last request was in doubt.
     var doubts: [UInt64: String] = [:]
-    /// What the connections of such pages hold: all loads that may be theirs.
+    /// All loads that such a connection's page may have.
     var crowds: [UInt64: Crowd] = [:]
     /// By browser, the cookies of earlier runs whose pages were assumed to be open.
     var recalled: [String: PinCookie] = [:]
     var nextLoad: UInt64 = 0
-    /// By its hints, the version to which this run has given a mark last, in whichever browser.
+    /// By hints, the version to which this run last gave a mark, in whichever browser.
     var given: [UInt8: VersionName] = [:]
     /// How many requests were in doubt because their cookies, or cookie and mark, contradicted each other.
     var contradictions = 0
@@ -200,7 +192,6 @@ struct PinTable: Sendable {
         return true
     }
 
-    /// The answer to a request in doubt if the versions differ.
     static func refusal(_ method: Method) -> Response {
         PlainAnswer.response(
             409,

@@ -1,14 +1,13 @@
-/// What the heads of a site's ordinary representations share, by content type: made once for each
-/// type, so that ten thousand files need a dozen.
+/// The heads of a site's ordinary representations, by content type: made once for each type, so that ten thousand
+/// files need a dozen.
 ///
-/// The address and the length, which differ between files, are written when the head is sent.
-/// Representations with a label or a source map have their own heads (``Responder``). For one
-/// thread, without a lock.
+/// The address and the length, which differ between files, are written when the head is sent. Representations with a
+/// label or a source map have their own heads (``Responder``). For one thread, without a lock.
 struct HeadTemplates: Sendable {
     /// For each resource: 0 for unknown, `own`, or the number of its content type plus one.
     private var kinds: [UInt8] = []
     private var contentTypes: [String] = []
-    /// For each content type, whether its heads say the version.
+    /// For each content type, whether its heads state the version.
     private var saysVersion: [Bool] = []
     private var whole: [ResponseHead?] = []
     private var notModified: [ResponseHead?] = Array(repeating: nil, count: 8)
@@ -31,7 +30,6 @@ struct HeadTemplates: Sendable {
         return head
     }
 
-    /// The head of a 304; `nil` if the representation has its own.
     @inline(__always)
     mutating func notModified(_ shown: borrowing Representation) -> ResponseHead? {
         guard let kind = kind(of: shown) else { return nil }

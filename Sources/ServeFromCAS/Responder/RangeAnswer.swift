@@ -32,7 +32,7 @@ enum RangeAnswer {
             body: .piece(.object(resource.address, range: range, size: resource.byteCount)))
     }
 
-    /// Parts as `multipart/byteranges` (section 14.6), in the order asked for.
+    /// Parts as `multipart/byteranges` (section 14.6), in the order requested.
     private static func multiple(
         _ ranges: [Range<Int64>], _ shown: Representation
     ) -> Response {

@@ -5,12 +5,10 @@ struct Representation {
     let site: Site
     /// The resource to send: the base or a variant of it.
     let resource: Resource
-    /// The resource that the URL leads to.
     let base: Int32
     let coding: ContentCoding
     let isImmutable: Bool
 
-    /// Distinguishes it from all others of the site.
     var number: Int { Int(base) * 8 + Int(coding.rawValue) * 2 + (isImmutable ? 1 : 0) }
 
     /// The strong entity tag with its quotes.
@@ -30,16 +28,14 @@ struct Representation {
         return tag
     }
 
-    /// The value of Content-Type.
     var contentType: String {
         let inner = path.dropLast(resource.coding == .identity ? 0 : codedEnding)
         return site.options.contentType(of: inner) ?? MediaType.unknown.name
     }
 
-    /// Whether it is a document.
     var isDocument: Bool { Self.isDocument(contentType) }
 
-    /// Whether it is a document, a script or a style, whose copies must tell their version.
+    /// Whether it is a document, a script or a style, whose copies must state their version.
     var saysVersion: Bool { Self.saysVersion(contentType) }
 
     static func saysVersion(_ contentType: String) -> Bool {
@@ -51,8 +47,8 @@ struct Representation {
         contentType.hasPrefix("text/html") || contentType.hasPrefix("application/xhtml+xml")
     }
 
-    /// Whether a browser that goes there has another page then: a document that may ask for more files, and not
-    /// something to download, which leaves the page where it is.
+    /// Whether a navigation to it begins a page: a document that may request more files, not a download, which leaves
+    /// the page where it is.
     var beginsPage: Bool {
         let type = contentType.prefix { $0 != ";" }
         guard isDocument || type.hasSuffix("/xml") || type.hasSuffix("+xml") else { return false }
@@ -62,17 +58,14 @@ struct Representation {
         }
     }
 
-    /// Whether it exists in other codings.
     var hasVariants: Bool { site.resources[Int(base)].variants >= 0 }
 
-    /// Whether no other representation shares its heads.
     var hasOwnHead: Bool {
         if site.resources[Int(base)].label >= 0 || resource.label >= 0 { return true }
         if resource.coding != .identity || site.options.hasFields(for: path) { return true }
         return sourceMap != nil
     }
 
-    /// The heads that it shares with others.
     private var heads: CommonHeads { CommonHeads(site.options, for: path) ?? site.heads }
 
     /// How much of its name only says that it is compressed: `.gz`, the `z` of `.svgz`.
@@ -102,7 +95,6 @@ struct Representation {
         return head
     }
 
-    /// The head of a 200.
     func whole() -> ResponseHead {
         var head = heads.whole(isImmutable: isImmutable)
         head.reserve(160)
@@ -111,7 +103,6 @@ struct Representation {
         return head
     }
 
-    /// The head of a 206.
     func part(length: Int64, contentType: String) -> ResponseHead {
         var head = heads.part(isImmutable: isImmutable)
         describe(&head, contentType)
@@ -119,7 +110,6 @@ struct Representation {
         return head
     }
 
-    /// The head of a 304.
     func notModified(hasTag: Bool = true) -> ResponseHead {
         var head = heads.notModified(isImmutable: isImmutable)
         identify(&head, hasTag: hasTag)
@@ -128,8 +118,8 @@ struct Representation {
 
     private func identify(_ head: inout ResponseHead, hasTag: Bool) {
         if hasTag { head.add("ETag", tag) }
-        // A browser's way back takes what it has kept without asking, but not for requests with another cookie: that
-        // names the version of its newest page.
+        // The back button takes kept pages without asking, but not for requests with another cookie, which names the
+        // version of the newest page.
         let varies = [hasVariants ? "Accept-Encoding" : nil, isImmutable ? nil : "Cookie"]
         let names = varies.compactMap { $0 }
         if !names.isEmpty { head.add("Vary", names.joined(separator: ", ")) }

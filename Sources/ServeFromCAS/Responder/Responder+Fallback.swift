@@ -8,7 +8,6 @@ extension Responder {
         return site.resources[Int(site.destinations[key].resource)].address
     }
 
-    /// Whether a request whose path is the path of nothing gets the index.
     func getsIndex(_ request: borrowing RequestHead) -> Bool {
         let path = request.bytes[request.path]
         switch site.options.fallback {
@@ -24,8 +23,8 @@ extension Responder {
         }
     }
 
-    /// Whether a page, not a person, misses a missing file of this name: a script, a style, an
-    /// image, a hashed name.
+    /// Whether a missing file of this name is missing to a page, not a person: a script, a style, an image, a hashed
+    /// name.
     static func isAsset(_ path: ArraySlice<UInt8>) -> Bool {
         if let type = MediaType.known(path) { return type.use == .asset }
         return HashedName.matches(path)

@@ -3,31 +3,25 @@ package import WebServer
 
 /// The rules of HTTP: which response a request gets from a site (RFC 9110, 9111).
 ///
-/// Pure: no I/O, no clock, and the same request always gets the same response. It only keeps heads
-/// made earlier, so each thread has its own for each site.
+/// Pure: no I/O, no clock, and the same request always gets the same response. It caches heads, so each thread has
+/// its own responder for each site.
 package struct Responder: Sendable {
-    /// What is served.
     package let site: Site
-    /// Recent heads of representations with a label or a source map, which no other representation shares: no answer
-    /// depends on what is here.
+    /// A cache of heads that representations with a label or a source map share with no other.
     private var ownHeads: RecentlyUsed<Int, ResponseHead>
     private var templates = HeadTemplates()
 
-    /// Makes a responder.
-    ///
     /// - Parameter headCountMax: how many unshared heads are kept, about half a KB each.
     package init(site: Site, headCountMax: Int = 512) {
         self.site = site
         ownHeads = RecentlyUsed(limit: headCountMax)
     }
 
-    /// The response to one request; keeps nothing.
     package static func respond(to request: borrowing RequestHead, site: Site) -> Response {
         var responder = Responder(site: site, headCountMax: 16)
         return responder.respond(to: request)
     }
 
-    /// The response to a request.
     package mutating func respond(to request: borrowing RequestHead) -> Response {
         let isOptions: Bool
         switch request.method {
@@ -56,7 +50,6 @@ package struct Responder: Sendable {
         }
     }
 
-    /// Whether a navigation leads to a page (``Representation/beginsPage``).
     func leadsToPage(_ request: borrowing RequestHead) -> Bool {
         let base: Int32
         switch find(request) {
@@ -79,7 +72,7 @@ package struct Responder: Sendable {
         }
     }
 
-    /// 405 if there is something at the path, 404 if there is nothing.
+    /// 405 if there is something at the path, else 404.
     private func refuse(_ request: borrowing RequestHead) -> Response {
         switch find(request) {
         case .resource, .directory: PlainAnswer.methodNotAllowed(request.method)
@@ -177,8 +170,8 @@ package struct Responder: Sendable {
 
     /// The coding to send; `nil` if the client refuses all of them.
     ///
-    /// It is the most welcome one, and among equals the shortest. A request for ranges gets identity
-    /// unless it refuses that, because downloaders and media players count the bytes of the file.
+    /// Prefers the highest weight, then the smallest size. A request for ranges gets identity unless it refuses that,
+    /// because downloaders and media players count the bytes of the file.
     private func choose(
         _ request: borrowing RequestHead, _ fields: ConditionalFields, _ base: Int32
     ) -> ContentCoding? {

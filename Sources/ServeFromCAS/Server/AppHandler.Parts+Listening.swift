@@ -1,9 +1,8 @@
 import CASStore
 import WebServer
 
-// How a server listens, and where to find it then.
+// How a server listens, and its URLs.
 extension AppHandler.Parts {
-    /// The options of the HTTP server beneath.
     func serverOptions(_ connections: ConnectionOptions) -> HTTPServer.Options {
         var listening = HTTPServer.Options()
         listening.tls = tls
@@ -25,7 +24,6 @@ extension AppHandler.Parts {
         return listening
     }
 
-    /// Where the app is; see ``AppServer/url``.
     func url(at port: UInt16) -> String {
         let query = token.map { "?\(AppHandler.tokenName(port: port))=\($0)" }
         // The name for which browsers accept the certificate, if there is one.
@@ -33,7 +31,6 @@ extension AppHandler.Parts {
         return "\(scheme)://\(name ?? "localhost"):\(port)/\(query ?? "")"
     }
 
-    /// Where the dashboard is; see ``AppServer/dashboardURL``.
     func dashboardURL(at port: UInt16) -> String? {
         dashboardToken.map { token in
             let name = tls.map { $0.names("127.0.0.1") ? "127.0.0.1" : "localhost" } ?? "127.0.0.1"

@@ -5,8 +5,8 @@ package import WebServer
 
 /// Serves the current version of a store over HTTP, to the browsers and web views of this machine.
 ///
-/// A page keeps the version it was loaded from; if this process or another one makes another
-/// version current, the next navigation shows it.
+/// A page keeps the version it was loaded from. If this or another process makes another version current, the next
+/// navigation shows it.
 ///
 ///     let server = try AppServer(versions)
 ///     try server.start()
@@ -15,14 +15,14 @@ package import WebServer
 public final class AppServer: Sendable {
     /// The port.
     public let port: UInt16
-    /// Where the app is: `http://localhost:PORT/`, with the token if one is required.
+    /// The app's URL: `http://localhost:PORT/`, with the token if one is required.
     ///
     /// With a certificate, it is https, with the first of the server's names that is in the certificate.
     public let url: String
-    /// Where the dashboard is, with its token; `nil` if there is none.
+    /// The dashboard's URL, with its token; `nil` if there is none.
     ///
-    /// Over http it is at `127.0.0.1`, for browsers another origin than the app's `localhost`: the
-    /// app's own scripts cannot read it.
+    /// Over http it is at `127.0.0.1`, for browsers another origin than the app's `localhost`: the app's own scripts
+    /// cannot read it.
     package let dashboardURL: String?
     /// The app's end of the conversation with its pages.
     public let bridge: Bridge
@@ -36,10 +36,10 @@ public final class AppServer: Sendable {
 
     /// Takes the port; requests are answered after ``start()``.
     ///
-    /// The first time, it writes the port and the token to the store's `server.json`, so that the
-    /// web origin is the same at the next start.
-    /// - Throws: `.portInUse`, naming the port; `.badOption`; `.badCertificate`; `.badServerFile`; `.notOwner`; `.noVersion`
-    ///   for a shell that is not there; what reading the store throws. That no version is current is no error.
+    /// The first time, it writes the port and the token to the store's `server.json`, so that the web origin is the
+    /// same at the next start. No version need be current.
+    /// - Throws: `.portInUse`, naming the port; `.badOption`; `.badCertificate`; `.badServerFile`; `.notOwner`;
+    ///   `.noVersion` for a missing shell; what reading the store throws.
     public convenience init(
         _ versions: VersionStore, options: AppServerOptions = AppServerOptions()
     ) throws(StoreError) {
@@ -67,7 +67,7 @@ public final class AppServer: Sendable {
         handler.follow()
     }
 
-    /// A request that came back here would be passed on for ever.
+    /// Refuses routes that lead back here: requests would circulate endlessly.
     private static func refuseLoops(
         _ routes: [ProxyRoute], _ port: UInt16
     ) throws(StoreError) {
@@ -78,7 +78,6 @@ public final class AppServer: Sendable {
         }
     }
 
-    /// Takes the first port that is free.
     private static func bind(
         _ parts: AppHandler.Parts, _ connections: ConnectionOptions, _ late: AppHandler.Late
     ) throws(StoreError) -> (HTTPServer, AppHandler) {
@@ -128,21 +127,17 @@ public final class AppServer: Sendable {
         }
     }
 
-    /// Starts serving, and does nothing unasked: the caller checks starts with
-    /// ``lookAtStarts(now:)`` when it wants to.
+    /// Starts serving without background checks: the caller checks starts with ``lookAtStarts(now:)``.
     package func startUnattended() throws(StoreError) { try server.start() }
 
-    /// Checks once whether the time of a start is over, and if so leaves its version.
+    /// Checks once whether the time of a start is over, and if so rolls its version back.
     /// - Parameter now: the time of ``SystemClock``, or later.
     package func lookAtStarts(now: Duration) { Housekeeping.lookAtStarts(handler, now: now) }
 
-    /// Looks for changes of the lifecycle now, and tells of them; otherwise they are seen twice a second.
-    ///
-    /// From any thread; may wait for other processes.
+    /// Announces changes of the lifecycle now; from any thread; may wait for other processes.
     package func follow() { handler.follow() }
 
-    /// Stops: answers what is in flight, closes idle connections, and cuts what is left after
-    /// `grace`.
+    /// Stops: answers requests in flight, closes idle connections, and cuts what is left after `grace`.
     ///
     /// Returns at once; see ``waitUntilStopped()``.
     public func stop(within grace: Duration = .seconds(10)) {
@@ -153,15 +148,14 @@ public final class AppServer: Sendable {
         let handler = handler
         let end = SuspendingClock.now + max(grace, Self.leastGrace)
         endOfGrace.withLock { $0 = $0 ?? end }
-        // Where no thread can be had, nobody does it later.
+        // If no thread is available, no other one will do it later.
         if !handler.storeWork.add({ Self.endStarts(handler, by: end) }) {
             Self.endStarts(handler, by: end)
         }
-        // Last, since a task that is to go on may wait for a thread.
+        // Last, because resuming a task may need a thread.
         housekeeping.withLock { $0?.cancel() }
     }
 
-    /// How long to wait for the store at the end, at least.
     private static let leastGrace = Duration.seconds(2)
 
     private static func endStarts(_ handler: AppHandler, by end: SuspendingClock.Instant) {
@@ -185,12 +179,11 @@ public final class AppServer: Sendable {
         handler.shelf.clear()
     }
 
-    /// Whether the next page starts what is pending, as far as anyone can tell.
+    /// Whether the next page starts what is pending, as far as can be known.
     package func startsPending(_ lifecycle: Lifecycle) -> Bool {
         handler.startup?.ask { $0.startsPending(lifecycle) } ?? false
     }
 
-    /// Says when pages get a version that waits.
     package func setSwitching(_ rule: SwitchingRule) { handler.setSwitching(rule) }
 
     /// Tells whether the app is in the foreground.

@@ -2,14 +2,13 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// What a server does unasked: follows the lifecycle, ends what is over.
+/// A server's background work: follows the lifecycle, and ends what is over.
 enum Housekeeping {
-    /// Twice a second: this is how soon pages that listen are told that another process has made a
-    /// version current, and how far a download is; navigations check for themselves.
+    /// How soon listening pages learn of switches and a download's progress; navigations check for themselves.
     private static let pause = Duration.milliseconds(500)
 
-    /// How often to look for files gone from the store: if a version could not be pinned, it may be
-    /// collected while it is shown.
+    /// How often to look for files gone from the store: a version that could not be pinned may be collected while it
+    /// is shown.
     private static let closingPause = Duration.seconds(60)
 
     static func run(_ handler: AppHandler) async {
@@ -17,7 +16,7 @@ enum Housekeeping {
         while !Task.isCancelled {
             let now = SystemClock.now
             look(handler, now: now) { judgement in
-                // What waits to be read may be the confirmation that a start lacks.
+                // The confirmation of a start may be waiting to be read.
                 handler.readWhatWaits(then: judgement)
             }
             if now >= closesAt {
@@ -32,7 +31,7 @@ enum Housekeeping {
         }
     }
 
-    /// - Parameter judging: gets the work that leaves a version whose time is over.
+    /// - Parameter judging: gets the work that rolls back a version whose time is over.
     static func look(
         _ handler: AppHandler, now: Duration,
         judging: (@escaping @Sendable () -> Void) -> Void = { $0() }
@@ -49,19 +48,18 @@ enum Housekeeping {
         }
     }
 
-    /// Follows the lifecycle, and leaves a version whose time is over.
+    /// Follows the lifecycle, and rolls back a version whose time is over.
     static func lookAtStarts(
         _ handler: AppHandler, now: Duration,
         judging: (@escaping @Sendable () -> Void) -> Void = { $0() }
     ) {
         handler.follow()
         let isOver = isOver(handler, now)
-        // What passes until the next look counts by what is seen now.
+        // The time until the next look counts by what is visible now.
         handler.noteSight(now: now)
         if isOver { judging { judge(handler) } }
     }
 
-    /// Whether the time of a start is over.
     private static func isOver(_ handler: AppHandler, _ now: Duration) -> Bool {
         guard let startup = handler.startup else { return false }
         let lifecycle = handler.shelf.lifecycle
@@ -77,7 +75,6 @@ enum Housekeeping {
         }
     }
 
-    /// Leaves the version whose time is over.
     private static func judge(_ handler: AppHandler) {
         guard let startup = handler.startup, handler.takeBackWaiting(startup) else { return }
         do throws(StoreError) {
@@ -102,7 +99,6 @@ enum Housekeeping {
         handler.downloads.look(now: now) { bridge.announce($0) }
     }
 
-    /// Releases versions that no page uses any longer.
     private static func letGo(_ handler: AppHandler, _ now: Duration) {
         // In one step: otherwise a page that begins in between would lose its version.
         let dropped = handler.pins.withLock { pins in

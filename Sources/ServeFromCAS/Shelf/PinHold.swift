@@ -11,9 +11,7 @@ final class PinHold: Sendable {
         self.pin = Mutex(pin)
     }
 
-    /// Whether no process can retire the version.
     var isHeld: Bool { pin.withLock { $0 != nil } }
 
-    /// Takes a pin that could not be made earlier.
     func take(_ new: VersionPin) { pin.withLock { $0 = new } }
 }

@@ -2,12 +2,9 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// The store that is served: the one opened first, or one that has taken its place.
-///
-/// Safe to use from all threads.
+/// The store that is served: the one opened first, or one that has taken its place; thread-safe.
 final class ServedStore: Sendable {
     private let state: Mutex<VersionStore>
-    /// Its path; a store found there later is used like the first.
     let path: String
     private let options: StoreOptions
     private let reopen: (@Sendable (String) throws(StoreError) -> VersionStore)?
@@ -25,25 +22,21 @@ final class ServedStore: Sendable {
 
     var versions: VersionStore { state.withLock { $0 } }
 
-    /// What has happened to the store.
     enum Look {
-        /// It is still there.
         case same
-        /// Another one is in its place, and is not served yet; `isGone`: the first was deleted.
+        /// Another one is in its place, and is not served yet. `isGone`: the first was deleted.
         case other(VersionStore, isGone: Bool)
-        /// It is gone, and there is no other.
         case gone(StoreError)
         /// It is there but incomplete, and no other can be opened.
         case broken(StoreError)
     }
 
-    /// Looks for the store; opens one that has taken its place.
     func look() -> Look {
         let place: Store.Place
         do throws(StoreError) {
             place = try versions.store.place(at: path)
         } catch {
-            // A disk that fails to answer for a moment does not mean that the store is gone.
+            // A brief failure of the disk does not mean that the store is gone.
             return .same
         }
         guard place != .here else { return .same }
@@ -66,6 +59,5 @@ final class ServedStore: Sendable {
         }
     }
 
-    /// Serves another store from now on.
     func adopt(_ versions: VersionStore) { state.withLock { $0 = versions } }
 }

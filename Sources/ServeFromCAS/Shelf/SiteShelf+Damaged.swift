@@ -34,11 +34,11 @@ extension SiteShelf {
         }
     }
 
-    /// Makes a lost manifest again from the tree: the version is served as the tree shows it.
+    /// Makes a lost manifest again from the tree, so the version is served as the tree shows it.
     /// - Throws: `.locked` if it could not be looked at in time.
     func recoverManifest(_ name: String, _ versions: VersionStore) throws(StoreError) {
         do throws(StoreError) {
-            // If the version is registered, a damaged manifest is left for a repair, and a sound one is read later.
+            // If the version is registered, leave a damaged manifest to a repair; a sound one is read later.
             let isKnown = try versions.store.versionRow(name) != nil
             if isKnown, try versions.hasManifest(name) { return }
             guard try versions.isMaterialized(name),
@@ -50,7 +50,7 @@ extension SiteShelf {
                     + "whether it is complete")
         } catch {
             if error.code == .locked { throw error }
-            // Opening the version reports what is missing; this reports why it stays so.
+            // Opening the version reports what is missing; this reports why it could not be restored.
             notice("unable to make the manifest of version \(name) again: \(error.message)")
         }
     }

@@ -2,10 +2,10 @@ import CASStore
 import Synchronization
 import VersionTree
 
-// What a cache may keep without asking again, by its name: the content must bear the name out, and no
-// other version may have other bytes at the path.
+// Which files a cache may keep without asking again, by their names: the content must match the name, and no other
+// version may have other bytes at the path.
 extension SiteShelf {
-    /// So much of a version is read at most to find digests in names; what is not read is not called immutable.
+    /// The most bytes of a version read to find digests in names; files not read are not called immutable.
     private static var digestedByteCountMax: Int64 { 256 << 20 }
     private static var digestsMax: Int { 65_536 }
 
@@ -29,7 +29,7 @@ extension SiteShelf {
                 }
                 return found
             } catch {
-                // Whoever asks for the file learns what is wrong with it; nobody keeps it for a year.
+                // A request for the file reports what is wrong with it; until then no cache keeps it for a year.
                 return []
             }
         }
@@ -59,24 +59,22 @@ extension SiteShelf {
                 replace(entry, by: Entry(site, entry.hold, tag: entry.tag))
             }
         } catch {
-            // Nobody can see which versions there are: what was compared holds until somebody can.
+            // Without a list of versions, the last comparison remains valid.
             return
         }
     }
 
-    /// The manifests of the other versions, one in memory at a time.
     private func others(
         than site: Site, _ versions: VersionStore
     ) -> some Sequence<VersionTree.Manifest> {
-        // A version whose manifest cannot be read shows nobody anything.
+        // A version whose manifest cannot be read is not served, so it does not count.
         names(versions).filter { $0 != site.version.description }.lazy.compactMap {
             try? versions.manifest(of: $0)
         }
     }
 
-    /// The names of all versions in the store.
     func names(_ versions: VersionStore) -> [String] {
-        // Without the list, no version is known to differ, and none to bear a name out.
+        // Without the list, no version is known to differ, and none to confirm a name.
         let files = try? versions.fileSystem.names(in: versions.directories.manifests.raw) {
             file, _ in file.hasSuffix(StoreLayout.manifestSuffix) && !file.hasPrefix(".")
         }
@@ -84,10 +82,8 @@ extension SiteShelf {
     }
 }
 
-/// What is known of names that may change with their content.
 struct KnownNames: Sendable {
     /// The directory of manifests when names were last compared.
     var compared: FileStatus?
-    /// The digests of files whose names may have one.
     var digests: [ObjectID: [Label]] = [:]
 }

@@ -1,8 +1,8 @@
 import CASStore
 import VersionTree
 
-// If an object cannot be opened, the trees may have its bytes: those of the served versions, and
-// files at the same path in the others.
+// If an object cannot be opened, the trees may have its bytes: those of the served versions, and files at the same
+// path in the others.
 extension SiteShelf {
     /// How many files of one version are tried: usually they are all one file.
     private static let perVersionMax = 3
@@ -39,7 +39,6 @@ extension SiteShelf {
             "\(failure.message); until then \(copy), which has its bytes, is served in its place")
     }
 
-    /// The names of all trees.
     private var trees: [String] {
         let versions = versions
         // Hidden ones are being built or removed. Without the list, the trees of the served versions remain.

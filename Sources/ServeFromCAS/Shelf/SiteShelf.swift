@@ -2,15 +2,12 @@ import CASStore
 import Synchronization
 import VersionTree
 
-/// The versions that are served now: the current one, and those that some page still uses.
-///
-/// All threads share one. The pin of a version keeps it on disk as long as it is here.
+/// The versions that are served: the current one, and those in use, pinned on disk; for all threads.
 final class SiteShelf: Sendable {
-    /// A version, ready to be served.
     final class Entry: Sendable {
         let site: Site
         let hold: PinHold
-        /// Tells its content from what another version of its name has had; `nil` if that is unknown.
+        /// Distinguishes its content from that of other versions of its name; `nil` if it is unknown.
         let tag: String?
 
         init(_ site: Site, _ hold: PinHold, tag: String?) {
@@ -23,19 +20,13 @@ final class SiteShelf: Sendable {
     private struct State {
         var entries: [VersionName: Entry] = [:]
         var current: Entry?
-        /// The status of lifecycle.json when it was last read.
         var status: FileStatus?
         var hasRead = false
         var lifecycle = Lifecycle()
-        /// When to retry the pins that could not be made.
         var pinsAgainAt = Duration.zero
-        /// The app's own files, and the pin that keeps them.
         var shell: Shell?
-        /// A version that is only looked at.
         var examined: Site?
-        /// The store is gone, and no other has come.
         var isEmptied = false
-        /// Nothing is served any longer.
         var isClosed = false
     }
 
@@ -44,20 +35,16 @@ final class SiteShelf: Sendable {
         var hold: PinHold
     }
 
-    /// How long a retry of a failed pin waits.
     private static let pinPause = Duration.seconds(5)
 
     private let store: ServedStore
     var versions: VersionStore { store.versions }
     private let options: SiteOptions
-    /// The version with the app's own files.
     private let shellName: String?
     let notice: @Sendable (String) -> Void
     private let pinTrouble: TroubleNotice
-    /// Reports what prevents following the lifecycle.
     private let followTrouble: TroubleNotice
     private let state = Mutex(State())
-    /// What is known of names that may change with their content.
     let names = Mutex(KnownNames())
     /// Counts changes of the current version; each thread compares it with the count it saw last.
     private let generation = Atomic<Int>(0)
@@ -84,11 +71,9 @@ final class SiteShelf: Sendable {
         return Shell(manifest: try versions.registeredManifest(of: shellName), hold: hold)
     }
 
-    /// Whether the store is gone, so that nothing can be served.
     var isEmptied: Bool { state.withLock { $0.isEmptied } }
 
     /// Shows the versions of another store from now on, and releases those shown before.
-    ///
     /// - Throws: why it cannot be shown; then nothing has changed.
     func move(to versions: VersionStore) throws(StoreError) {
         let shell = try openShell(in: versions)
@@ -98,7 +83,6 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Releases everything, because the store is gone.
     func empty() { replace(isEmptied: true) { $0.shell = nil } }
 
     private func replace(isEmptied: Bool, _ change: (inout State) -> Void) {
@@ -117,10 +101,8 @@ final class SiteShelf: Sendable {
     /// Changes whenever another version becomes current.
     var currentGeneration: Int { generation.load(ordering: .acquiring) }
 
-    /// The version for new pages; `nil` if none is current.
     var current: Entry? { state.withLock { $0.current } }
 
-    /// The lifecycle as last read.
     var lifecycle: Lifecycle { state.withLock { $0.lifecycle } }
 
     /// Whether the served version is the lifecycle's; if not, the operator was told why.
@@ -136,7 +118,6 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// The objects of all versions that are here.
     var objects: Set<ObjectID> {
         var result: Set<ObjectID> = []
         for site in sites { for resource in site.resources { result.insert(resource.address) } }
@@ -158,10 +139,9 @@ final class SiteShelf: Sendable {
     /// A version that is here; never waits for the store.
     func entry(_ version: VersionName) -> Entry? { state.withLock { $0.entries[version] } }
 
-    /// All versions that are here.
     var entries: [Entry] { state.withLock { Array($0.entries.values) } }
 
-    /// Puts the same version in the place of an entry, unless that has gone meanwhile.
+    /// Replaces an entry by another of the same version, unless it has gone meanwhile.
     func replace(_ entry: Entry, by other: Entry) {
         state.withLock { state in
             let version = entry.site.version
@@ -172,7 +152,6 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Puts back a version that was removed meanwhile.
     func keep(_ entry: Entry) {
         state.withLock { state in
             let version = entry.site.version
@@ -181,8 +160,7 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Checks whether another version is current, whoever made it so.
-    ///
+    /// Checks whether another version is current, whichever process made it so.
     /// - Returns: the lifecycle before and now if it has changed.
     @discardableResult
     func refresh() -> (before: Lifecycle, now: Lifecycle)? {
@@ -201,14 +179,14 @@ final class SiteShelf: Sendable {
                 return nil
             }
             let lifecycle = try lifecycle(of: versions)
-            // Opened before it is shown: a version that cannot be shown does not become current.
+            // Open it before it is shown: a version that cannot be shown does not become current.
             let entry = try lifecycle.current.map { (name) throws(StoreError) in
                 try self.open(VersionName(name))
             }
             let before = state.withLock { state -> Lifecycle in
                 // Another store has come meanwhile: its own lifecycle is read next.
                 guard store.versions === versions else { return lifecycle }
-                // What is read first is no change.
+                // The first reading is no change.
                 let before = state.hasRead ? state.lifecycle : lifecycle
                 state.hasRead = true
                 followTrouble.end()
@@ -221,7 +199,7 @@ final class SiteShelf: Sendable {
             }
             return before == lifecycle ? nil : (before, lifecycle)
         } catch {
-            // Serving continues as before: a page is worth more than news.
+            // Continue to serve as before: pages matter more than news.
             followTrouble.tell("unable to follow the lifecycle: \(error.message)")
             return nil
         }
@@ -252,8 +230,8 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Looks at a version, which need not be here, and does not pin it: the caller may hold the lock of the
-    /// lifecycle, which keeps it from being retired.
+    /// Looks at a version that need not be here, without pinning it: the caller may hold the lock of the lifecycle,
+    /// which keeps it from being retired.
     func examine<R>(
         _ version: VersionName, _ body: (Site) throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -263,7 +241,7 @@ final class SiteShelf: Sendable {
         let shell = state.withLock { $0.shell?.manifest }
         let site = Site(
             try manifest(version.description, versions), options: options, shell: shell)
-        // Its tree may have what the objects have lost.
+        // Its tree may have files whose objects are lost.
         state.withLock { $0.examined = site }
         defer { state.withLock { $0.examined = nil } }
         return try body(site)
@@ -281,7 +259,6 @@ final class SiteShelf: Sendable {
     }
 
     /// Pins a version; on a full disk, with the store's reserve.
-    ///
     /// - Returns: `nil` if no pin can be made now; ``pinAgain(now:)`` retries.
     private static func pin(
         _ name: String, _ versions: VersionStore, _ trouble: TroubleNotice
@@ -309,9 +286,7 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Retries the missing pins every few seconds; may wait for other processes.
-    ///
-    /// A version retired meanwhile is removed, unless it is current.
+    /// Retries the missing pins every few seconds; removes versions retired meanwhile; may wait for other processes.
     func pinAgain(now: Duration) {
         let missing = state.withLock { state -> [PinHold] in
             guard now >= state.pinsAgainAt else { return [] }
@@ -337,7 +312,6 @@ final class SiteShelf: Sendable {
         }
     }
 
-    /// Releases everything, because nothing is served any longer.
     func clear() {
         let dropped = state.withLock { state -> State in
             let dropped = state

@@ -1,6 +1,6 @@
 import CASStore
 
-/// What the heads of all representations of a site share, made once.
+/// The parts that the heads of all representations of a site share, made once.
 struct CommonHeads: Sendable {
     /// 200, 206 and 304, each for immutable URLs and for others.
     private let whole: (ResponseHead, ResponseHead)
@@ -11,7 +11,7 @@ struct CommonHeads: Sendable {
         self.init(fields: options.fields, options.referrerPolicy)
     }
 
-    /// The heads of the files at a path, if they have fields of their own; `nil` if they have none.
+    /// The heads of the files at a path; `nil` if they have no fields of their own.
     init?(_ options: SiteOptions, for path: ArraySlice<UInt8>) {
         guard options.hasFields(for: path) else { return nil }
         let fields = options.fields(for: path)
@@ -29,9 +29,7 @@ struct CommonHeads: Sendable {
         (whole, part, notModified) = (pair(200), pair(206), pair(304))
     }
 
-    /// A 200 with the whole representation.
     func whole(isImmutable: Bool) -> ResponseHead { isImmutable ? whole.1 : whole.0 }
-    /// 206.
     func part(isImmutable: Bool) -> ResponseHead { isImmutable ? part.1 : part.0 }
     /// A 304: what a cache needs to update its copy, and no more (RFC 9110, section 15.4.5).
     func notModified(isImmutable: Bool) -> ResponseHead {

@@ -1,13 +1,12 @@
 /// Whether a URL's name looks as if it changed whenever its content does, like the names that build tools write.
 ///
-/// Looks decide whether a missing file is one that a page misses, and never alone what a cache may keep
-/// (``NamedDigest``). A file name with an ending counts as hashed if it has a run of at least 8 hexadecimal
-/// digits of one case, including a digit and a letter, between characters that are neither letters nor
-/// digits: `app.3f2a9c1b.js`, `style-0badcafe42.css`. So do all names under a directory whose name
-/// has such a run of at least 32. Not counted: decimal numbers (`report-20240115.pdf` is a date),
-/// UUIDs (they name records), and base64 hashes (`index-DzX3k2a9.js`), which look like words.
+/// Looks decide whether a missing file is one that a page needs, but never alone what a cache may keep
+/// (``NamedDigest``). A file name with an ending counts as hashed if it has a run of at least 8 hexadecimal digits of
+/// one case, including a digit and a letter, between characters that are neither letters nor digits:
+/// `app.3f2a9c1b.js`, `style-0badcafe42.css`. So do all names under a directory whose name has such a run of at least
+/// 32. Not counted: decimal numbers (`report-20240115.pdf` is a date), UUIDs (they name records), and base64 hashes
+/// (`index-DzX3k2a9.js`), which look like words.
 package enum HashedName {
-    /// Whether a decoded URL path has a hashed name.
     package static func matches(_ path: ArraySlice<UInt8>) -> Bool {
         path.withUnsafeBufferPointer { path in
             let name = (path.lastIndex(of: 47) ?? -1) + 1
@@ -21,8 +20,8 @@ package enum HashedName {
 
     /// Whether a script or style has such digits after a name of its own: `app.3f2a9c1b.js`.
     ///
-    /// Bundlers write them, and what else does is rarely code. Digits that are a word and a number (`face2face`, `feed2024`)
-    /// are none. Immutable it is only where the versions of a store bear it out (``Site/Names``).
+    /// Bundlers write such names; few others do for code. Digits that are a word and a number (`face2face`,
+    /// `feed2024`) do not count. The file is immutable only if the versions of a store confirm it (``Site/Names``).
     static func isOfBuild(_ path: ArraySlice<UInt8>) -> Bool {
         guard let name = path.lastIndex(of: 47).map({ path[($0 + 1)...] }),
             [".js", ".mjs", ".css"].contains(where: { Array(name).hasEnding($0.utf8) }),
@@ -35,7 +34,7 @@ package enum HashedName {
         }
     }
 
-    /// Whether letters and digits take turns at least three times: what people write does so once or twice.
+    /// Whether letters and digits alternate at least three times: in names that people write they do once or twice.
     private static func isMixed(_ run: ArraySlice<UInt8>) -> Bool {
         zip(run, run.dropFirst()).count { (48...57).contains($0) != (48...57).contains($1) } >= 3
     }
@@ -51,7 +50,6 @@ package enum HashedName {
         return false
     }
 
-    /// Whether a part of the path contains a run that looks like a hash.
     private static func hasRun(
         _ path: UnsafeBufferPointer<UInt8>, _ part: Range<Int>, atLeast least: Int
     ) -> Bool {

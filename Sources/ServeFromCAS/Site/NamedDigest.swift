@@ -2,14 +2,14 @@ import CASStore
 
 /// A digest of content in the name of its file: the one proof that a name changes whenever its content does.
 ///
-/// It counts if at least eight digits of it stand there by themselves, hexadecimal or base64url, from its beginning on, and
-/// are those of the content: of its SHA-256, SHA-1 or MD5. A name that merely looks so (`feed2024.json`, a record's
-/// identifier, a bundler's hash of something else) would be a stale file that no reload mends.
+/// It counts if the name contains, delimited, at least the first eight digits (hexadecimal or base64url) of the
+/// content's SHA-256, SHA-1 or MD5. A name that only looks so (`feed2024.json`, a record's identifier, a bundler's
+/// hash of something else) would be a stale file that no reload mends.
 enum NamedDigest {
     private static let digitsMin = 8
 
     /// Whether a decoded URL path has a digest of the content.
-    /// - Parameter digests: the content's SHA-1 and MD5, which are only asked for if the name may have one.
+    /// - Parameter digests: the content's SHA-1 and MD5, requested only if the name may have one.
     static func stands(
         in path: ArraySlice<UInt8>, of address: ObjectID, _ byteCount: Int64,
         _ digests: (ObjectID, Int64) -> [Label]
@@ -21,14 +21,14 @@ enum NamedDigest {
         return digests(address, byteCount).contains { isNamed(path, starts, $0.bytes) }
     }
 
-    /// Where in a path digits may begin: after what is neither letter nor digit.
+    /// Where in a path digits may begin: after a character that is neither letter nor digit.
     private static func starts(in path: ArraySlice<UInt8>) -> [Int] {
         path.indices.filter { position in
             guard position == path.startIndex || !path[position - 1].isWord else {
                 return false
             }
             let digits = path[position...].prefix(digitsMin)
-            // Eight lower-case letters are a word: of digests, one in two thousand begins so.
+            // Eight lower-case letters are a word: one digest in two thousand begins so.
             return digits.count == digitsMin && digits.allSatisfy(isDigit)
                 && digits.contains { !(97...122).contains($0) }
         }
@@ -52,7 +52,7 @@ enum NamedDigest {
         return (digitsMin...same).contains { $0 == text.count || !text[$0].isWord }
     }
 
-    /// Whether digits of a kind that words rarely have begin here: only then a file is read to find its digests.
+    /// Whether digits of a kind that words rarely have begin here: only then is a file read to find its digests.
     private static func looksLikeDigits(_ text: ArraySlice<UInt8>) -> Bool {
         let run = text.prefix { $0 != 46 && $0 != 47 }
         let hex = run.prefix(while: \.isWord)

@@ -1,7 +1,7 @@
 /// A hash table from the bytes of a URL path to a number.
 ///
-/// Compact: the keys are in one array, and each costs its bytes and 20 more. Each table seeds its
-/// hashing, so nobody can write a manifest that fills one corner of it.
+/// Compact: the keys are in one array, and each costs its bytes and 20 more. Each table seeds its hashing, so nobody
+/// can write a manifest whose paths collide.
 struct PathTable: Sendable {
     private struct Key: Sendable {
         var start: UInt32
@@ -16,7 +16,7 @@ struct PathTable: Sendable {
     private let seed = UInt64.random(in: 0...UInt64.max)
     private let factor = UInt64.random(in: 0...UInt64.max) | 1
 
-    /// - Parameter byteCount: of all keys together; a guess does no harm.
+    /// - Parameter byteCount: of all keys together; may be a guess.
     init(capacity: Int, byteCount: Int = 0) {
         var count = 16
         while count < capacity * 2 { count *= 2 }
@@ -28,13 +28,11 @@ struct PathTable: Sendable {
     /// The number of keys; they are numbered from 0 in the order of insertion.
     var count: Int { keys.count }
 
-    /// The bytes of a key.
     func key(_ number: Int) -> ArraySlice<UInt8> {
         let key = keys[number]
         return bytes[Int(key.start)..<Int(key.start) + Int(key.length)]
     }
 
-    /// The number of a key; `nil` if it is absent.
     @inline(__always)
     func find(_ path: UnsafeBufferPointer<UInt8>) -> Int? {
         find(path, hash(path))
@@ -51,7 +49,6 @@ struct PathTable: Sendable {
         return nil
     }
 
-    /// The number of a key in an array.
     func find(_ path: ArraySlice<UInt8>) -> Int? {
         path.withUnsafeBufferPointer { find($0) }
     }
@@ -94,8 +91,8 @@ struct PathTable: Sendable {
 
     @inline(__always)
     private func hash(_ path: UnsafeBufferPointer<UInt8>) -> UInt32 {
-        // Folded multiplication of eight bytes at a time (like wyhash), with secret random numbers:
-        // it costs a third of SipHash, and happens for each request.
+        // Folded multiplication of eight bytes at a time (like wyhash), with secret random numbers. It happens for
+        // each request and costs a third of SipHash.
         let raw = UnsafeRawBufferPointer(path)
         var state = seed ^ UInt64(path.count)
         var position = 0

@@ -1,6 +1,6 @@
 import CASStore
 
-/// What a URL path leads to: an object, and what the manifest says about it.
+/// An object that a URL path names, and what the manifest says about it.
 struct Resource: Sendable {
     var address: ObjectID
     var byteCount: Int64
@@ -10,9 +10,8 @@ struct Resource: Sendable {
     var label: Int32 = -1
     /// The position of its precompressed variants in the site's; -1 if it has none.
     var variants: Int32 = -1
-    /// The coding that its bytes have, if what is inside is what its name says: `game.wasm.gz`.
+    /// The coding of its bytes, if the name before the ending describes their content: `game.wasm.gz`.
     var coding = ContentCoding.identity
-    /// Meteor's `cacheable`.
     var isCacheable = false
 }
 
@@ -26,11 +25,9 @@ struct Variants: Sendable {
     }
 }
 
-/// Where a key of a site's table leads.
 struct Destination: Sendable {
-    /// The resource; -1 for the same path with a slash at its end, because the directory has an index.
+    /// -1 for the same path with a trailing slash, because the directory has an index.
     var resource: Int32
-    /// Whether the URL alone makes the answer immutable.
     var isImmutable = false
 
     static let directory = Destination(resource: -1)

@@ -1,21 +1,18 @@
 package import CASStore
 package import VersionTree
 
-/// A version as a site: which resource each URL path leads to.
+/// A version as a site: which resource each URL path names.
 ///
-/// Made once from a manifest and never changed, so all threads read it without a lock. It keeps
-/// about 100 bytes per entry besides the paths. What takes time (types, heads) is made by
-/// ``Responder`` when first needed.
+/// Made once from a manifest and never changed, so all threads read it without a lock. It keeps about 100 bytes per
+/// entry besides the paths. ``Responder`` makes what takes time (types, heads) when it is first needed.
 ///
-/// Paths are compared byte by byte after one percent-decoding; nothing is normalized, and no path
-/// of the file system is ever made from them. The order is: the manifest's routes, "/" and the
-/// paths, indexes of directories, clean URLs. Nothing takes the place of an earlier one.
+/// Paths are compared byte by byte after one percent-decoding; nothing is normalized, and no path of the file system
+/// is ever made from them. The order is: the manifest's routes, "/" and the paths, indexes of directories, clean
+/// URLs. None replaces an earlier one.
 package final class Site: Sendable {
-    /// The version shown.
     package let version: VersionName
-    /// Orders it among versions: a later one has a larger number.
+    /// Orders versions: a later one has a larger number.
     let ordinal: Int64
-    /// How it is shown.
     package let options: SiteOptions
 
     let table: PathTable
@@ -30,26 +27,25 @@ package final class Site: Sendable {
     let heads: CommonHeads
     /// The version of the files looked up after its own, and their first resource; `nil` if none.
     let shell: (version: VersionName, first: Int)?
-    /// The keys whose names make them immutable, or may.
     let names: Names
 
     /// The keys of a site whose names may change with their content.
     struct Names: Sendable {
         /// Below a prefix that the operator has named, by the manifest, or with a digest of the content.
         var said: [Int] = []
-        /// Like a bundler's: immutable where a later version lacks the path, so that the name has gone with its bytes.
+        /// Like a bundler's: immutable where a later version does not have the path, so that the name disappeared
+        /// with its bytes.
         ///
-        /// That an earlier one lacks it says nothing: the file was new then, and the next version may have other bytes.
+        /// That an earlier one does not have it proves nothing: the file was new then, and the next version may have
+        /// other bytes.
         var likely: [Int] = []
 
         var isEmpty: Bool { said.isEmpty && likely.isEmpty }
     }
 
-    /// Makes the look-up of a version.
-    ///
     /// - Parameters:
-    ///   - shell: files of the app that shows the site, the same for all versions
-    ///     (`cordova.js`). They are looked up after the version's own; not under `/application`.
+    ///   - shell: files of the app that shows the site, the same for all versions (`cordova.js`). They are looked up
+    ///     after the version's own; not under `/application`.
     ///   - digests: the SHA-1 and MD5 of content, for names that may have one of them.
     package init(
         _ manifest: VersionTree.Manifest, options: SiteOptions = SiteOptions(),
@@ -97,9 +93,7 @@ package final class Site: Sendable {
         names = other.names
     }
 
-    /// The site as caches may keep it beside these versions; `nil` if that is as it was.
-    ///
-    /// Nothing is immutable where one of them has other bytes at the path.
+    /// The site beside these versions: no path is immutable where one has other bytes; `nil` if nothing changes.
     package func beside(_ others: some Sequence<VersionTree.Manifest>) -> Site? {
         guard !names.isEmpty else { return nil }
         var contested: Set<Int> = []
@@ -120,13 +114,11 @@ package final class Site: Sendable {
         return immutable == Set(before) ? nil : Site(self, immutable: immutable)
     }
 
-    /// The page that `/` leads to; `nil` if there is none.
     var indexResource: Resource? {
         guard let index, destinations[index].resource >= 0 else { return nil }
         return resources[Int(destinations[index].resource)]
     }
 
-    /// What the path of a request leads to.
     enum Found {
         case resource(key: Int, Int32)
         case directory(key: Int)
@@ -145,7 +137,6 @@ package final class Site: Sendable {
         }
     }
 
-    /// Whether a path contains neither `%` nor NUL.
     @inline(__always)
     private static func isPlain(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         let raw = UnsafeRawBufferPointer(path)
@@ -172,10 +163,7 @@ package final class Site: Sendable {
         return resource < 0 ? .directory(key: key) : .resource(key: key, resource)
     }
 
-    /// The address that a request for a path would get, without content coding; `nil` if the path
-    /// leads nowhere.
-    ///
-    /// It tells whether two versions agree about a path.
+    /// The address that a request for a path would get, without content coding; `nil` if there is none.
     package func address(of path: some Collection<UInt8>) -> ObjectID? {
         let path = Array(path)
         guard case .resource(_, let resource) = path.withUnsafeBufferPointer({ find($0) }) else {
@@ -184,10 +172,7 @@ package final class Site: Sendable {
         return resources[Int(resource)].address
     }
 
-    /// The files with an address, each with its version and its path in that version's tree; at
-    /// most `limit` of them.
-    ///
-    /// Reads all resources: only for rare cases.
+    /// At most `limit` files with an address, each with its version and its path there; rare, because it reads all.
     func files(
         with address: ObjectID, limit: Int
     ) -> [(version: VersionName, path: String)] {
@@ -202,12 +187,10 @@ package final class Site: Sendable {
         return found
     }
 
-    /// Whether a path leads somewhere.
     package func contains(_ path: some Collection<UInt8>) -> Bool { address(of: path) != nil }
 }
 
 extension VersionTree.Manifest {
-    /// What the routes lead to, by their paths.
     fileprivate var addressesOfRoutes: [ArraySlice<UInt8>: ObjectID] {
         let extras = extras
         var routes: [ArraySlice<UInt8>: ObjectID] = [:]

@@ -42,7 +42,7 @@ struct SiteBuilder {
         attachVariants()
     }
 
-    /// Adds what the version itself lacks; Meteor serves none of it under `/application`.
+    /// Adds the shell's files that the version does not have; Meteor serves none of it under `/application`.
     mutating func add(shell: VersionTree.Manifest) {
         for entry in shell.entries {
             let path = Array("/\(entry.path)".utf8)
@@ -94,7 +94,6 @@ struct SiteBuilder {
         }
     }
 
-    /// Adds the paths, and returns those that lead to more URLs.
     private mutating func addPaths(
         _ manifest: VersionTree.Manifest, _ first: Int
     ) -> [(key: Int, path: [UInt8])] {
@@ -136,14 +135,14 @@ struct SiteBuilder {
         }
     }
 
-    /// What the ending of a name says of how a file is compressed.
+    /// How a file is compressed, by the ending of its name.
     struct Coded {
         let coding: ContentCoding
-        /// So many bytes of the name say that and nothing else.
+        /// How many bytes of the name say that and nothing else.
         let ending: Int
     }
 
-    /// How a file is compressed, by its name; `nil` if it is not, or is a document of its own (`.zip`).
+    /// Returns `nil` if the file is not compressed, or is a document of its own (`.zip`).
     static func coded(_ path: ArraySlice<UInt8>) -> Coded? {
         for coding in [ContentCoding.brotli, .zstandard, .gzip] {
             let ending = Array(coding.ending.utf8)
@@ -160,8 +159,8 @@ struct SiteBuilder {
 
     /// Connects each file with its compressed variants.
     ///
-    /// A compressed file whose plain one is not there is sent as what is inside it, if its name says that: pages ask
-    /// for `game.wasm.gz` by this very name.
+    /// A compressed file without its plain one is sent with its content coding, if its name tells: pages request
+    /// `game.wasm.gz` by this very name.
     private mutating func attachVariants() {
         for (key, coded) in compressed {
             let (path, coding) = (table.key(key), coded.coding)
@@ -183,13 +182,13 @@ struct SiteBuilder {
         }
     }
 
-    /// Whether a path's ending names something that a page loads, and not an archive, which is to be had as it is.
+    /// Whether a path's ending names something that a page loads, not an archive, which is sent as it is.
     private func isWebContent(_ path: ArraySlice<UInt8>) -> Bool {
         options.contentType(of: path) != nil && MediaType.known(path)?.isArchive != true
     }
 
     /// Marks the URLs that are immutable by their names; pages never are.
-    /// - Parameter digests: what content has, besides its address; none where that is not to be found out.
+    /// - Parameter digests: further digests of content; empty where they are not to be computed.
     mutating func markImmutable(_ digests: (ObjectID, Int64) -> [Label]) {
         let prefixes = options.immutablePrefixes.map { Array($0.utf8) }
         for key in destinations.indices where destinations[key].resource >= 0 {

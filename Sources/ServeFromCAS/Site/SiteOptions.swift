@@ -2,18 +2,18 @@ public import CASStore
 
 /// How a version is shown as a site.
 public struct SiteOptions: Sendable {
-    /// The answer to a request whose path is the path of nothing.
+    /// The answer to a request whose path names nothing.
     public enum Fallback: Sendable, Hashable {
         /// 404.
         case none
         /// Navigations get the index, so that an app may make its own URLs; everything else gets 404.
         ///
-        /// Where the browser does not say that it loads a document (`Sec-Fetch-Dest`), so does what may
-        /// be a missing script, style, image or hashed name: HTML in place of a script is the
-        /// "Unexpected token <" of Meteor's users.
+        /// Where the browser does not say whether it loads a document (`Sec-Fetch-Dest`), paths that look like a
+        /// script, style, image or hashed name also get 404: HTML in place of a script is the "Unexpected token <" of
+        /// Meteor's users.
         case navigations
-        /// Everything gets the index, as in cordova-plugin-meteor-webapp, except `/favicon.ico`,
-        /// paths that begin with `/local-filesystem`, and requests whose query declines it.
+        /// Everything gets the index, as in cordova-plugin-meteor-webapp, except `/favicon.ico`, paths that begin
+        /// with `/local-filesystem`, and requests whose query declines it.
         case meteor
     }
 
@@ -29,18 +29,18 @@ public struct SiteOptions: Sendable {
     public enum ImmutableURLs: Sendable, Hashable {
         /// Only those under ``SiteOptions/immutablePrefixes``.
         case prefixes
-        /// Also those whose name has a digest of their content, eight digits of it at least.
+        /// Also those whose name contains a digest of their content, at least eight digits of it.
         case hashedNames
-        /// Entries whose foreign field `cacheable` is true, if the request has a query or the path
-        /// has 40 lower-case hexadecimal digits: Meteor's rule.
+        /// Entries whose foreign field `cacheable` is true, if the request has a query or the path has 40 lower-case
+        /// hexadecimal digits: Meteor's rule.
         case meteor
     }
 
     /// The name of the file that is shown for its directory.
     public var index = "index.html"
-    /// The answer for a path that is the path of nothing.
+    /// The answer for a path that names nothing.
     public var fallback = Fallback.navigations
-    /// Whether `/docs/` shows `/docs/index.html`, and `/docs` leads there; `/` always shows the index.
+    /// Whether `/docs/` shows `/docs/index.html`, and `/docs` redirects there; `/` always shows the index.
     public var hasDirectoryIndexes = true
     /// Whether `/about` shows `/about.html`.
     public var hasCleanURLs = false
@@ -56,7 +56,6 @@ public struct SiteOptions: Sendable {
     public var referrerPolicy: String? = "same-origin"
     /// Fields added to every representation.
     public private(set) var fields: [(name: String, value: String)] = []
-    /// Fields added to the representations of some files.
     private var fieldsOfSome: [(files: ProxyPattern, name: String, value: String)] = []
     /// Types of files by their endings, which begin with a dot and are in lower case.
     private var types: [(ending: [UInt8], type: String)] = []
@@ -76,21 +75,18 @@ public struct SiteOptions: Sendable {
     }
 
     /// Adds a field to every representation.
-    /// - Throws: `.badField` for a name that is no token, a value with control characters, a
-    ///   field that the server itself writes, or one that would delete its cookies.
+    /// - Throws: `.badField` for a name that is no token, a value with control characters, a field that the server
+    ///   itself writes, or one that would delete its cookies.
     public mutating func add(_ name: String, _ value: String) throws(StoreError) {
         let lowered = try Self.checked(name, value)
         if lowered == "referrer-policy" { referrerPolicy = nil }
         fields.append((name, value))
     }
 
-    /// Adds a field to the files at some paths, in the place of one of that name for all.
-    /// - Parameters:
-    ///   - name: of the field, as in `add(_:_:)`.
-    ///   - value: of the field, as in `add(_:_:)`.
-    ///   - files: a path, with all below it; or a pattern with stars that the whole path matches, `*` for
-    ///     anything within a segment, `**` for any number of segments: `/models/**`, `/**/*.wasm`.
-    /// - Throws: as `add(_:_:)`; `.badField` for a pattern that is none.
+    /// Adds a field to the files at some paths, replacing one of that name for all files.
+    /// - Parameter files: a path, with all below it; or a pattern with stars that the whole path matches, `*` for
+    ///   anything within a segment, `**` for any number of segments: `/models/**`, `/**/*.wasm`.
+    /// - Throws: as `add(_:_:)`; `.badField` for an invalid pattern.
     public mutating func add(
         _ name: String, _ value: String, toFiles files: String
     ) throws(StoreError) {
@@ -107,8 +103,8 @@ public struct SiteOptions: Sendable {
         fieldsOfSome.append((pattern, name, value))
     }
 
-    /// Says which type the files have whose names end with `ending`, such as `.usdz`.
-    /// - Throws: `.badField` for what is no ending, or no type.
+    /// Sets the type of files whose names end with `ending`, such as `.usdz`.
+    /// - Throws: `.badField` for an invalid ending or type.
     public mutating func setType(_ type: String, ofEnding ending: String) throws(StoreError) {
         let bytes = ending.utf8.map { FieldText.lowercased($0) }
         guard bytes.first == 46, bytes.count > 1, !bytes.contains(47),
@@ -135,12 +131,10 @@ public struct SiteOptions: Sendable {
         types.sort { $0.ending.count > $1.ending.count }
     }
 
-    /// Whether a file has fields that not all have.
     func hasFields(for path: ArraySlice<UInt8>) -> Bool {
         fieldsOfSome.contains { $0.files.matches(path) }
     }
 
-    /// All fields that are added to a file.
     func fields(for path: ArraySlice<UInt8>) -> [(name: String, value: String)] {
         let own = fieldsOfSome.filter { $0.files.matches(path) }
         return fields.filter { field in
@@ -148,7 +142,6 @@ public struct SiteOptions: Sendable {
         } + own.map { ($0.name, $0.value) }
     }
 
-    /// The value of Content-Type for a path; `nil` if nothing is known of its ending.
     func contentType(of path: ArraySlice<UInt8>) -> String? {
         for (ending, type) in types
         where path.suffix(ending.count).map({ FieldText.lowercased($0) }) == ending {
@@ -162,7 +155,7 @@ public struct SiteOptions: Sendable {
     /// - Returns: its name in lower case.
     private static func checked(_ name: String, _ value: String) throws(StoreError) -> String {
         guard !name.isEmpty, name.utf8.allSatisfy(ByteClass.isToken) else {
-            // What follows a blank may be a value, and nobody's business.
+            // Do not print anything after a blank: it may be a value, and secret.
             let (start, cut) = (name.prefix { $0 != " " }, name.contains(" ") ? " …" : "")
             throw StoreError(
                 .badField,
@@ -185,14 +178,13 @@ public struct SiteOptions: Sendable {
         return lowered
     }
 
-    /// Whether a text can be the name of a directory's index file.
     package static func isIndex(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
         return !bytes.isEmpty && bytes.count <= 255 && name != "." && name != ".."
             && bytes.allSatisfy { $0 != 47 && $0 >= 32 && $0 != 127 }
     }
 
-    /// Says whose pages may show an answer (Fetch, section 3.7).
+    /// The field that says whose pages may show an answer (Fetch, section 3.7).
     static let resourcePolicy = "Cross-Origin-Resource-Policy"
 
     private static let ours: Set<String> = [

@@ -3,8 +3,7 @@ package import Console
 package import VersionTree
 
 extension Command {
-    /// `gc`: retires what a policy lets go, if one is given, and collects what nothing references.
-    ///
+    /// `gc`: retires versions by a policy, if one is given, and collects what nothing references.
     /// - Parameter observed: lets an observer notice what is done to the store.
     package static func collect(
         from source: StoreSource,
@@ -78,7 +77,6 @@ extension Command {
 }
 
 extension Invocation {
-    /// What the options say about retiring versions; nil if none of them is given.
     fileprivate func retentionPolicy() throws(CommandError) -> RetentionPolicy? {
         let (keep, age) = (try integer("keep"), try seconds("older-than"))
         let (size, good) = (try byteCount("max-size"), try integer("keep-good"))
@@ -86,7 +84,7 @@ extension Invocation {
         var policy = RetentionPolicy()
         policy.newestCount = keep ?? 0
         policy.goodCount = good
-        // Whoever only thins out the good ones does not mean what has not been shown yet.
+        // Thinning out only the good versions must not retire those that have not been shown yet.
         policy.keepsNewer = good != nil && keep == nil
         policy.minimumAge = age
         policy.byteCountMax = size

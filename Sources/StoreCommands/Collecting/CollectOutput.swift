@@ -20,7 +20,6 @@ extension CollectionPlan {
         return Array(all.sorted { $0.byteCount > $1.byteCount }.prefix(shownGarbageCount))
     }
 
-    /// What retiring each version frees: the bytes of objects, and what they take on disk.
     fileprivate func freed() -> [String: (bytes: Int64, diskBytes: Int64)] {
         var counts: [String: (bytes: Int64, diskBytes: Int64)] = [:]
         for garbage in objects {
@@ -41,7 +40,6 @@ extension CollectionPlan.Packing {
 }
 
 extension CollectionPlan.Reason {
-    /// The word for programs.
     fileprivate var code: String {
         switch self {
         case .retired: "retired"
@@ -61,7 +59,6 @@ extension CollectionPlan.Reason {
         }
     }
 
-    /// The end of a line about an object.
     fileprivate var text: String {
         switch self {
         case .retired(let version):
@@ -136,7 +133,7 @@ extension Invocation {
         }
     }
 
-    /// What is deleted, in words without an end; nil if nothing is.
+    /// What is deleted, as the beginning of a sentence; nil if nothing is.
     private func deleted(
         _ objectCount: Int, _ byteCount: Int64, _ packing: CollectionPlan.Packing
     ) -> String? {
@@ -203,7 +200,7 @@ extension Invocation {
         writer.member("bytesLeft", byteCount)
     }
 
-    /// Says that a limit of bytes is not met, and what holds them.
+    /// Warns that a limit of bytes is not met, and names what holds them.
     private func warn(of retention: RetentionPlan?, _ policy: RetentionPolicy?) {
         guard let retention, let limit = policy?.byteCountMax, let byteCount = retention.byteCount,
             byteCount > limit
@@ -219,10 +216,9 @@ extension Invocation {
                 + "version may go; these stay: \(holders.joined(separator: ", "))")
     }
 
-    /// How many of the versions that keep a limit from being met are named.
     private static let shownHolderCount = 10
 
-    /// Says how many versions stay because they have proved good, and how to keep fewer.
+    /// Reports how many versions stay because they have proved good, and how to keep fewer.
     private func print(good retention: RetentionPlan, to output: Output) {
         guard retention.goodCount > 0 else { return }
         let count = counted(retention.goodCount, "version")

@@ -1,10 +1,10 @@
 internal import CASStore
 internal import VersionTree
 
-/// What the trees and manifests of versions take on disk that would be retired.
+/// The disk usage of the trees and manifests of versions that would be retired.
 struct TreeSizes {
     private var sizes: [String: Int64] = [:]
-    /// What all of them take together: some may share executable copies.
+    /// The total for all of them, which may share executable copies.
     private(set) var sum: Int64 = 0
 
     init(of names: [String], in versions: VersionStore) throws(StoreError) {
@@ -14,7 +14,7 @@ struct TreeSizes {
 
     subscript(name: String) -> Int64 { sizes[name] ?? 0 }
 
-    /// What those take that were retired.
+    /// The total for those that were retired.
     func sum(of names: [String]) -> Int64 {
         names.count == sizes.count ? sum : names.reduce(0) { $0 + self[$1] }
     }

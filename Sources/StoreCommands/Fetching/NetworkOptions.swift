@@ -1,7 +1,7 @@
 package import Console
 
 extension Option {
-    /// How patient a command is: the options of every command that reaches others.
+    /// The deadlines and retries of every command that uses a network.
     private static let patience = patience(retries: 8)
 
     private static func patience(retries: Int, _ more: String = "") -> [Option] {
@@ -42,21 +42,19 @@ extension Option {
         "give up on a connection that delivers fewer bytes per minute for as long as --timeout (a "
             + "minute at most); a try that delivered fewer counts as failed", fallback: "8K")
 
-    /// Whom to trust, wherever a server is reached.
     private static let certificates = Option.text(
         "cacert", placeholder: "FILE", "trust these certificates instead of the system's",
         completion: .files)
 
-    /// How a bucket is reached: the options of every other command that takes an `s3://` origin.
+    /// How to reach a bucket: the options of every other command that takes an `s3://` origin.
     package static let reachingBucket = patience + [certificates] + bucketAccess
 
-    /// The same for a repair, which is as patient as a pull.
+    /// The same for a repair, with the deadlines of a pull.
     package static let reachingToRepair = reachingBucket + [leastRate]
 
-    /// The same for a server: whoever waits for it is better told to come back.
+    /// The same for a server, which retries less: its clients had better be told to come back.
     package static let servingBucket = patience(retries: 2) + [certificates] + bucketAccess
 
-    /// Where a bucket is, and with which keys it is reached.
     package static let bucketAccess: [Option] = [
         .text(
             "endpoint", placeholder: "URL",
@@ -74,7 +72,6 @@ extension Option {
 }
 
 extension Invocation {
-    /// The file of `--cacert`; nil if it is not given.
     package func certificatesFile() throws(CommandError) -> String? {
         guard let file = try value("cacert") else { return nil }
         guard System.isReadable(file), !System.isFifo(file) else {

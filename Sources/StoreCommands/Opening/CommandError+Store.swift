@@ -4,10 +4,8 @@ internal import VersionTree
 
 extension CommandError {
     /// An error of the engine, as a program reports it: its own code and sentence, and an exit status.
-    ///
-    /// - Parameter status: nil for that of the code. `notFound` is only for what was asked for by name:
-    ///   a store, a version. A file or directory that an operation finds missing is a failure of that
-    ///   operation.
+    /// - Parameter status: nil for that of the code. `notFound` is only for things requested by name: a store, a
+    ///   version. A file or directory that an operation finds missing is a failure of that operation.
     package init(_ error: StoreError, _ status: ExitStatus? = nil) {
         let usual: ExitStatus =
             switch error.code {
@@ -39,9 +37,8 @@ extension Command {
     }
 }
 
-/// What a command can do without: `nil` if it fails, unless for a reason that keeps the command itself.
-///
-/// - Throws: `.locked`, since whoever has waited for as long as `--wait` says waits no second time; `.interrupted`.
+/// Work that is optional for a command: `nil` if it fails, except for reasons that must end the command.
+/// - Throws: `.locked`, so that the time of `--wait` is not spent twice; `.interrupted`.
 package func ifPossible<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R? {
     do throws(StoreError) {
         return try body()

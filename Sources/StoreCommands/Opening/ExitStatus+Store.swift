@@ -3,7 +3,7 @@ package import Console
 extension ExitStatus {
     /// The origin's answer is older than one seen before: a cache or mirror is behind.
     package static let olderCopy = ExitStatus(rawValue: 21)
-    /// A mandatory release is here and waits for the next start.
+    /// A mandatory release was fetched and waits for the next start.
     package static let mandatoryWaits = ExitStatus(rawValue: 25)
 }
 
@@ -20,7 +20,6 @@ extension ExitStatus {
     /// The command line of a check was wrong.
     package static let checkUsage = ExitStatus(rawValue: 16)
 
-    /// The status of a check that found so many problems, and left so many.
     package static func ofCheck(problemCount: Int, leftCount: Int) -> ExitStatus {
         if problemCount == 0 { return .clean }
         return leftCount == 0 ? .repaired : .problemsLeft
@@ -28,16 +27,14 @@ extension ExitStatus {
 }
 
 extension ExitStatuses {
-    /// Of a program: those of its commands, but for what only one of them has.
+    /// The statuses of a program, without those that only one command has.
     package static let program = ExitStatuses(
         help: failures + [
             (.untrusted, "not trusted: a signature is missing or wrong, or its key is unknown")
         ] + endings)
 
-    /// Of commands that are not checks.
     package static let store = ExitStatuses(help: failures + endings)
 
-    /// Of pulls.
     package static let pull = ExitStatuses(
         help: (failures + [
             (.banned, "the offered release is banned here"),
@@ -50,7 +47,6 @@ extension ExitStatuses {
             (.mandatoryWaits, "a mandatory release is pending until the next start"),
         ] + endings).sorted { $0.status.rawValue < $1.status.rawValue })
 
-    /// Of what answers from an origin.
     package static let served = ExitStatuses(
         help: failures + [(.offline, "the origin cannot be reached")] + endings)
 
@@ -65,7 +61,7 @@ extension ExitStatuses {
         (.interrupted, "interrupted"),
     ]
 
-    /// Of checks, after fsck(8): a store that does not exist, or that another process keeps, cannot be
+    /// The statuses of checks, after fsck(8): a store that does not exist, or that another process keeps, cannot be
     /// checked.
     package static let check = ExitStatuses(
         [

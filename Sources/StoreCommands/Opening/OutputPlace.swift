@@ -1,16 +1,15 @@
 package import CASStore
 import VersionTree
 
-/// Refuses to write what a command line names into a store or an origin: what stands there would be replaced, or be found as
-/// somebody's.
-///
-/// - Parameter path: the file or the directory to write, behind whatever links.
+/// Refuses to write a named output into a store or an origin, where it would replace a file or be taken for one of
+/// theirs.
+/// - Parameter path: the file or the directory to write; links are followed.
 /// - Throws: `.insideStore`.
 package func refuseOwnPlace(_ path: String) throws(StoreError) {
     let system = POSIXFileSystem()
     let here = POSIXFileSystem.workingDirectory
     var place = path
-    // As many links as Linux follows (path_resolution(7)). What cannot be looked at, the writer says.
+    // Follow as many links as Linux does (path_resolution(7)). The writer reports paths that cannot be examined.
     for _ in 0..<40 {
         guard let target = try? system.symbolicLink(here, place) else { break }
         place = target.hasPrefix("/") ? target : parent(of: place) + target
@@ -26,16 +25,16 @@ package func refuseOwnPlace(_ path: String) throws(StoreError) {
     )
 }
 
-/// What a file that a command line names is written with: in a directory of somebody else's root is its owner, whatever links
-/// that has made.
-/// - Parameter directory: is open, and stays the same whatever its owner does.
+/// The file system for writing a file that a command line names.
+///
+/// In a directory that another user owns, root writes as that owner, so that the owner's links gain nothing.
+/// - Parameter directory: an open directory, which stays the same whatever its owner does.
 package func fileSystem(
     forWritingIn directory: Int32, _ path: String
 ) throws(StoreError) -> any FileSystem {
     try POSIXFileSystem().owners(of: directory, path)
 }
 
-/// The directory of a path, with a slash at its end.
 private func parent(of path: String) -> String {
     var path = path[...]
     while path.count > 1, path.hasSuffix("/") { path.removeLast() }

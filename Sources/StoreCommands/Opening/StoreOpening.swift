@@ -9,7 +9,6 @@ package enum StoreSource: Hashable, Sendable {
     /// The first operand, STORE.
     case operand
 
-    /// A command as its help shows it.
     func example(_ words: String) -> String {
         switch self {
         case .option: "castree \(words)"
@@ -17,7 +16,6 @@ package enum StoreSource: Hashable, Sendable {
         }
     }
 
-    /// The arguments that a command takes for it.
     var arguments: [Argument] {
         switch self {
         case .option: []
@@ -27,18 +25,16 @@ package enum StoreSource: Hashable, Sendable {
 }
 
 extension Option {
-    /// `--store DIR`: the store that every command works on.
     package static let store = Option.text(
         "store", placeholder: "DIR", "the store", environment: "CASTREE_STORE",
         fallback: ".castree", completion: .directories)
-    /// `--wait TIME`: how long to wait for other processes.
     package static let wait = Option.text(
         "wait", placeholder: "TIME",
         "wait at most this long for other processes that use the store (10m; serve: 30s)")
 }
 
 extension Invocation {
-    /// Returns the path of the store, whether or not there is one.
+    /// The path of the store, whether or not there is one.
     package func storePath(from source: StoreSource = .option) throws(CommandError) -> String {
         switch source {
         case .option: try requiredValue("store")
@@ -47,7 +43,6 @@ extension Invocation {
     }
 
     /// Opens the store, which must exist, here or above; see `existingStorePath`.
-    ///
     /// - Parameter notice: as in `storeOptions`.
     package func openStore(
         from source: StoreSource = .option, notice: (@Sendable (String) -> Void)? = nil
@@ -61,7 +56,7 @@ extension Invocation {
         }
     }
 
-    /// The error, which also says who has named a store that is not there: what is meant may be another one.
+    /// The error, extended by where the path came from if there is no such store: another one may be meant.
     package func sayingWhoNamedStore(_ error: StoreError) -> StoreError {
         guard error.code == .noStore else { return error }
         let source =
@@ -77,9 +72,7 @@ extension Invocation {
         return named
     }
 
-    /// Returns the path of the store for a command that makes none: where nobody names a store and there is none
-    /// here, the nearest one above, which is said.
-    ///
+    /// The path of the store for a command that creates none: a named one, one here, or the nearest above, reported.
     /// - Throws: `noStore` if there is only another user's.
     package func existingStorePath(from source: StoreSource = .option) throws -> String {
         let path = try storePath(from: source)
@@ -96,14 +89,12 @@ extension Invocation {
         return above.path
     }
 
-    /// The store, here or above, for a command that says what it can without one; `nil` if none can be read.
+    /// The store, here or above, for a command that also works without one; `nil` if none can be read.
     package func storeIfAny() throws(CommandError) -> VersionStore? {
         .readable(at: try storePath(), isNamed: isStoreNamed)
     }
 
-    /// Does work that may create the store.
-    ///
-    /// If it fails, a store that was not there before goes again if nothing is in it.
+    /// Does work that may create the store; if it fails, a store that it created is removed if nothing is in it.
     package func leavingNoEmptyStore(_ body: () throws -> ExitStatus) throws -> ExitStatus {
         let path = try storePath()
         if try Self.isStore(path) { return try body() }
@@ -123,13 +114,11 @@ extension Invocation {
             POSIXFileSystem.workingDirectory, "\(path)/\(StoreLayout.format)") != nil
     }
 
-    /// Whether somebody says which store it is.
     private var isStoreNamed: Bool {
         isGiven("store") || Option.store.environment.flatMap(environment)?.isEmpty == false
     }
 
     /// Opens the store, or creates it.
-    ///
     /// - Parameters:
     ///   - check: called before a store is created at that path; it may throw.
     ///   - notice: as in `storeOptions`.
@@ -154,9 +143,8 @@ extension Invocation {
         }
     }
 
-    /// Makes the options by which every command opens its store: what the engine does without being
-    /// asked becomes a warning, and a signal stops long work.
-    ///
+    /// The options by which every command opens its store: the engine's notices become warnings, and a signal stops
+    /// long work.
     /// - Parameter notice: takes notices instead of standard error, which might block.
     package func storeOptions(
         isDurable: Bool = true, notice: (@Sendable (String) -> Void)? = nil
@@ -171,7 +159,7 @@ extension Invocation {
 }
 
 extension Completion {
-    /// The names of the versions in the store that the command line names.
+    /// The names of the versions; none if they cannot be read, because a completion must not fail.
     package static func versions(from source: StoreSource = .option) -> Completion {
         .words { context in
             context.store(from: source).flatMap { try? $0.store.manifestNames() } ?? []
@@ -180,9 +168,7 @@ extension Completion {
 }
 
 extension CompletionContext {
-    /// The store that the command line is about; nil if there is none.
-    ///
-    /// A completion wants words or nothing, not an error.
+    /// The store that the command line names; nil without one, because a completion must not fail.
     package func store(from source: StoreSource = .option) -> VersionStore? {
         guard let path = source == .option ? value("store") : operands.first else { return nil }
         return .readable(at: path, isNamed: source == .operand || isNamed("store"))
@@ -190,8 +176,8 @@ extension CompletionContext {
 }
 
 extension VersionStore? {
-    /// The store at a path, or the nearest own one above where nobody has named that; `nil` if none can be read: who asks goes
-    /// on without it.
+    /// The store at a path or, if it was not named, the user's nearest one above; `nil` if none can be read, since
+    /// completions work without it.
     fileprivate static func readable(at path: String, isNamed: Bool) -> VersionStore? {
         if let store = try? VersionStore.open(path) { return store }
         guard !isNamed, let above = POSIXFileSystem().storeAbove(named: path), above.isOwn

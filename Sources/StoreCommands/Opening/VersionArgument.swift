@@ -3,20 +3,17 @@ package import Console
 import VersionTree
 
 extension Argument {
-    /// A version that must exist.
     package static let version = Argument("VERSION", "the version's name", completion: .versions())
 }
 
 extension Invocation {
-    /// Returns an operand that names a version.
-    ///
+    /// An operand that names a version.
     /// - Throws: `noVersion` for a name that no version can have.
     package func version(_ argument: String = "VERSION") throws(CommandError) -> String {
         try Self.version(named: self.argument(argument))
     }
 
-    /// Returns a name as a version's.
-    ///
+    /// A name as a version's.
     /// - Throws: `noVersion` for a name that no version can have.
     package static func version(named name: String) throws(CommandError) -> String {
         do {
@@ -29,7 +26,6 @@ extension Invocation {
 }
 
 extension Option {
-    /// `--no-sync`: dangerous, and says so.
     package static let withoutSync = flag(
         "no-sync",
         "DANGEROUS: do not wait for the disk; a power cut or system crash may lose or damage what was written"

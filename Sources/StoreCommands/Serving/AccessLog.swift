@@ -2,18 +2,17 @@ package import CASStore
 package import Console
 import Synchronization
 
-/// What a server says while it runs: a line for every answered request, and what its operator should know.
+/// The output of a running server: a line for every answered request, and notices for its operator.
 ///
-/// `2026-11-21T20:40:00Z GET /app.js 200 1234 0.213 192.0.2.7`: when, method, target as it was sent, status, bytes
-/// with the head, milliseconds, client. Each line is one write(2) to a file opened for appending, so the file can
-/// be moved away and several servers may share it; to a pipe or a terminal only a short line is one write.
-/// After SIGHUP the next line goes to the file that is at the path then (``HangUp``).
-/// The threads that serve never wait for it (``LineQueue``). Safe to use from any thread.
+/// `2026-11-21T20:40:00Z GET /app.js 200 1234 0.213 192.0.2.7`: when, method, target as sent, status, bytes with the
+/// head, milliseconds, client. Each line is one write(2) to a file opened for appending, so the file can be moved
+/// away and several servers may share it; to a pipe or a terminal only a short line is one write. After SIGHUP the
+/// next line goes to the file that is at the path then (``HangUp``). Serving threads never wait for it
+/// (``LineQueue``). Thread-safe.
 package final class AccessLog: Sendable {
     private let file: Descriptor
     private let lines: LineQueue
 
-    /// Opens the log, creating it.
     package init(_ path: String, _ notices: ServerNotices) throws(StoreError) {
         try refuseOwnPlace(path)
         let open = { @Sendable () throws(StoreError) -> Descriptor in
@@ -40,11 +39,9 @@ package final class AccessLog: Sendable {
             onFailure: { notices.tell("unable to write the access log: \($0)") })
     }
 
-    /// Which signal was heeded last.
     private final class Turns: Sendable {
         private let seen = Atomic<Int>(HangUp.count)
 
-        /// Whether another has come since.
         func isNew() -> Bool {
             let count = HangUp.count
             return seen.exchange(count, ordering: .relaxed) != count
@@ -54,7 +51,7 @@ package final class AccessLog: Sendable {
     /// Appends a line; never waits.
     package func append(_ line: RequestLine) { lines.add(line.bytes) }
 
-    /// Writes what can be written without waiting for anybody.
+    /// Writes what can be written without waiting.
     package func end() { lines.end() }
 
     static func lost(_ count: Int) -> String {
@@ -62,14 +59,14 @@ package final class AccessLog: Sendable {
     }
 }
 
-/// What is said of one request.
+/// The log line of one request.
 package struct RequestLine: Sendable {
-    /// The line, with its end.
     let bytes: [UInt8]
 
-    /// Says when it is now.
+    /// Makes the line, with the current time.
     ///
-    /// The one writer of such lines: what a client sent cannot end a line, steer a terminal or turn text around.
+    /// Every such line is written here, so that text from a client cannot end a line, steer a terminal or reverse
+    /// text.
     /// - Parameters:
     ///   - nanoseconds: how long the answer took.
     ///   - client: the address that it went to.
@@ -87,12 +84,12 @@ package struct RequestLine: Sendable {
     }
 }
 
-/// What goes to standard error while a server runs: warnings, and the access log if it goes there.
+/// Standard error while a server runs: warnings, and the access log if it goes there.
 package final class ServerNotices: Sendable {
     private let diagnostics: Diagnostics
     private let lines: LineQueue
 
-    /// Of a server that begins: from now on SIGHUP ends it only where its terminal has gone.
+    /// Prepares for a server: from now on SIGHUP ends it only if its terminal is gone.
     package init(_ diagnostics: Diagnostics) {
         HangUp.listen()
         self.diagnostics = diagnostics
@@ -110,7 +107,7 @@ package final class ServerNotices: Sendable {
         lines.add(diagnostics.warningLine(code: "notice", message))
     }
 
-    /// Prints what has happened, unless only results are wanted; never waits.
+    /// Prints what has happened, unless `--quiet` was given; never waits.
     package func note(_ message: String) {
         guard let line = diagnostics.noteLine(code: "update", message) else { return }
         lines.add(line)
@@ -119,12 +116,12 @@ package final class ServerNotices: Sendable {
     /// Prints a line of the access log; never waits.
     package func append(_ line: RequestLine) { lines.add(line.bytes) }
 
-    /// Writes what can be written without waiting for anybody.
+    /// Writes what can be written without waiting.
     package func end() { lines.end() }
 }
 
 extension Invocation {
-    /// Where `--access-log` sends its lines, if it is given; a file is to be ended.
+    /// Where `--access-log` sends its lines, if it is given; the caller ends a file.
     package func accessLog(
         _ notices: ServerNotices
     ) throws -> (file: AccessLog?, append: (@Sendable (RequestLine) -> Void)?) {

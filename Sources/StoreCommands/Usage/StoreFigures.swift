@@ -1,21 +1,18 @@
 package import CASStore
 package import Console
 
-/// The figures of a store as a table: of each thing what it holds, and what it takes on disk.
+/// The figures of a store as a table: the contents and disk usage of each part.
 package struct StoreFigures: Sendable {
     let usage: StoreUsage
-    /// What plain copies of all versions would take; `nil` if that is not known.
     let plainDiskBytes: Int64?
     let sizes: SizeStyle
 
-    /// Makes the figures of a store.
     package init(usage: StoreUsage, plainDiskBytes: Int64? = nil, sizes: SizeStyle) {
         self.usage = usage
         self.plainDiskBytes = plainDiskBytes
         self.sizes = sizes
     }
 
-    /// Prints them.
     package func print(to output: Output) {
         var table = TextTable([.left(""), .right("CONTENT"), .right("ON DISK"), .left("")])
         func add(_ name: String, _ bytes: Int64?, _ diskBytes: Int64?, _ meaning: String) {

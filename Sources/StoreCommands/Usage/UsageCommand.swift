@@ -5,7 +5,6 @@ package import VersionTree
 
 extension Command {
     /// `du`: what uses how much disk.
-    ///
     /// - Parameters:
     ///   - page: makes the page for `--html`; without it there is no such option.
     ///   - origin: shows an origin that is given in place of versions; `nil` if these are versions.
@@ -105,12 +104,10 @@ extension Option {
         completion: .files)
 }
 
-/// What `du` groups by.
 private enum Grouping: String, CaseIterable {
     case directory, type, object, version
 }
 
-/// What `du` was asked for.
 private struct UsageRequest {
     let invocation: Invocation
     let grouping: Grouping?
@@ -135,11 +132,10 @@ private struct UsageRequest {
         self.options = options
     }
 
-    /// Prints what was asked for.
     func show(_ versions: VersionStore) throws {
         var options = options
         if !invocation.isJSON {
-            // What no table shows is not gathered.
+            // Do not gather what no table shows.
             options.looksAtDisk =
                 (grouping == nil || grouping == .version) && options.retiring.isEmpty
             if grouping != nil && grouping != .object { options.largestMax = 0 }
@@ -184,7 +180,6 @@ private struct UsageRequest {
         }
     }
 
-    /// Writes the page.
     func write(
         _ page: (UsageSurvey) throws -> [UInt8], of versions: VersionStore, to file: String
     ) throws {

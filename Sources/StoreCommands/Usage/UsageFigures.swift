@@ -2,14 +2,12 @@ import CASStore
 import Console
 package import VersionTree
 
-/// What `du` shows as text: the store, its versions, its largest objects.
+/// The text output of `du`: the store, its versions, its largest objects.
 package struct UsageFigures: Sendable {
     let survey: UsageSurvey
-    /// How many rows a table has at most.
     let rowsMax: Int
     let sizes: SizeStyle
 
-    /// Prints everything as tables.
     func print(to output: Output) {
         StoreFigures(usage: survey.store, plainDiskBytes: survey.plainDiskBytes, sizes: sizes)
             .print(to: output)
@@ -53,7 +51,6 @@ package struct UsageFigures: Sendable {
         return ""
     }
 
-    /// Prints the largest objects.
     func printLargest(to output: Output) {
         var table = TextTable([
             .left("LARGEST OBJECTS"), .right("SIZE"), .right("VERSIONS"), .left("SHOWN AS"),
@@ -62,7 +59,7 @@ package struct UsageFigures: Sendable {
             let shown =
                 entry.paths.first
                 ?? (entry.object.references > 0 ? "a publisher's manifest" : "nothing")
-            // Where not all paths were looked for, at most one of each version was.
+            // If the search for paths was cut short, it found at most one in each version.
             let others =
                 entry.arePathsComplete
                 ? entry.paths.count - 1 : max(entry.object.references - 1, entry.paths.count - 1)
@@ -75,7 +72,6 @@ package struct UsageFigures: Sendable {
         table.print(to: output)
     }
 
-    /// Prints what retiring versions together would free.
     func print(_ retirement: Retirement, to output: Output) {
         let names = retirement.versions.joined(separator: ", ")
         let isOne = retirement.versions.count == 1
@@ -94,8 +90,6 @@ package struct UsageFigures: Sendable {
         }
     }
 
-    /// Prints directories or types.
-    ///
     /// - Parameter nameless: what to print for an empty name.
     func print(
         _ usages: [PathUsage], heading: String, nameless: String, to output: Output
@@ -111,7 +105,6 @@ package struct UsageFigures: Sendable {
         }
     }
 
-    /// Prints a line for each row: its name, what it shows, more sizes, and a remark.
     private func print<Row: UsageRow>(
         _ rows: [Row], heading: String, noun: String, to output: Output,
         columns more: [TextTable.Column],
@@ -135,7 +128,6 @@ package struct UsageFigures: Sendable {
     }
 }
 
-/// What takes space and has a row in a table.
 private protocol UsageRow {
     var files: Int { get }
     var apparentBytes: Int64 { get }

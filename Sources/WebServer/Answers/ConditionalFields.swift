@@ -1,4 +1,4 @@
-/// Where in a request the fields are that choose the answer; found in one pass.
+/// The positions of a request's fields that choose the answer, found in one pass.
 package struct ConditionalFields {
     // Positions in the request's fields; -1: absent.
     private(set) var ifMatch = -1
@@ -7,13 +7,11 @@ package struct ConditionalFields {
     private(set) var ifRange = -1
     package private(set) var acceptEncoding = -1
 
-    /// Whether no field of a request can make the answer other than the whole representation.
+    /// Whether the answer is the whole representation, as far as the request's fields decide.
     package private(set) var isPlain = true
-    /// Whether If-None-Match is the only one of them.
     package var isOnlyIfNoneMatch: Bool { conditions == 1 && ifNoneMatch >= 0 }
 
     private var conditions = 0
-    /// Whether any of them was sent in more than one line.
     private var isRepeated = false
 
     package init(_ request: borrowing RequestHead) {
@@ -40,8 +38,8 @@ package struct ConditionalFields {
         isRepeated = repeated
     }
 
-    /// The value of a field; all its lines as one list if it was sent in several
-    /// (RFC 9110, section 5.3); `nil` if it was not sent.
+    /// The value of a field; all its lines as one list if it was sent in several (RFC 9110, section 5.3); `nil` if it
+    /// was not sent.
     package func list(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
         guard position >= 0 else { return nil }
         let first = request.bytes[request.fields[position].value]
@@ -61,7 +59,6 @@ package struct ConditionalFields {
         return request.bytes[request.fields[position].value]
     }
 
-    /// The positions after the first at which a field was sent again.
     private func repetitions(_ request: borrowing RequestHead, _ position: Int) -> [Int] {
         var others: [Int] = []
         guard isRepeated else { return others }

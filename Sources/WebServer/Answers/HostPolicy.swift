@@ -1,5 +1,5 @@
-/// Which hosts a request may name, so that another site cannot read anything by making its own name
-/// lead to this machine (DNS rebinding).
+/// Which hosts a request may name, so that a site whose name resolves to this machine (DNS rebinding) cannot read
+/// anything.
 ///
 /// A browser always sends the name in the page's address, and no script can change it.
 package struct HostPolicy: Sendable, Hashable {
@@ -8,9 +8,8 @@ package struct HostPolicy: Sendable, Hashable {
     private var hosts: Set<[UInt8]> = []
 
     /// Allows `localhost`, `127.0.0.1` and `[::1]` at a port, and more names.
-    ///
-    /// - Parameter names: hosts as in a URL, `kiosk.example` or `kiosk.example:8080`. A name
-    ///   without a port is allowed at any, because a proxy in front has its own.
+    /// - Parameter names: hosts as in a URL, `kiosk.example` or `kiosk.example:8080`. A name without a port is
+    ///   allowed at any, because a proxy in front has its own.
     package init(port: UInt16, names: [String] = []) {
         for host in Self.loopback {
             authorities.insert(Array("\(host):\(port)".utf8))
@@ -26,7 +25,6 @@ package struct HostPolicy: Sendable, Hashable {
     /// The names by which a server on the loopback interface is known.
     package static let loopback = ["localhost", "127.0.0.1", "[::1]"]
 
-    /// Whether an authority is this machine's own, at whatever port.
     static func isLoopback(_ authority: ArraySlice<UInt8>) -> Bool {
         let authority = authority.map { FieldText.lowercased($0) }
         let name = host(authority) ?? authority
@@ -44,8 +42,8 @@ package struct HostPolicy: Sendable, Hashable {
     ///
     /// A request without a Host field (HTTP/1.0) passes: no browser sends one.
     package func refusal(of request: borrowing RequestHead) -> Response? {
-        // The authority of an absolute target takes precedence (RFC 9112, section 3.2.2). Both must
-        // be ours, because nothing can make a browser send a wrong one.
+        // The authority of an absolute target takes precedence (RFC 9112, section 3.2.2). Both must be ours, because
+        // nothing can make a browser send a wrong one.
         for slice in [request.authority, request.host] {
             if let slice, !allows(request.bytes[slice]) {
                 return PlainAnswer.response(
@@ -56,13 +54,11 @@ package struct HostPolicy: Sendable, Hashable {
         return nil
     }
 
-    /// Whether an authority, `host` or `host:port`, is allowed.
     package func allows(_ authority: ArraySlice<UInt8>) -> Bool {
         let authority = authority.map { FieldText.lowercased($0) }
         return authorities.contains(authority) || hosts.contains(Self.host(authority) ?? authority)
     }
 
-    /// The host before the port; `nil` if there is no port.
     private static func host(_ authority: [UInt8]) -> [UInt8]? {
         guard let colon = authority.lastIndex(of: 58), colon > 0 else { return nil }
         let port = authority[(colon + 1)...]

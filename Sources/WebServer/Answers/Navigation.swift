@@ -1,16 +1,14 @@
 extension RequestHead {
     /// What kind of load a request begins or belongs to.
     package enum Load: Sendable, Hashable {
-        /// A page of its own: a tab or window goes there.
         case page
-        /// A page inside another one (iframe, frame, object, embed), or fetched ahead of a visit.
+        /// A page inside another one (iframe, frame, object, embed), or a prefetched one.
         case frame
-        /// Anything a page asks for.
         case subresource
     }
 
-    /// The kind of load, as Fetch Metadata says; if a browser sends none (before 2023, or over
-    /// plain http to a name other than localhost), ``looksLikeNavigation`` decides.
+    /// The kind of load, as Fetch Metadata says; if a browser sends none (before 2023, or over plain http to a name
+    /// other than localhost), ``looksLikeNavigation`` decides.
     package var load: Load {
         if isEmbeddedPage { return .page }
         guard method == .get || method == .head else { return .subresource }
@@ -34,10 +32,10 @@ extension RequestHead {
 
     /// Whether a request that does not say what it is for goes to a page.
     ///
-    /// It asks for `text/html` by name. But scripts do so, too, that put the HTML into the page that stays (Turbo, htmx,
-    /// pjax). Browsers say with navigations alone that they would rather have https (Upgrade Insecure Requests, section
-    /// 3.2.1). Old ones, which do not, ask for XHTML and for anything else besides; a script that does both and does not
-    /// tell its name is taken for one of them. So is one without a Referer, for a tool.
+    /// It asks for `text/html` by name. But so do scripts that put the HTML into the current page (Turbo, htmx,
+    /// pjax). With navigations alone, browsers ask for https (Upgrade Insecure Requests, section 3.2.1). Old ones,
+    /// which do not, ask for XHTML and for anything else besides; a script that does both without its name in a field
+    /// counts as one of them. So does one without a Referer, which counts as a tool.
     private var looksLikeNavigation: Bool {
         guard accepts("text/html") else { return false }
         if value(of: "upgrade-insecure-requests").map({ matches($0, "1") }) ?? false { return true }
@@ -48,7 +46,7 @@ extension RequestHead {
         return accepts("application/xhtml+xml") && accepts("*/*")
     }
 
-    /// Whether a script tells its name, as libraries do that ask for parts of pages.
+    /// Whether a field names the script, as libraries do that request parts of pages.
     private var isNamedByScript: Bool {
         // Android's old web views send the app's name with everything, and that has dots.
         if let value = value(of: "x-requested-with"), !bytes[value].contains(46) { return true }
@@ -59,7 +57,6 @@ extension RequestHead {
         return names.contains { value(of: $0) != nil }
     }
 
-    /// Whether a frame in a page goes to this, as the browser says.
     package var isForFrame: Bool {
         guard load == .frame, let destination = value(of: "sec-fetch-dest") else { return false }
         return (matches(destination, "iframe") || matches(destination, "frame")) && !isPreview
@@ -71,17 +68,19 @@ extension RequestHead {
         return matches(site, "same-site") || matches(site, "cross-site")
     }
 
-    /// Whether the browser itself says that the answer becomes a document, so that it can be no script, style or image.
+    /// Whether the browser itself says that the answer becomes a document, so that it can be no script, style or
+    /// image.
     package var isForDocument: Bool {
         guard let destination = value(of: "sec-fetch-dest") else { return false }
         return matches(destination, "document") || matches(destination, "iframe")
             || matches(destination, "frame")
     }
 
-    /// Whether the browser may show the answer as a page of its own; not so what it saves (a link's `download`), nor HEAD.
+    /// Whether the browser may show the answer as a page of its own; not HEAD, nor what it saves (a link's
+    /// `download`).
     ///
-    /// A service worker that sends a navigation on says `empty`, as a download does. But what `fetch` sends has an Accept
-    /// (Fetch, section 4), and a download has none.
+    /// A service worker that forwards a navigation says `empty`, as a download does. But what `fetch` sends has an
+    /// Accept (Fetch, section 4), and a download has none.
     package var mayBeginPage: Bool {
         guard method == .get, load == .page else { return false }
         guard !isEmbeddedPage, let destination = value(of: "sec-fetch-dest") else { return true }
@@ -89,7 +88,7 @@ extension RequestHead {
             || matches(destination, "empty") && value(of: "accept") != nil
     }
 
-    /// Whether a browser fetches a page ahead of a visit, which then sends no navigation (Speculation Rules).
+    /// Whether a browser prefetches a page, whose visit then sends no navigation (Speculation Rules).
     package var isPageAhead: Bool {
         guard isPreview, !isEmbeddedPage, let destination = value(of: "sec-fetch-dest"),
             let mode = value(of: "sec-fetch-mode")
@@ -97,8 +96,8 @@ extension RequestHead {
         return matches(destination, "document") && matches(mode, "navigate")
     }
 
-    /// Whether this is fetched ahead of a visit or instead of one: by a page (Speculation Rules,
-    /// prefetch), or for a preview of the page.
+    /// Whether this is fetched ahead of a visit or instead of one: by a page (Speculation Rules, prefetch), or for a
+    /// preview of the page.
     private var isPreview: Bool {
         for name: StaticString in ["sec-purpose", "purpose", "x-purpose", "x-moz"] {
             guard let purpose = value(of: name) else { continue }
@@ -111,12 +110,12 @@ extension RequestHead {
         return false
     }
 
-    /// Whether a browser loads a service worker's script (Service Workers, section 4.3), or what stands for it.
+    /// Whether a browser loads a service worker's script (Service Workers, section 4.3), or its equivalent.
     package var isWorkerScript: Bool {
         value(of: "service-worker").map { matches($0, "script") } ?? isWorkersList
     }
 
-    /// Whether Angular's worker asks which files the newest release has: its script is the same in all of them
+    /// Whether Angular's worker asks for the newest release's list of files; its script is the same in all releases
     /// (angular.dev/ecosystem/service-workers/devops).
     package var isWorkersList: Bool {
         guard let query, bytes[path].suffix(10).elementsEqual("/ngsw.json".utf8) else {
@@ -125,7 +124,7 @@ extension RequestHead {
         return bytes[query].starts(with: "ngsw-cache-bust=".utf8)
     }
 
-    /// Whether a service worker sends a navigation on: what comes need not be what is shown.
+    /// Whether a service worker forwards a navigation, so that the answer need not be what is shown.
     package var isNavigationOfWorker: Bool {
         if isPageOfWorker { return true }
         guard let mode = value(of: "sec-fetch-mode"), let destination = value(of: "sec-fetch-dest")
@@ -133,24 +132,24 @@ extension RequestHead {
         return matches(mode, "navigate") && matches(destination, "empty")
     }
 
-    /// Whether a browser is certainly going to a page: it sends what scripts and tools do not.
+    /// Whether a browser is certainly going to a page: it sends fields that scripts and tools do not.
     package var isBrowserNavigation: Bool {
         guard load == .page else { return false }
         if let mode = value(of: "sec-fetch-mode") { return matches(mode, "navigate") }
         return value(of: "upgrade-insecure-requests").map { matches($0, "1") } ?? false
     }
 
-    /// Whether a page of another site sends the browser here, as far as the request says: by Fetch Metadata (section
-    /// 2.4), and where there is none by the name of the host in Origin or Referer.
+    /// Whether a page of another site sends the browser here: by Fetch Metadata (section 2.4), and where there is
+    /// none by the host's name in Origin or Referer.
     package var isFromAnotherSite: Bool {
-        // `serve --open` hands the browser a file that leads here, and that is another site. And a page that another site
-        // led to is loaded again as if that site did it.
+        // `serve --open` hands the browser a file that leads here, which counts as another site. And reloading a page
+        // counts as a navigation by the site that led to it.
         if hasSecret || isShownAgain { return false }
         if let site = value(of: "sec-fetch-site") { return matches(site, "cross-site") }
         return isNamedByAnother { Self.name(ofAuthority: $0) }
     }
 
-    /// Whether a page of another origin causes this, be it one of the same host at another port.
+    /// Whether a page of another origin causes this, even one of the same host at another port.
     package var isFromAnotherOrigin: Bool {
         if hasSecret { return false }
         if isEmbeddedPage { return true }
@@ -175,7 +174,7 @@ extension RequestHead {
         return false
     }
 
-    /// The authority of the URL that a field holds, and its path with what follows that.
+    /// The authority of the URL that a field holds, and the path with what follows it.
     package func url(
         in field: StaticString
     ) -> (authority: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)? {
@@ -187,12 +186,10 @@ extension RequestHead {
         return (authority, text[authority.endIndex...])
     }
 
-    /// Whether two authorities are one, whatever the case of their letters.
     package static func areSame(_ one: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Bool {
         one.elementsEqual(other) { FieldText.lowercased($0) == FieldText.lowercased($1) }
     }
 
-    /// An authority without its port.
     private static func name(ofAuthority authority: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         if authority.first == 91, let end = authority.firstIndex(of: 93) {
             return authority[...end]
@@ -207,7 +204,7 @@ extension RequestHead {
         return head
     }
 
-    /// The same request without the fields that ask whether a copy of the answer is still right.
+    /// The same request without the conditions that revalidate a copy.
     package var withoutRevalidation: RequestHead {
         var head = self
         head.fields.removeAll {
@@ -216,8 +213,8 @@ extension RequestHead {
         return head
     }
 
-    /// Whether a person asked to load the page again: browsers then make every cache on the way
-    /// check (`Cache-Control: max-age=0` or `no-cache`).
+    /// Whether a person asked to load the page again: browsers then make every cache on the way check
+    /// (`Cache-Control: max-age=0` or `no-cache`).
     package var isReload: Bool {
         lists("max-age=0", in: "cache-control") || lists("no-cache", in: "cache-control")
     }

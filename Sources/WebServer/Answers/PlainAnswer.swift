@@ -1,7 +1,6 @@
-/// Answers that the server itself makes: a sentence as plain text.
+/// The server's own answers: a sentence as plain text.
 package enum PlainAnswer {
     /// Makes an answer that no cache keeps.
-    ///
     /// - Parameter method: HEAD gets the same fields and no body.
     package static func response(
         _ status: Int, _ sentence: String, method: Method,
@@ -12,7 +11,7 @@ package enum PlainAnswer {
         return head.explained(sentence, method: method)
     }
 
-    /// Has a browser that shows an answer in place of a page ask again, seconds later.
+    /// Has a browser that shows the answer as a page ask again, seconds later.
     package static let askingAgain = (name: "Refresh", value: "5")
 
     static let allow = "GET, HEAD, OPTIONS"
@@ -24,7 +23,7 @@ package enum PlainAnswer {
     }
 
     private static let nothing = "There is nothing at this address."
-    // The answer that scanners ask for by the thousand.
+    // Made once: scanners request missing paths by the thousand.
     private static let missing = response(404, nothing, method: .get)
 
     package static func malformedPath(_ method: Method) -> Response {
@@ -48,13 +47,11 @@ package enum PlainAnswer {
 }
 
 extension ResponseHead {
-    /// The response with this head and a sentence as its body.
     package func explained(_ sentence: String, method: Method = .get) -> Response {
         carrying(
             Array((sentence + "\n").utf8), "text/plain; charset=utf-8", method: method)
     }
 
-    /// The response with this head and a body of its own, of the media type `type`.
     package func carrying(
         _ body: [UInt8], _ type: String, caching: String = "no-store", method: Method = .get
     ) -> Response {

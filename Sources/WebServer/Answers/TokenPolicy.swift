@@ -1,11 +1,9 @@
-/// The secret a request must carry, so that other programs and users of the machine read nothing.
+/// The secret that requests must carry, so that other programs and users of the machine can read nothing.
 ///
-/// The page's address brings it once, as a query parameter; the answer sets a cookie, which carries
-/// it from then on. The cookie has an age, so it outlives a web process that the system kills.
+/// The page's address carries it once, as a query parameter; the answer sets a cookie for later requests. The cookie
+/// has an age, so it outlives a web process that the system kills.
 package struct TokenPolicy: Sendable {
-    /// What a request's token says.
     package enum Verdict: Sendable {
-        /// The cookie is right.
         case granted
         /// The parameter is right: add this as Set-Cookie.
         case grantedWithCookie(String)
@@ -19,8 +17,7 @@ package struct TokenPolicy: Sendable {
 
     /// - Parameters:
     ///   - token: letters and digits; made by the caller from enough randomness.
-    ///   - name: of the parameter and the cookie. Cookies ignore ports: two servers on one host
-    ///     need two names.
+    ///   - name: of the parameter and the cookie. Cookies ignore ports: two servers on one host need two names.
     ///   - isSecure: whether the cookie is for https alone.
     ///   - path: of the URLs that the cookie is sent to.
     ///   - seconds: how long the browser keeps the cookie; `nil` for as long as it runs.
@@ -61,20 +58,19 @@ package struct TokenPolicy: Sendable {
 
 /// The Cookie field (RFC 6265, section 4.2.1).
 package enum CookieText {
-    /// How the names of a server's own cookies begin: nobody else may set one.
+    /// The prefix of the server's own cookies: nobody else may set one.
     package static let ownPrefix = "castree_"
 
     /// Whether a Set-Cookie sets one of the server's own cookies.
     ///
-    /// Also as browsers read it: white space before the name is dropped, and of a cookie without a name the value is
-    /// sent alone, so that `=castree_page_1=x` comes back as `castree_page_1=x` (RFC 6265bis, section 5.6).
+    /// Also as browsers read it: they drop white space before the name, and send only the value of a cookie without a
+    /// name, so that `=castree_page_1=x` comes back as `castree_page_1=x` (RFC 6265bis, section 5.6).
     static func setsOwn(_ value: [UInt8]) -> Bool {
         let rest = value.drop { [9, 32, 61].contains($0) }
         return rest.prefix(ownPrefix.utf8.count).map { FieldText.lowercased($0) }
             .elementsEqual(ownPrefix.utf8)
     }
 
-    /// The values of all cookies of a name, as sent.
     package static func values(
         of name: [UInt8], in request: borrowing RequestHead
     ) -> [ArraySlice<UInt8>] {

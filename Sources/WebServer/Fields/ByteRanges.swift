@@ -1,25 +1,21 @@
-/// What a Range field asks of a representation (RFC 9110, section 14).
+/// The ranges that a Range field asks for (RFC 9110, section 14).
 package enum ByteRanges: Equatable {
-    /// Not to be obeyed: another unit, malformed, or more than is reasonable.
-    ///
-    /// The whole representation is sent.
+    /// Another unit, malformed, or more than is reasonable: the whole representation is sent.
     case ignored
     /// The field is well-formed, but names no byte of the representation: 416.
     case unsatisfiable
-    /// What to send, in the order asked for; never empty.
+    /// What to send, in the order requested; never empty.
     case ranges([Range<Int64>])
 
-    /// The most ranges that one answer sends.
     static let countMax = 16
 
     /// Reads the field's value for a representation of `size` bytes.
     ///
-    /// A request gets the whole representation if it asks for more than ``countMax`` ranges, or for
-    /// ranges longer in total than the representation, which only overlapping ones are (section
-    /// 14.2 allows it). So no request makes the answer larger than the representation and 16 part
-    /// heads. A last position before the first makes the field malformed; `-0` is well-formed and
-    /// unsatisfiable; positions beyond 64 bits count as the largest number. An empty representation
-    /// satisfies no range.
+    /// A request gets the whole representation if it asks for more than ``countMax`` ranges, or for ranges longer in
+    /// total than the representation, which only overlapping ones are (section 14.2 allows it). So no request makes
+    /// the answer larger than the representation and 16 part heads. A last position before the first makes the field
+    /// malformed; `-0` is well-formed and unsatisfiable; positions beyond 64 bits count as the largest number. An
+    /// empty representation satisfies no range.
     package init(_ value: FieldText, size: Int64) {
         guard let equals = value.firstIndex(of: 61), value[..<equals].isWord("bytes") else {
             self = .ignored

@@ -2,7 +2,6 @@
 package enum ContentCoding: UInt8, CaseIterable, Sendable {
     case identity, brotli, zstandard, gzip
 
-    /// The coding's name in Content-Encoding and Accept-Encoding.
     package var name: StaticString {
         switch self {
         case .identity: "identity"
@@ -12,7 +11,7 @@ package enum ContentCoding: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// What the variant's path adds to the path of the file.
+    /// The suffix that the variant's path adds to the file's.
     package var ending: String {
         switch self {
         case .identity: ""
@@ -23,7 +22,7 @@ package enum ContentCoding: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// How welcome each coding is to a client, in thousandths (RFC 9110, section 12.5.3).
+/// A client's weight for each coding, in thousandths (RFC 9110, section 12.5.3).
 package struct AcceptEncoding {
     // `nil`: not mentioned.
     private var brotli: Int?
@@ -31,13 +30,12 @@ package struct AcceptEncoding {
     private var gzip: Int?
     /// `nil`: not mentioned, so acceptable, but less welcome than any coding that is mentioned.
     package private(set) var identity: Int?
-    /// What a star says of every coding that is not mentioned.
     private var others: Int?
 
     /// Reads the field's value; without a field (`nil`) only identity counts as acceptable.
     ///
-    /// By the letter, a request without the field accepts every coding; a client that sends none
-    /// usually understands none. Malformed elements are skipped.
+    /// Strictly, a request without the field accepts every coding, but a client that sends none usually understands
+    /// none. Malformed elements are skipped.
     package init(_ value: FieldText?) {
         guard let value else { return }
         for element in value.split(separator: 44) {
@@ -59,7 +57,7 @@ package struct AcceptEncoding {
         if identity == nil, others == 0 { identity = 0 }
     }
 
-    /// How welcome a coding is; 0 is refused.
+    /// The weight of a coding; 0 is refused.
     package subscript(coding: ContentCoding) -> Int {
         switch coding {
         case .identity: identity ?? 1

@@ -10,8 +10,8 @@ package enum EntityTagList {
 
     /// Whether the list names `tag`, a strong tag with its quotes, or is `*`.
     ///
-    /// A list with anything malformed in it names nothing: when in doubt, If-Match fails and
-    /// If-None-Match gets the whole representation.
+    /// A list with anything malformed in it names nothing: when in doubt, If-Match fails and If-None-Match gets the
+    /// whole representation.
     package static func matches(_ list: FieldText, _ tag: [UInt8], _ comparison: Comparison) -> Bool
     {
         let list = list.trimmed()
@@ -41,15 +41,14 @@ package enum EntityTagList {
         return isFound
     }
 
-    /// Whether the whole text is one entity tag.
     static func isTag(_ text: FieldText) -> Bool {
         !text.isEmpty && endOfTag(text, from: text.startIndex) == text.endIndex
     }
 
-    /// Where the tag that begins at a position ends; `nil` if there is none.
+    /// The end of the tag that begins at a position; `nil` if there is none.
     ///
-    /// `entity-tag = [ "W/" ] DQUOTE *( %x21 / %x23-7E / obs-text ) DQUOTE`: commas may occur
-    /// inside, and backslashes escape nothing.
+    /// `entity-tag = [ "W/" ] DQUOTE *( %x21 / %x23-7E / obs-text ) DQUOTE`: commas may occur inside, and backslashes
+    /// escape nothing.
     private static func endOfTag(_ list: FieldText, from start: Int) -> Int? {
         var position = start
         if list[position] == 87 {

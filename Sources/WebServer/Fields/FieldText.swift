@@ -4,7 +4,7 @@ import Platform
 package typealias FieldText = ArraySlice<UInt8>
 
 extension ArraySlice<UInt8> {
-    /// Whether the text is `word`, which is lower-case ASCII, ignoring the case of the text.
+    /// - Parameter word: lower-case ASCII; the text's case is ignored.
     @inline(__always)
     package func isWord(_ word: StaticString) -> Bool {
         guard count == word.utf8CodeUnitCount else { return false }
@@ -17,7 +17,6 @@ extension ArraySlice<UInt8> {
         return true
     }
 
-    /// Whether the text has these bytes.
     @inline(__always)
     package func isEqual(to other: [UInt8]) -> Bool {
         withUnsafeBufferPointer { left in
@@ -33,9 +32,7 @@ extension ArraySlice<UInt8> {
         return text
     }
 
-    /// The elements of a list, without the empty ones, which a recipient ignores (section 5.6.1).
-    ///
-    /// For lists whose elements have no quoted commas.
+    /// The non-empty elements (section 5.6.1) of a list whose elements have no quoted commas.
     func listElements() -> some Sequence<FieldText> {
         split(separator: 44).lazy.map { $0.trimmed() }.filter { !$0.isEmpty }
     }
@@ -56,15 +53,14 @@ extension ArraySlice<UInt8> {
         return 1000
     }
 
-    /// An ASCII letter in lower case; anything else as it is.
+    /// Changes ASCII letters only.
     @inline(__always)
     package static func lowercased(_ byte: UInt8) -> UInt8 {
         byte >= 65 && byte <= 90 ? byte | 0x20 : byte
     }
 }
 
-/// Whether two texts are the same; without an early exit, so the processor can compare many bytes
-/// at once.
+/// Has no early exit, so that the processor can compare many bytes at once.
 @inline(__always)
 package func areEqual(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>)
     -> Bool

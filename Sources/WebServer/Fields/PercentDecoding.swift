@@ -2,11 +2,9 @@ import Platform
 
 /// A path of a request, its percent-escapes decoded once (RFC 3986, section 2.1).
 package enum DecodedPath: Equatable {
-    /// What is looked up, byte by byte.
-    ///
-    /// If it is not UTF-8 it is the path of nothing, because paths of trees are UTF-8.
+    /// The bytes to look up. If they are not UTF-8 they match nothing, because paths of trees are UTF-8.
     case bytes([UInt8])
-    /// An escaped slash is part of a name, not a separator, and no name in a tree has one.
+    /// The path has an escaped slash, which is part of a name, not a separator; no name in a tree has one.
     case nothing
     /// A `%` without two hexadecimal digits, or NUL: 400.
     case malformed

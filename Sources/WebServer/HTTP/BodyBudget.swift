@@ -1,13 +1,13 @@
 import Synchronization
 
-/// How many bytes of bodies, and of heads that cookies make long, all connections of a server may hold in memory together.
+/// The memory that all connections of a server may use together for bodies, and for heads that cookies make long.
 package final class BodyBudget: Sendable {
     private let limit: Int
     private let held = Atomic<Int>(0)
 
     package init(_ limit: Int) { self.limit = limit }
 
-    /// Takes bytes; `false` if there are not so many left, and then none are taken.
+    /// Takes bytes, all or none; `false` if there are not so many left.
     func take(_ count: Int) -> Bool {
         guard held.add(count, ordering: .relaxed).newValue > limit else { return true }
         giveBack(count)
@@ -17,14 +17,14 @@ package final class BodyBudget: Sendable {
     func giveBack(_ count: Int) { held.subtract(count, ordering: .relaxed) }
 }
 
-/// What a long head has taken of the budget, until nobody holds the head any more.
+/// A long head's share of the budget, returned when the head is no longer referenced.
 final class HeldHead: Sendable {
     private let budget: BodyBudget
     private let held = Atomic<Int>(0)
 
     init(_ budget: BodyBudget) { self.budget = budget }
 
-    /// Whether the head may have so many bytes; called by the thread alone that reads it.
+    /// Whether the head may have so many bytes; called only by the thread that reads it.
     func grow(to count: Int) -> Bool {
         let more = count - held.load(ordering: .relaxed)
         guard more > 0 else { return true }

@@ -8,19 +8,15 @@ package enum BodyFraming: Sendable, Hashable {
     case untilClose
 }
 
-/// What the fields of a head, a request's or an answer's, say of its body (RFC 9112, section 6).
+/// What the fields of a request's or answer's head say of its body (RFC 9112, section 6).
 struct FramingFields: Sendable {
-    /// The Content-Length.
     private(set) var length: Int64?
     private var hasCodings = false
     private var isMalformed = false
-    /// How often `chunked` is named, and whether it is the last.
     private var chunked = 0
     private var endsChunked = false
-    /// Whether a coding other than `chunked` is named.
     private var hasOthers = false
 
-    /// Takes in a field, if it is one of these.
     mutating func note(
         _ bytes: Span<UInt8>, _ field: RequestHead.Field
     ) throws(MessageFailure) {
@@ -72,7 +68,6 @@ struct FramingFields: Sendable {
         }
     }
 
-    /// How the body's end is marked; `nil` if no field says.
     func framing(minorVersion: Int) throws(MessageFailure) -> BodyFraming? {
         guard hasCodings else { return length.map { $0 > 0 ? .length($0) : .none } }
         guard length == nil else {

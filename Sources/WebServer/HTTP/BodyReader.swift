@@ -1,14 +1,12 @@
 /// Collects the body of a request in memory, up to a limit; for one thread at a time.
 package final class BodyReader {
-    /// The body so far.
     @exclusivity(unchecked) package private(set) var content: [UInt8] = []
     private let limit: Int
     private let budget: BodyBudget?
     @exclusivity(unchecked) private var rest: BodyRest
-    /// Bytes taken from the budget.
     @exclusivity(unchecked) private var held = 0
 
-    /// - Parameter budget: what the bodies of all connections share.
+    /// - Parameter budget: shared by the bodies of all connections.
     /// - Throws: 413 if the length in the head is over the limit.
     package init(
         _ framing: BodyFraming, limit: Int, budget: BodyBudget? = nil
@@ -19,11 +17,9 @@ package final class BodyReader {
         if case .length(let count) = framing, count > Int64(limit) { throw Self.tooLarge(limit) }
     }
 
-    /// Whether all of it is here.
     package var isComplete: Bool { rest.isComplete }
 
-    /// Takes the bytes that belong to the body.
-    /// - Returns: how many of `bytes` that is.
+    /// - Returns: how many of `bytes` belong to the body.
     /// - Throws: 400 for malformed chunks, 413 if the body grows over the limit.
     package func read(_ bytes: Span<UInt8>) throws(MessageFailure) -> Int {
         // One byte more than allowed, to notice that there is more.

@@ -1,6 +1,4 @@
-/// Tells the rest of a body from what follows it (RFC 9112, sections 6.3 and 7.1).
-///
-/// For one thread at a time.
+/// Separates a body from what follows it (RFC 9112, sections 6.3 and 7.1); for one thread at a time.
 package enum BodyRest: Sendable {
     case length(Int64)
     case chunked(ChunkedDecoder)
@@ -15,7 +13,6 @@ package enum BodyRest: Sendable {
         }
     }
 
-    /// Whether all of it has been read.
     package var isComplete: Bool {
         switch self {
         case .length(let count): count == 0
@@ -29,8 +26,8 @@ package enum BodyRest: Sendable {
         if case .chunked = self { true } else { false }
     }
 
-    /// Takes the bytes that belong to the body; appends the content of chunks, at most `limit`
-    /// bytes of it, to `decoded`.
+    /// Takes the bytes that belong to the body; appends the content of chunks, at most `limit` bytes of it, to
+    /// `decoded`.
     /// - Returns: how many of `bytes` were used, from the first.
     /// - Throws: 400 and 431 as ``ChunkedDecoder/decode(_:into:limit:)``.
     mutating func read(

@@ -11,13 +11,13 @@ package enum ByteClass {
         contains(0x03FF_6CFA_0000_0000, 0x57FF_FFFF_C7FF_FFFE, byte)
     }
 
-    /// What a field's value may contain: no control character but the tab (RFC 9110, section 5.5).
+    /// A character of a field's value: no control character but the tab (RFC 9110, section 5.5).
     @inline(__always)
     static func isValue(_ byte: UInt8) -> Bool {
         byte >= 32 && byte != 127 || byte == 9
     }
 
-    /// What a request target may contain: visible ASCII but no fragment (RFC 9112, section 3.2).
+    /// A character of a request target: visible ASCII but no fragment (RFC 9112, section 3.2).
     ///
     /// Wider than RFC 3986 on purpose: browsers send `|`, `^`, `"` and braces as they are.
     @inline(__always)

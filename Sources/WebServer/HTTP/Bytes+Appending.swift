@@ -11,7 +11,6 @@ extension [UInt8] {
             contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Appends a field.
     mutating func append(_ name: StaticString, _ value: some Collection<UInt8>) {
         append(name)
         append(": ")
@@ -19,7 +18,6 @@ extension [UInt8] {
         append("\r\n")
     }
 
-    /// Appends a field as it is in `bytes`.
     mutating func append(_ bytes: Span<UInt8>, _ field: RequestHead.Field) {
         append(bytes, field.name)
         append(": ")

@@ -2,7 +2,7 @@ import Platform
 
 /// Decodes a chunked body (RFC 9112, section 7.1), as strictly as the head is parsed.
 ///
-/// Chunk extensions and trailers are read, bounded and dropped. For one thread at a time.
+/// Reads, bounds and drops chunk extensions and trailers. For one thread at a time.
 package struct ChunkedDecoder: Sendable {
     private enum Phase: Sendable {
         case size, extensions, sizeEnd, content, contentEnd(Int), trailer, trailerEnd, done
@@ -12,21 +12,18 @@ package struct ChunkedDecoder: Sendable {
     private var size: Int64 = 0
     private var digits = 0
     private var rest: Int64 = 0
-    /// Bytes of extensions and trailers so far.
     private var overhead = 0
     private var lineLength = 0
     private static let overheadLimit = 8192
 
     package init() {}
 
-    /// Whether the last chunk and the trailers have been read.
     package var isDone: Bool {
         if case .done = phase { true } else { false }
     }
 
     /// Continues reading; appends at most `limit` bytes of content to `content`.
-    /// - Returns: how many of `bytes` were used: all, or fewer when the body ended within them or
-    ///   `content` is full.
+    /// - Returns: how many of `bytes` were used: all, or fewer when the body ended within them or `content` is full.
     /// - Throws: 400 for anything malformed, 431 for trailers that are too large.
     package mutating func decode(
         _ bytes: Span<UInt8>, into content: inout [UInt8], limit: Int
@@ -54,7 +51,6 @@ package struct ChunkedDecoder: Sendable {
         return position
     }
 
-    /// Reads one byte between the contents.
     private mutating func step(_ byte: UInt8) throws(MessageFailure) {
         switch phase {
         case .size: try readSize(byte)

@@ -1,6 +1,5 @@
 /// The bytes around the pieces of a chunked body (RFC 9112, section 7.1).
 enum ChunkedEncoder {
-    /// The last chunk, without trailers.
     static let end = Array("0\r\n\r\n".utf8)
 
     /// The line before a piece of `count` bytes; a line end follows the piece.

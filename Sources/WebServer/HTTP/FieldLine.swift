@@ -14,15 +14,12 @@ extension RequestHead.Field {
     }
 }
 
-/// Goes through the elements of a list, including the empty ones (RFC 9110, section 5.6.1).
-///
-/// For lists whose elements have no quoted commas.
+/// Iterates over a list without quoted commas, including empty elements (RFC 9110, section 5.6.1).
 struct ListElements {
     private var rest: Range<Int>?
 
     init(_ value: Range<Int>) { rest = value }
 
-    /// The next element without the white space around it; `nil` after the last.
     mutating func next(_ bytes: Span<UInt8>) -> Range<Int>? {
         guard let list = rest else { return nil }
         var end = list.lowerBound
@@ -42,7 +39,6 @@ extension Span<UInt8> {
         return first..<last
     }
 
-    /// Whether two parts are the same, ignoring the case of letters.
     func areSame(_ one: Range<Int>, _ other: Range<Int>) -> Bool {
         guard one.count == other.count else { return false }
         for (left, right) in zip(one, other)

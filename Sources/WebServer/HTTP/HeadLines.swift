@@ -1,19 +1,14 @@
-/// Cuts a head, a request's or an answer's, into lines as its bytes come (RFC 9112, section 2.2).
+/// Cuts the head of a request or answer into lines as its bytes come (RFC 9112, section 2.2).
 ///
 /// Each line ends with CR LF. Other control characters are refused, except tabs after line one.
 struct HeadLines: Sendable {
-    /// Where the line begins that comes next.
     private(set) var start = 0
     private var scanned = 0
 
-    /// Whether bytes of the first line have come.
     var hasBegun: Bool { scanned > 0 }
-    /// Whether the first line has not ended.
     var isInFirst: Bool { start == 0 }
 
-    /// The next line without its line end; `nil` if it has not come.
-    ///
-    /// `bytes` begin with the head; only the first `limit` of them are read.
+    /// The next line without its line end, in the first `limit` bytes of the head; `nil` if it has not come.
     mutating func next(_ bytes: Span<UInt8>, limit: Int) throws(MessageFailure) -> Range<Int>? {
         let end = min(bytes.count, limit)
         while let position = Self.firstControl(bytes, from: scanned, to: end) {

@@ -2,6 +2,6 @@
 package enum Method: Sendable, Hashable {
     /// The methods of RFC 9110, and PATCH (RFC 5789).
     case get, head, post, put, delete, options, patch, connect, trace
-    /// Any other token, as it was sent: methods are case-sensitive.
+    /// Any other token, as sent: methods are case-sensitive.
     case other(String)
 }

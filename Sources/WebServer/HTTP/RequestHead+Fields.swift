@@ -2,7 +2,7 @@
 extension RequestHead {
     /// Clears everything but keeps the memory.
     mutating func clear() {
-        // After one with many cookies, the next is as short as most.
+        // Except that of a head with many cookies: the next one is probably short.
         bytes.removeAll(keepingCapacity: bytes.capacity <= 64 << 10)
         fields.removeAll(keepingCapacity: true)
         nameLengths = 0
@@ -28,20 +28,17 @@ extension RequestHead {
     @inline(__always)
     static func bit(_ length: Int) -> UInt64 { 1 << UInt64(min(length, 63)) }
 
-    /// The values of all fields of that name, in order.
     package func values(of name: StaticString) -> [Slice] {
         var result: [Slice] = []
         for field in fields where matches(field.name, name) { result.append(field.value) }
         return result
     }
 
-    /// Whether its cookies make it longer than a head may be without them.
     package var hasManyCookies: Bool { held != nil }
 
-    /// The bytes of a part as text; what is not UTF-8 shows as U+FFFD.
+    /// The bytes of a part as text, with U+FFFD for invalid UTF-8.
     package func text(_ slice: Slice) -> String { String(decoding: bytes[slice], as: UTF8.self) }
 
-    /// The value of the first field of that name, as text.
     package func text(of name: StaticString) -> String? {
         guard let slice = value(of: name) else { return nil }
         return text(slice)
@@ -80,8 +77,8 @@ extension RequestHead {
         return true
     }
 
-    /// Whether four or eight bytes are the same, ignoring the case of letters; the caller has
-    /// checked that they are there.
+    /// Whether four or eight bytes are the same, ignoring the case of letters; the caller has checked that they are
+    /// there.
     @inline(__always)
     private static func isWord<Word: FixedWidthInteger & BitwiseCopyable>(
         _ bytes: Span<UInt8>, _ position: Int, _ other: UnsafeRawPointer, _ type: Word.Type
@@ -123,7 +120,6 @@ extension RequestHead {
         return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
     }
 
-    /// The target as it was sent.
     package var target: Slice {
         let start = bytes.firstIndex(of: 32) ?? 0
         let end = bytes[min(start + 1, bytes.count)...].firstIndex(of: 32) ?? bytes.count

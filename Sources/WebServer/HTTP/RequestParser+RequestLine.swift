@@ -23,7 +23,7 @@ extension RequestParser {
         while position + 8 <= line.upperBound, Self.arePlain(bytes, at: position) { position += 8 }
         while position < line.upperBound, bytes[position] != 32 {
             switch bytes[position] {
-            // What a query means is between the page and whoever reads it: browsers send `/?q=100%` as it is.
+            // Escapes in a query are not checked: browsers send `/?q=100%` as it is.
             case 37: if query == nil { try checkEscape(bytes, position, line.upperBound) }
             case 63: if query == nil { query = position }
             case 0x80... where limits.takesUTF8: isASCII = false
@@ -76,7 +76,6 @@ extension RequestParser {
         guard high | low != 0 else { throw MessageFailure(400, "the target holds %00") }
     }
 
-    /// Reads the version, with the space before it.
     private mutating func readVersion(
         _ bytes: Span<UInt8>, _ range: Range<Int>
     ) throws(MessageFailure) {
@@ -132,7 +131,6 @@ extension RequestParser {
         head.path = position < end ? position..<end : authority - 1..<authority
     }
 
-    /// Where the authority begins after `http://` or `https://`.
     private static func afterScheme(_ bytes: Span<UInt8>, _ target: Range<Int>) -> Int? {
         for scheme: StaticString in ["http://", "https://"] {
             let end = target.lowerBound + scheme.utf8CodeUnitCount

@@ -1,48 +1,41 @@
 /// Reads the head of a request as strictly as RFC 9112 allows.
 ///
-/// Pass it all bytes received since the request began, again each time more arrive: it continues
-/// where it stopped, so bytes that come one by one cost no more than bytes that come together, and
-/// the outcome does not depend on where they are split. It refuses what is not well-formed and
-/// never guesses. For one thread at a time.
+/// Pass it all bytes received since the request began, again each time more arrive. It continues where it stopped, so
+/// bytes that come one by one cost no more than bytes that come together, and the outcome does not depend on where
+/// they are split. It refuses malformed heads and never guesses. For one thread at a time.
 package struct RequestParser: Sendable {
-    /// The largest request that is accepted.
     package struct Limits: Sendable, Hashable {
         /// Bytes of the whole head, including empty lines before it: above it 431.
         package var head = 16_384
-        /// Bytes of Cookie fields that count not as part of the head: above it 431.
+        /// Bytes of Cookie fields, which do not count as part of the head: above it 431.
         ///
-        /// A browser sends what all servers of a host's name have set, at whatever port.
+        /// A browser sends the cookies of all servers of a host's name, at whatever port.
         package var cookies = 0
         /// Header fields: above it 431.
         package var fields = 100
         /// Bytes of the request target: above it 414.
         package var target = 8192
-        /// Whether bytes from 0x80 on may stand in a target, where together they are UTF-8; otherwise 400.
+        /// Whether bytes from 0x80 on may occur in a target if together they are UTF-8; otherwise 400.
         ///
-        /// RFC 9112 wants them escaped. Clients that cannot be changed send them as they are (cordova-hot-code-push).
+        /// RFC 9112 wants them escaped. Some clients that cannot be changed send them raw (cordova-hot-code-push).
         package var takesUTF8 = false
 
         package init() {}
     }
 
-    /// What the bytes so far amount to.
     package enum Outcome: Sendable, Hashable {
-        /// The head is not complete.
         case needMore
         /// ``head`` is complete: it took the first `consumed` bytes, and its body follows.
         case head(consumed: Int, framing: BodyFraming)
-        /// The request is refused: send this and close.
         case failure(MessageFailure)
     }
 
-    /// The head, once `parse` has said that it is complete.
     package internal(set) var head = RequestHead()
 
     let limits: Limits
     /// Where the head begins: after the empty lines that some clients send first.
     private var start = 0
     private var lines = HeadLines()
-    /// The bytes of the Cookie fields so far, where they count by themselves.
     private var cookieByteCount = 0
     var framing = FramingFields()
     var hosts = 0
@@ -61,7 +54,7 @@ package struct RequestParser: Sendable {
         expectsSomethingElse = false
     }
 
-    /// Continues with `bytes`, which begin with the request and hold all that has come.
+    /// Continues with `bytes`, which begin with the request and hold everything received so far.
     ///
     /// After `.head` or `.failure` call ``reset()`` before the next request.
     package mutating func parse(_ bytes: Span<UInt8>) -> Outcome {
@@ -104,14 +97,12 @@ package struct RequestParser: Sendable {
         return false
     }
 
-    /// Where the line that comes next has to end, counted from the head's beginning.
     private func limit(_ bytes: Span<UInt8>) -> Int {
         let limit = limits.head - start + cookieByteCount
         guard limits.cookies > 0, isCookie(bytes, lines.start) else { return limit }
         return max(limit, lines.start + limits.cookies - cookieByteCount)
     }
 
-    /// Whether a line is a Cookie field, as far as it has come.
     private func isCookie(_ bytes: Span<UInt8>, _ start: Int) -> Bool {
         guard start > 0, start < bytes.count else { return false }
         let name: StaticString = "cookie:"

@@ -1,9 +1,8 @@
 /// The status line and fields of a response, kept as the bytes that are sent.
 ///
-/// Without `Date` and `Connection`, which the transport adds, and without the empty line at the end.
-/// Heads that repeat are made once and shared.
+/// Without `Date` and `Connection`, which the transport adds, and without the empty line at the end. Heads that
+/// repeat are made once and shared.
 package struct ResponseHead: Sendable, Hashable {
-    /// The status code (RFC 9110, section 15).
     package let status: Int
     /// The bytes, except those that `object` adds.
     private(set) var written: [UInt8]
@@ -25,14 +24,14 @@ package struct ResponseHead: Sendable, Hashable {
     /// Whether a shared cache may keep the response (RFC 9111, section 5.2.2.9).
     package var isPublic: Bool { written.contains(Array("\r\nCache-Control: public".utf8)) }
 
-    /// Whether a response with this head and no body still has to say how long that is (RFC 9112, section 6.3): else its
-    /// client waits for more until the connection ends.
+    /// Whether a response with this head and no body still needs a length (RFC 9112, section 6.3); without one its
+    /// client waits until the connection ends.
     var lacksLength: Bool {
         status >= 200 && status != 204 && status != 304 && object.isEmpty
             && !written.contains(Array("\r\nContent-Length: ".utf8))
     }
 
-    /// The value of a field, by its name in small letters, for heads that another server has written; of several the first.
+    /// The first value of a field in a head that another server has written; the name is given in lower case.
     package func value(of name: String) -> ArraySlice<UInt8>? {
         for line in bytes.split(separator: 10).dropFirst() {
             guard let colon = line.firstIndex(of: 58),
@@ -43,22 +42,18 @@ package struct ResponseHead: Sendable, Hashable {
         return nil
     }
 
-    /// Whether the body is a page.
     package var isHTML: Bool {
         ["text/html", "application/xhtml+xml"].contains {
             bytes.contains(Array("\r\nContent-Type: \($0)".utf8))
         }
     }
 
-    /// Heads are the same when their bytes are.
     package static func == (left: ResponseHead, right: ResponseHead) -> Bool {
         left.status == right.status && left.bytes == right.bytes
     }
 
-    /// Hashes the bytes.
     package func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
 
-    /// A head without fields.
     package init(_ status: Int) {
         self.status = status
         written = Array("HTTP/1.1 \(status) \(Self.reason(status))\r\n".utf8)
@@ -70,9 +65,7 @@ package struct ResponseHead: Sendable, Hashable {
         written = bytes
     }
 
-    /// Adds a field.
-    ///
-    /// Name and value MUST NOT contain CR, LF or NUL: callers check what comes from outside.
+    /// Adds a field, which MUST NOT contain CR, LF or NUL: callers check what comes from outside.
     package mutating func add(_ name: String, _ value: String) {
         precondition(!value.utf8.contains { $0 == 10 || $0 == 13 || $0 == 0 })
         written.append(contentsOf: name.utf8)
@@ -86,12 +79,10 @@ package struct ResponseHead: Sendable, Hashable {
         written.append(name, value)
     }
 
-    /// Makes room for fields that are about to be added.
     package mutating func reserve(_ byteCount: Int) {
         written.reserveCapacity(written.count + byteCount)
     }
 
-    /// The reason phrase of a status code.
     static func reason(_ status: Int) -> String {
         switch status {
         case 101: "Switching Protocols"

@@ -4,7 +4,6 @@ package struct AddressBlock: Sendable, Hashable {
     private let bitCount: Int
 
     /// Reads `ADDRESS` or `ADDRESS/BITS`; `nil` if it is neither, or if bits beyond those are set.
-    ///
     /// - Parameter text: as people write it, without brackets.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -22,14 +21,11 @@ package struct AddressBlock: Sendable, Hashable {
         guard Self.masked(address, bitCount) == address else { return nil }
     }
 
-    /// Whether an address lies in it.
-    ///
     /// - Parameter other: the address, whatever its port.
     package func contains(_ other: SocketAddress) -> Bool {
         other.address.count == address.count && Self.masked(other.address, bitCount) == address
     }
 
-    /// The bytes with all but the first bits cleared.
     static func masked(_ bytes: [UInt8], _ bitCount: Int) -> [UInt8] {
         bytes.enumerated().map { position, byte in
             let kept = min(max(bitCount - position * 8, 0), 8)

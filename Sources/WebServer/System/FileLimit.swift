@@ -19,10 +19,9 @@ package enum FileLimit {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Raises the limit as far as the system lets a process raise it.
+    /// Raises the limit as far as the system lets a process raise it; the program works with less.
     ///
-    /// For programs that serve, before they begin; a library must not do this. If the system grants
-    /// less, the program works with less.
+    /// For programs that serve, before they begin; a library must not do this.
     package static func raise() {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return }

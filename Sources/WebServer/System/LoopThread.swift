@@ -6,7 +6,7 @@
 
 /// The threads that loops run on.
 enum LoopThread {
-    /// The current thread, distinct from all others that run; never 0.
+    /// Identifies the current thread among all that run; never 0.
     static var current: UInt {
         #if canImport(Glibc)
             UInt(pthread_self())

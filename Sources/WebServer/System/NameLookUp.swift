@@ -2,12 +2,9 @@ import CSystem
 
 /// Host names to addresses, as the system knows them (getaddrinfo(3)).
 enum NameLookUp {
-    /// Looks a name up; a test substitutes its own.
     typealias Function = @Sendable (_ name: String, _ port: UInt16) -> [SocketAddress]
 
-    /// The addresses of a name, in the order to try; empty if the name is unknown.
-    ///
-    /// It blocks, for seconds when a name server is silent: never call it on a loop's thread.
+    /// The addresses of a name, in the order to try; may block for seconds: never call it on a loop's thread.
     @Sendable static func addresses(of name: String, port: UInt16) -> [SocketAddress] {
         var found = [castree_resolved](repeating: castree_resolved(), count: 16)
         let count = castree_resolve(name, &found, Int32(found.count))

@@ -9,10 +9,9 @@ import Platform
 
 /// Waits for many sockets at once: epoll(7), or kqueue(2) on Apple systems.
 ///
-/// Sockets are named by tokens, never by pointers: a late event finds a token that no longer means
-/// anything. Any thread may call ``wake()``, only the loop's thread everything else.
+/// Tokens name sockets, never pointers: a late event finds a token that no longer means anything. Any thread may call
+/// ``wake()``, only the loop's thread everything else.
 struct Poller: ~Copyable {
-    /// What a socket is ready for.
     struct Event {
         var token: UInt64
         var isReadable: Bool
@@ -21,7 +20,6 @@ struct Poller: ~Copyable {
         var isClosing: Bool
     }
 
-    /// The token of ``wake()``.
     static let wakeToken = UInt64.max
 
     private let raw: Int32
@@ -67,7 +65,7 @@ struct Poller: ~Copyable {
 
     func remove(_ socket: Int32) { _ = castree_poller_remove(raw, socket) }
 
-    /// Waits for events, at most `milliseconds`; -1 waits forever.
+    /// Waits for events, at most `milliseconds`; -1 waits without a limit.
     /// - Returns: how many events came; the subscript gives each.
     func wait(milliseconds: Int32) -> Int {
         let count = castree_poller_wait(
@@ -81,7 +79,6 @@ struct Poller: ~Copyable {
 
     func clearWake() { castree_waker_drain(wakeReading) }
 
-    /// An event of the last `wait`.
     subscript(_ index: Int) -> Event {
         let event = events[index]
         return Event(

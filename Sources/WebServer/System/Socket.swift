@@ -9,10 +9,8 @@ import Platform
 
 /// The system calls for sockets, one verb each; EINTR is retried.
 enum Socket {
-    /// How a transfer ended.
     enum Transfer {
         case bytes(Int)
-        /// The system would have to wait.
         case blocked
         /// 0 bytes: the peer has closed, or the file has ended.
         case end
@@ -102,7 +100,7 @@ enum Socket {
             castree_listen(address.is6 ? 1 : 0, $0.baseAddress, address.port, 1024)
         }
         if raw >= 0 {
-            // Fails only if the system lacks it; then the system's own choice has to do.
+            // Fails only where the system does not have it; then the system's own choice has to do.
             if address.isLoopback { _ = castree_unpaced(raw) }
             return raw
         }
@@ -116,12 +114,11 @@ enum Socket {
         throw StoreError(systemCall: "listen on", errno: number, path: address.description)
     }
 
-    /// Who listens on a port, as a sentence names it.
     private static func portHolder(_ port: UInt16) -> String {
         LockHolder.listening(on: port)?.description ?? "another program"
     }
 
-    /// Whether the system lacks this address family (no IPv6 here).
+    /// Whether the system has no such address family (no IPv6 here).
     static func isFamilyMissing(_ error: StoreError) -> Bool {
         error.errno == EAFNOSUPPORT || error.errno == EADDRNOTAVAIL
     }
@@ -144,7 +141,7 @@ enum Socket {
         UInt16(truncatingIfNeeded: max(0, castree_local_port(listener)))
     }
 
-    /// Who is at the other end; `nil` if nobody is any longer.
+    /// The address of the other end; `nil` if the connection has ended.
     static func peer(of socket: Int32) -> SocketAddress? {
         var port: UInt16 = 0
         let address = [UInt8](unsafeUninitializedCapacity: 16) { bytes, count in
@@ -158,13 +155,12 @@ enum Socket {
         max(0, Int(castree_unacknowledged(socket)))
     }
 
-    /// Whether something has come that was not received yet.
     static func hasUnread(_ socket: Int32) -> Bool { castree_has_unread(socket) != 0 }
 
     /// Makes `close` reset the connection; if this fails, the connection is already broken.
     static func resetOnClose(_ socket: Int32) { _ = castree_reset_on_close(socket) }
 
-    /// Says that nothing more will be sent; if this fails, the connection is already broken.
+    /// Announces that nothing more will be sent; if this fails, the connection is already broken.
     static func finishSending(_ socket: Int32) { _ = shutdown(socket, Int32(SHUT_WR)) }
 
     /// Turns SIGPIPE off for this thread: a peer that leaves must not end the process.
@@ -179,8 +175,6 @@ enum Socket {
     }
 }
 
-/// A call that the system refused.
 struct SystemFailure: Error {
-    /// Too many files are open.
     var isOutOfFiles = false
 }

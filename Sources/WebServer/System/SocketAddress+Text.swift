@@ -5,7 +5,6 @@
 #endif
 
 extension SocketAddress {
-    /// Reads an IPv4 or IPv6 address as text, without brackets; `nil` for a name.
     package init?(literal text: String, port: UInt16) {
         for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
             var isAddress = false
@@ -30,13 +29,12 @@ extension SocketAddress {
         return String(decoding: text[..<end].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// An IPv4 address that stands in an IPv6 address (RFC 4291, section 2.5.5.2) as itself, any other as it is.
+    /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2), any other as it is.
     var unmapped: SocketAddress {
         let prefix = [UInt8](repeating: 0, count: 10) + [0xff, 0xff]
         guard is6, address.starts(with: prefix) else { return self }
         return SocketAddress(address: Array(address[12...]), port: port)
     }
 
-    /// Whether the address is this machine: 127.0.0.0/8 or ::1.
     var isLoopback: Bool { is6 ? self == .loopback6(port) : address.first == 127 }
 }

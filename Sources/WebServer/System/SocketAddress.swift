@@ -1,8 +1,7 @@
-/// An IP address and a port.
 package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     /// 4 or 16 bytes in network order.
     package let address: [UInt8]
-    /// The port; 0 lets the system choose.
+    /// 0 lets the system choose.
     package let port: UInt16
 
     /// - Precondition: `address` has 4 or 16 bytes.
@@ -12,12 +11,10 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
-    /// 127.0.0.1.
     package static func loopback4(_ port: UInt16) -> SocketAddress {
         SocketAddress(address: [127, 0, 0, 1], port: port)
     }
 
-    /// ::1.
     package static func loopback6(_ port: UInt16) -> SocketAddress {
         SocketAddress(address: [UInt8](repeating: 0, count: 15) + [1], port: port)
     }

@@ -6,7 +6,6 @@ struct URLHost {
 
     /// A lower-case name, or an address without brackets.
     let host: String
-    /// The same, with brackets around an IPv6 address.
     let written: String
     let port: UInt16?
 

@@ -1,9 +1,7 @@
 import CTLS
 import Platform
 
-/// Where systems keep the certificates of the authorities they trust.
-///
-/// A program that brings its own libssl cannot rely on the paths built into that libssl.
+/// Where systems keep their trusted certificates, which a libssl that a program brings along may not know.
 enum AuthorityFiles {
     private static let places = [
         "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Arch, Gentoo
@@ -23,7 +21,6 @@ enum AuthorityFiles {
     }
 }
 
-/// The files that users name.
 enum CertificateFile {
     /// Refuses a file that cannot be read, with the system's reason.
     static func check(_ path: String, _ what: String) throws(StoreError) {

@@ -1,9 +1,6 @@
-/// How a stream's bytes go through its socket: as they are, or encrypted by TLS.
-///
-/// Belongs to its loop's thread.
+/// How a stream's bytes go through its socket, plain or by TLS; belongs to its loop's thread.
 struct ByteChannel {
     var socket: Int32
-    /// What encrypts the bytes; `nil` if nothing does.
     var session: TLSSession?
 
     /// Receives what has come; `.end` is an orderly end.
@@ -14,7 +11,6 @@ struct ByteChannel {
     }
 
     /// Sends as many bytes as the system takes at once.
-    ///
     /// - Parameter more: more follows at once; the system may wait for it to fill a packet.
     @inline(__always)
     func send(_ bytes: UnsafeRawBufferPointer, more: Bool) -> Socket.Transfer {
@@ -22,7 +18,7 @@ struct ByteChannel {
         return Socket.send(socket, bytes, more: more)
     }
 
-    /// Says that nothing more will be sent, if bytes alone cannot tell an end from a cut.
+    /// Announces that nothing more will be sent, where bytes alone cannot tell an end from a cut.
     /// - Returns: `false` if the system would have to wait.
     func sayClosing() -> Bool { session?.sayClosing() ?? true }
 }

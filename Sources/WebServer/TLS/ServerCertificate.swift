@@ -7,7 +7,7 @@ public struct ServerCertificate: Sendable, Hashable {
     /// A file in PEM: the private key, unencrypted.
     public var keyFile: String
 
-    /// Names the two files; they are read when the server is made.
+    /// Names the two files, which are read when the server is made.
     public init(certificateFile: String, keyFile: String) {
         self.certificateFile = certificateFile
         self.keyFile = keyFile

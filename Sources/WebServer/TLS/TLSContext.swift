@@ -3,7 +3,7 @@ package import Platform
 
 /// What all TLS connections of one kind share: a client's trust, or a server's certificate.
 ///
-/// It never changes after it is made, and libssl counts its references itself: hence `@unchecked`.
+/// `@unchecked`: it never changes after it is made, and libssl counts its references itself.
 package final class TLSContext: @unchecked Sendable {
     let raw: OpaquePointer
 
@@ -16,8 +16,8 @@ package final class TLSContext: @unchecked Sendable {
 
     deinit { SSL_CTX_free(raw) }
 
-    /// For connections to servers, whose certificates must lead to an authority of this system or of
-    /// `authorities`, a file of certificates (PEM).
+    /// For connections to servers, whose certificates must lead to an authority of this system or of `authorities`, a
+    /// file of certificates (PEM).
     /// - Throws: `.badCertificate`.
     package static func client(authorities: String?) throws(StoreError) -> TLSContext {
         let context = try TLSContext(isServer: false)
@@ -74,10 +74,9 @@ package final class TLSContext: @unchecked Sendable {
         StoreError(.badCertificate, sentence)
     }
 
-    /// Whether the certificate names a host.
     package func names(_ host: String) -> Bool { castree_tls_names(raw, host) == 1 }
 
-    /// What is wrong with the certificate's time; `nil` if nothing is.
+    /// What is wrong with the certificate's validity period; `nil` if nothing is.
     package var objection: String? {
         switch castree_tls_certificate_time(raw) {
         case 0: nil

@@ -5,15 +5,11 @@ struct TLSFailure: Sendable, Equatable {
     enum Cause: Sendable, Equatable {
         /// The peer's certificate was refused, for a reason of X509_verify_cert_error_string(3).
         case certificate(Int32)
-        /// The bytes received are not TLS.
         case noTLS
-        /// An HTTP request came without TLS.
         case plainRequest
-        /// The two sides have no version in common.
         case version
         /// The connection ended without an orderly end.
         case cut
-        /// Anything else, in libssl's words.
         case other(String)
     }
 
@@ -36,7 +32,6 @@ struct TLSFailure: Sendable, Equatable {
     }
 
     /// What is wrong with a server, as a sentence.
-    ///
     /// - Parameters:
     ///   - origin: what to call the server.
     ///   - host: the host that its certificate had to name.

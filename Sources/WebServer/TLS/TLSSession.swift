@@ -1,8 +1,6 @@
 import CTLS
 
-/// TLS on one connected socket, either side of it; belongs to its loop's thread.
-///
-/// The stream owns the socket: it is not closed here.
+/// TLS on one connected socket, which the stream owns; belongs to its loop's thread.
 final class TLSSession {
     enum Step { case done, blocked, failed }
 
@@ -11,11 +9,9 @@ final class TLSSession {
     private let context: TLSContext
     let isClient: Bool
     private(set) var isReady = false
-    /// Set when a call has failed.
     private(set) var failure: TLSFailure?
 
-    /// - Parameter peer: the host that the peer must prove to be, a name or an address; `nil` on the
-    ///   serving side.
+    /// - Parameter peer: the host that the peer must prove to be, a name or an address; `nil` on the serving side.
     /// - Returns: `nil` if there is no memory.
     init?(_ context: TLSContext, _ socket: Int32, peer: String?) {
         guard let session = SSL_new(context.raw) else { return nil }
@@ -34,7 +30,6 @@ final class TLSSession {
 
     deinit { SSL_free(session) }
 
-    /// Continues the handshake as far as the socket allows.
     func handshake() -> Step {
         switch castree_tls_handshake(session) {
         case 1...:
@@ -47,8 +42,7 @@ final class TLSSession {
         }
     }
 
-    /// Receives and decrypts; `.end` is an orderly end (close_notify); a connection that just ends
-    /// is `.failed`: somebody may have cut it.
+    /// Receives and decrypts: `.end` is an orderly end (close_notify), `.failed` another one, perhaps a cut.
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Socket.Transfer {
         transfer(castree_tls_read(session, buffer.baseAddress, buffer.count))
     }
@@ -69,7 +63,7 @@ final class TLSSession {
         }
     }
 
-    /// Says that nothing more will be sent (close_notify).
+    /// Announces that nothing more will be sent (close_notify).
     /// - Returns: `false` if the system would have to wait.
     func sayClosing() -> Bool {
         guard isReady, failure == nil else { return true }

@@ -8,15 +8,13 @@ package final class HTTPServer: Sendable {
         ///
         /// All addresses with port 0 get the same port: the one that the system chooses for the first.
         package var addresses: [SocketAddress] = [.loopback4(0), .loopback6(0)]
-        /// The number of loops, each a thread.
         package var loops = 1
         package var loop = LoopOptions()
         package var connection = ConnectionOptions()
-        /// Serves over TLS instead of plain http.
         package var tls: TLSContext?
         /// Called for every answered request, on the loops' threads; costs nothing if absent.
         package var accessLog: (@Sendable (AccessRecord) -> Void)?
-        /// Which servers in front of this one may say who a request is from.
+        /// The servers in front whose `X-Forwarded-For` is trusted.
         package var forwarded = ForwardedClients()
         /// Called for every object that could not be served, on the loops' threads.
         package var onDamage: (@Sendable (StoreError) -> Void)?
@@ -38,9 +36,7 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// The port, the same for all addresses.
     package let port: UInt16
-    /// The loops, for outbound connections and for `submit`.
     package let loops: [EventLoop]
     private let handler: any RequestHandler
     private let objects: any ObjectSource
@@ -87,7 +83,7 @@ package final class HTTPServer: Sendable {
 
     deinit { state.withLock { state in for each in state.listeners { Socket.close(each) } } }
 
-    /// One socket for each address; an address family that this machine lacks is left out.
+    /// One socket for each address; an address family that this machine does not have is left out.
     ///
     /// A port that the system chose as free for the first may be in use for the next: then it tries again.
     private static func listen(
@@ -131,8 +127,8 @@ package final class HTTPServer: Sendable {
         return (listeners, port)
     }
 
-    /// What tasks need at least: two threads that work, and one that keeps their time; they wait for ever for one that cannot
-    /// be had.
+    /// Tasks need at least two threads that work, and one that keeps their time; without one of them they would wait
+    /// endlessly.
     private static let taskThreadCount = 3
 
     /// Starts the loops' threads.
@@ -193,8 +189,8 @@ package final class HTTPServer: Sendable {
         for each in waiting { each.resume() }
     }
 
-    /// Stops: releases the port, answers what is in flight, closes idle connections, and cuts what
-    /// is left after `milliseconds`.
+    /// Stops: releases the port, answers requests in flight, closes idle connections, and cuts what is left after
+    /// `milliseconds`.
     ///
     /// Returns at once; see ``waitUntilStopped()``.
     package func stop(within milliseconds: Int64 = 10_000) {
@@ -207,7 +203,7 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Closes the listeners when no loop can use them again: then others may get their numbers.
+    /// Closes the listeners when no loop can use them again, since others may then get their numbers.
     private func stoppedAccepting(_ number: Int) {
         state.withLock { state in
             state.closed.insert(number)
@@ -215,7 +211,6 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Returns when all loops have ended.
     package func waitUntilStopped() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state -> Bool in

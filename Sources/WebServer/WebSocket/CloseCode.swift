@@ -6,9 +6,7 @@ package struct CloseCode: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { "\(value)" }
 
-    /// The purpose of the connection is fulfilled.
     package static let normal = Self(1000)
-    /// The other side broke the protocol.
     package static let protocolError = Self(1002)
     /// A kind of message that this endpoint does not accept.
     package static let unsupported = Self(1003)
@@ -16,19 +14,16 @@ package struct CloseCode: Sendable, Hashable, CustomStringConvertible {
     package static let absent = Self(1005)
     /// Stands for an end without a Close frame; never sent.
     package static let abnormal = Self(1006)
-    /// Text that is not UTF-8.
     package static let notUTF8 = Self(1007)
-    /// Forbidden by a rule of this endpoint.
     package static let policy = Self(1008)
-    /// A message over the limit.
     package static let tooLarge = Self(1009)
     /// The server has no room now.
     package static let tryAgainLater = Self(1013)
 
     /// Whether a Close frame may carry the code.
     ///
-    /// 1000 to 1003 and 1007 to 1014 are registered with IANA; 3000 to 4999 belong to libraries and
-    /// applications; the rest is reserved (RFC 6455, section 7.4.2).
+    /// 1000 to 1003 and 1007 to 1014 are registered with IANA; 3000 to 4999 belong to libraries and applications; the
+    /// rest is reserved (RFC 6455, section 7.4.2).
     package var isSendable: Bool {
         switch value {
         case 1000...1003, 1007...1014, 3000...4999: true
@@ -37,13 +32,11 @@ package struct CloseCode: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// How a WebSocket connection ended.
 package struct CloseReason: Sendable, Hashable {
     /// The code received; `.absent` or `.abnormal` when there was none.
     package var code: CloseCode
     /// The text beside the code, for people; may be empty.
     package var text: String
-    /// Whether both sides sent a Close frame.
     package var isClean: Bool
 
     package init(_ code: CloseCode, _ text: String = "", isClean: Bool) {

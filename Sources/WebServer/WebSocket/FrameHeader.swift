@@ -7,7 +7,6 @@ package enum Opcode: UInt8, Sendable, CaseIterable {
     case ping = 9
     case pong = 10
 
-    /// Whether the frame may come between the fragments of a message.
     package var isControl: Bool { rawValue >= 8 }
 }
 
@@ -15,7 +14,6 @@ package enum Opcode: UInt8, Sendable, CaseIterable {
 struct FrameHeader: Sendable {
     /// The bytes of the longest head: two, a 64-bit length and a mask.
     static let byteCountMax = 14
-    /// The longest payload of a control frame.
     static let controlPayloadMax = 125
 
     var opcode: Opcode
@@ -91,7 +89,6 @@ struct FrameHeader: Sendable {
         return Int(length)
     }
 
-    /// Appends the head of a server's frame, which is not masked, to `output`.
     static func append(_ opcode: Opcode, payloadCount: Int, to output: inout [UInt8]) {
         output.append(0x80 | opcode.rawValue)
         switch payloadCount {

@@ -2,8 +2,8 @@
 package enum Masking {
     /// Masks or unmasks `bytes` in place, eight at a time.
     ///
-    /// `key` is the masking key as it is in memory; `offset` is the position of the first byte in
-    /// the frame's payload.
+    /// `key` is the masking key as it is in memory; `offset` is the position of the first byte in the frame's
+    /// payload.
     package static func apply(
         _ key: UInt32, offset: Int, to bytes: UnsafeMutableRawBufferPointer
     ) {

@@ -1,7 +1,6 @@
 /// A complete message of a WebSocket connection.
 package struct WebSocketMessage: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
-        /// `bytes` are well-formed UTF-8.
         case text
         case binary
     }
@@ -14,15 +13,13 @@ package struct WebSocketMessage: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    /// The text of a text message.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// Reads frames from bytes that arrive in any pieces, and puts messages together (RFC 6455,
-/// sections 5 and 8.1).
+/// Reads frames from bytes that arrive in any pieces, and assembles messages (RFC 6455, sections 5 and 8.1).
 ///
-/// Each byte of a payload is copied once, from the receive buffer into its message, and unmasked
-/// there. After an error the decoder accepts nothing more.
+/// Each byte of a payload is copied once, from the receive buffer into its message, and unmasked there. After an
+/// error the decoder accepts nothing more.
 package struct MessageDecoder: Sendable {
     package enum Output: Sendable, Hashable {
         case message(WebSocketMessage)
@@ -32,7 +29,6 @@ package struct MessageDecoder: Sendable {
         case close(CloseCode, String)
     }
 
-    /// The limits of one message.
     package struct Limits: Sendable {
         /// The bytes of a message's payload, all fragments taken together.
         package var messageByteCount = 16 << 20
@@ -43,7 +39,6 @@ package struct MessageDecoder: Sendable {
     }
 
     private let limits: Limits
-    /// The first bytes of a head that is not complete.
     private var headBytes: [UInt8] = []
     /// The frame whose payload is being read, and how much of it has been read.
     private var frame: FrameHeader?

@@ -5,7 +5,6 @@ struct OutputBuffer: Sendable {
 
     var count: Int { bytes.count - sent }
 
-    /// Appends a frame whose payload is `payload` followed by `more`.
     mutating func append(
         _ opcode: Opcode, _ payload: [UInt8], _ more: ArraySlice<UInt8> = []
     ) {

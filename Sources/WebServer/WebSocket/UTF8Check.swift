@@ -1,9 +1,9 @@
-/// Judges UTF-8 that arrives in pieces, byte by byte (RFC 3629, section 4).
+/// Checks UTF-8 that arrives in pieces, byte by byte (RFC 3629, section 4).
 ///
-/// It notices a wrong byte when it comes, not at the end of the text: overlong forms, surrogates
-/// and values beyond U+10FFFF at their second byte.
+/// It notices a wrong byte when it comes, not at the end of the text: overlong forms, surrogates and values beyond
+/// U+10FFFF at their second byte.
 package struct UTF8Check: Sendable {
-    /// How many more bytes the character that has begun needs.
+    /// How many more bytes the current character needs.
     private var missing = 0
     /// What its next byte may be.
     private var lower: UInt8 = 0x80
@@ -11,7 +11,6 @@ package struct UTF8Check: Sendable {
 
     package init() {}
 
-    /// Whether the text may end here: no character is incomplete.
     package var isComplete: Bool { missing == 0 }
 
     /// Takes the next bytes of the text; `false` as soon as it can no longer be UTF-8.

@@ -1,7 +1,7 @@
 /// A server's end of a WebSocket connection after its handshake, without I/O (RFC 6455).
 ///
-/// The owner passes in the bytes received and the time, and gets back events and bytes to send.
-/// Times are durations on one monotonic clock of the owner's. Not for use by two threads at once.
+/// The owner passes in the bytes received and the time, and gets back events and bytes to send. Times are durations
+/// on one monotonic clock of the owner's. Not for use by two threads at once.
 package struct WebSocketConnection: Sendable {
     package enum Event: Sendable, Hashable {
         case message(WebSocketMessage)
@@ -11,12 +11,11 @@ package struct WebSocketConnection: Sendable {
 
     package struct Options: Sendable {
         package var limits = MessageDecoder.Limits()
-        /// Silence after which a ping is sent.
         package var pingInterval = Duration.seconds(30)
         /// How long the answer to a ping or a Close frame may take.
         package var answerTimeout = Duration.seconds(10)
-        /// Above so many bytes of unsent output, pongs wait: then only the newest ping is answered
-        /// (RFC 6455, section 5.5.3).
+        /// Above this many bytes of unsent output, pongs wait: then only the newest ping is answered (RFC 6455,
+        /// section 5.5.3).
         package var pongBacklog = 64 << 10
 
         package init() {}
@@ -24,7 +23,6 @@ package struct WebSocketConnection: Sendable {
 
     package enum State: Sendable, Hashable {
         case open
-        /// A Close frame was sent; the other side's has not come.
         case closing
         /// Nothing more is received or sent, except output not yet drained.
         case closed
@@ -34,20 +32,17 @@ package struct WebSocketConnection: Sendable {
     private let options: Options
     private var decoder: MessageDecoder
     private var output = OutputBuffer()
-    /// The payload of a ping whose pong is waiting for room.
     private var owedPong: [UInt8]?
     private var lastReceived: Duration
     private var pingSent: Duration?
     private var closeSent: Duration?
 
-    /// Makes a connection that opened at `now`.
     package init(options: Options = Options(), now: Duration) {
         self.options = options
         decoder = MessageDecoder(limits: options.limits)
         lastReceived = now
     }
 
-    /// How many bytes are waiting to be sent.
     package var outputCount: Int { output.count }
 
     /// Whether to close the stream now: the connection is closed and its output is sent.
@@ -55,7 +50,6 @@ package struct WebSocketConnection: Sendable {
 
     // MARK: Receiving
 
-    /// Takes the next bytes of the stream.
     package mutating func receive(_ bytes: UnsafeRawBufferPointer, now: Duration) -> [Event] {
         guard state != .closed, !bytes.isEmpty else { return [] }
         lastReceived = now
@@ -75,7 +69,6 @@ package struct WebSocketConnection: Sendable {
         return events
     }
 
-    /// The other side closed the stream.
     package mutating func receiveEnd() -> [Event] {
         guard state != .closed else { return [] }
         state = .closed
@@ -112,8 +105,7 @@ package struct WebSocketConnection: Sendable {
 
     // MARK: Sending
 
-    /// Queues a message of two parts, `head` and `payload`, in one frame; drops it unless the connection
-    /// is open.
+    /// Queues a message of two parts, `head` and `payload`, in one frame; drops it unless the connection is open.
     ///
     /// There is no limit here: check `outputCount` first.
     package mutating func send(

@@ -1,7 +1,6 @@
 package import Platform
 
-/// The server's side of the opening handshake, as a function from request to answer (RFC 6455,
-/// section 4.2).
+/// The server's side of the opening handshake, as a function from request to answer (RFC 6455, section 4.2).
 package enum WebSocketHandshake {
     package enum Outcome: Sendable {
         /// Send the head, then speak WebSocket; bytes after the request are WebSocket already.
@@ -11,7 +10,6 @@ package enum WebSocketHandshake {
         case refused(Response)
     }
 
-    /// Whether the request asks for a WebSocket at all: its Upgrade field names it.
     package static func isAsked(for head: RequestHead) -> Bool {
         head.lists("websocket", in: "upgrade")
     }

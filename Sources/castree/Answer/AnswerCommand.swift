@@ -9,7 +9,6 @@ import StrictJSON
 import WebServer
 
 extension Invocation {
-    /// `origin answer`.
     func answerOrigin() throws -> ExitStatus {
         let (head, body) = try givenRequest()
         var scratch: String?
@@ -38,7 +37,7 @@ extension Invocation {
             to: head, body, from: served.mirror, isWhole: isGiven("output"))
         let printed = PrintedAnswer(response, responder.origin)
         if let file {
-            // Whoever serves the file must not serve an error from then on.
+            // An error must never replace the file, which somebody may be serving.
             guard 200..<300 ~= response.head.status else {
                 throw StoreError(
                     .notOffered,
@@ -55,7 +54,6 @@ extension Invocation {
         }
     }
 
-    /// The request that the command line describes, read as the server reads it.
     private func givenRequest() throws -> (RequestHead, [UInt8]) {
         var bytes: [UInt8]
         if let file = try value("request") {
@@ -100,12 +98,10 @@ extension Invocation {
     }
 }
 
-/// An answer as people and scripts read it.
 struct PrintedAnswer {
     private let response: PlannedResponse
     private let objects: DirectoryOrigin
 
-    /// The largest body that is printed.
     private static let printedMax: Int64 = 1 << 20
 
     init(_ response: PlannedResponse, _ objects: DirectoryOrigin) {
@@ -113,7 +109,6 @@ struct PrintedAnswer {
         self.objects = objects
     }
 
-    /// The status line and the fields.
     var headLines: [String] {
         String(decoding: response.head.bytes, as: UTF8.self).split(separator: "\r\n")
             .map(String.init)
@@ -135,7 +130,7 @@ struct PrintedAnswer {
         return archive
     }
 
-    /// The body as people read it: text as it is, of an archive what is in it.
+    /// The body as people read it: text as it is, of an archive its list of files.
     func bodyLines() throws(StoreError) -> [String] {
         if isEmpty { return [] }
         if let text = try text() {
@@ -152,7 +147,6 @@ struct PrintedAnswer {
         ] + archive.members.map { "  \($0.path)  \(groupedCount($0.byteCount))" }
     }
 
-    /// The body as text; nil if it is none, or long.
     func text() throws(StoreError) -> String? {
         guard archive == nil, !isEmpty, byteCount <= Self.printedMax else { return nil }
         var bytes: [UInt8] = []
@@ -191,7 +185,7 @@ struct PrintedAnswer {
         }
     }
 
-    /// Writes the body into a file, which is replaced in one step: a web server may be reading it.
+    /// Writes the body into a file, replacing it atomically: a web server may be reading it.
     func writeBody(to file: String) throws(StoreError) {
         let system = POSIXFileSystem()
         _ = try replaceFile(file, asking: fileSystem(forWritingIn:_:)) {

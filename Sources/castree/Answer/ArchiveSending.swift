@@ -7,8 +7,8 @@ import WebServer
 
 /// Sends a range of a body that is read from files, piece by piece, as fast as the client takes it.
 ///
-/// A few pieces at a time: an archive may consist of 65,535 files, and none is open longer than it is sent. What becomes
-/// wrong on the way cuts the connection, which the client sees by the length.
+/// A few pieces at a time: an archive may consist of 65,535 files, and none is open longer than it is sent. An error
+/// on the way cuts the connection, which the client notices by the length.
 final class ArchiveSending: ExchangeStreamHandler {
     private let exchange: ExchangeStream
     private let head: ResponseHead
@@ -22,7 +22,7 @@ final class ArchiveSending: ExchangeStreamHandler {
     /// Another thread is reading a file, or the others have their turn.
     private var isWaiting = false
 
-    /// So much is planned at a time, and sent before others have their turn.
+    /// How much is planned at a time, and sent before others have their turn.
     private static let stretch: Int64 = 2 << 20
 
     init(
@@ -60,7 +60,7 @@ final class ArchiveSending: ExchangeStreamHandler {
         }
         guard rest.isEmpty else {
             exchange.flush()
-            // What waits calls `drained`.
+            // If something is queued, `drained` is called.
             if !exchange.hasQueued { later { then in then() } }
             return
         }
@@ -100,10 +100,10 @@ final class ArchiveSending: ExchangeStreamHandler {
         }
     }
 
-    /// Goes on in a later turn of the loop, when `work` says that it is done, on whatever thread.
+    /// Continues in a later turn of the loop, when `work` reports that it is done, on whatever thread.
     private func later(_ work: (@escaping @Sendable () -> Void) -> Void) {
         isWaiting = true
-        // Only the loop's thread touches what is in it: from other threads it is only passed on.
+        // Only the loop's thread touches its contents: other threads only pass it on.
         nonisolated(unsafe) let sending = self
         let loop = exchange.loop
         work {

@@ -10,11 +10,10 @@ import WebServer
 // How an origin in a bucket is mirrored, by the command line.
 
 extension Invocation {
-    /// The mirror of an origin in a bucket; nothing is asked of that yet.
-    ///
+    /// The mirror of an origin in a bucket, which is not contacted yet.
     /// - Parameters:
     ///   - cache: the directory for it.
-    ///   - notice: told what becomes of the bucket.
+    ///   - notice: receives reports about the bucket.
     /// - Throws: `usage`, `.credentials`, `.foreignCache`, `.busy`; the error that keeps libcurl from working.
     func mirror(
         of location: BucketLocation, at cache: String,
@@ -30,8 +29,7 @@ extension Invocation {
 }
 
 extension OriginResponder {
-    /// The answer to a request, when all that it needs has come from the bucket, if the origin is there.
-    ///
+    /// The answer to a request after everything it needs has come from the bucket, if the origin is there.
     /// - Parameter isWhole: whether the whole body is wanted, and not only what people read of it.
     /// - Throws: what fetching throws; as ``response(to:_:mayRead:)``.
     func suppliedResponse(

@@ -2,10 +2,10 @@ package import CASStore
 import HotPush
 import ServeFromCAS
 
-/// The files that are named by the SHA-256 of their bytes, wherever they stand in the origin.
+/// The files that are named by the SHA-256 of their bytes, wherever they are in the origin.
 extension DirectoryOrigin: ObjectFiles {
     package func open(_ address: ObjectID) throws(StoreError) -> ObjectReader? {
-        // Nearly everything is an object or a twin; equal addresses are equal bytes, so any of the places will do.
+        // Nearly everything is an object or a deflated copy; equal addresses are equal bytes, so any place will do.
         for kind in [OriginKey.Kind.object, .twin, .pack, .manifest, .delivery, .places] {
             let path = OriginKey(kind, address).path
             if let file = try open(address, at: path) { return file }

@@ -5,27 +5,23 @@ import ServeFromCAS
 import Storage
 import WebServer
 
-// What takes long, on threads beside those that serve: no check waits for it.
+// Long work, on threads beside those that serve, so that no update check waits for it.
 extension OriginHandler {
-    /// A request whose answer is made on other threads.
     struct Asked: Sendable {
         let head: RequestHead
         let body: [UInt8]
         let exchange: Exchange
-        /// Answers from the origin that stood at its path when this was asked.
+        /// Answers from the origin that was at its path when this was asked.
         let responder: OriginResponder
-        /// When, in milliseconds.
         let time = SystemClock.milliseconds
     }
 
-    /// What is planned for the first time takes as long as its files take to read.
+    /// The first planning takes as long as reading all its files.
     func waiting(_ asked: Asked) -> Answer {
         .soon(within: Self.planningLimit) { Self.busy(asked.head) }
     }
 
-    /// Has what a client fetches put together, beside the threads that serve; or refuses to, for now.
-    ///
-    /// On the loop's thread.
+    /// Has a download prepared beside the serving threads, or refuses to for now; on the loop's thread.
     func plan(_ asked: Asked) -> Answer {
         // The answers to GET and HEAD differ by their body alone, and no query counts.
         let isTaken = plans.add(
@@ -40,7 +36,7 @@ extension OriginHandler {
     }
 
     /// Does what has to be done before an answer, on another thread.
-    /// - Returns: `false` if too much waits already.
+    /// - Returns: `false` if the queue is full.
     func begin(_ lack: OriginMirror.Lack?, _ asked: Asked) -> Bool {
         guard let mirror, let lack else {
             return reading.add { [self] in make(asked, mayPlan: false) }
@@ -53,7 +49,7 @@ extension OriginHandler {
         case .pointer:
             return watching.add { [self] in answer(asked, bring) }
         case .file(let file):
-            // Whether a release lists it has to be read, perhaps.
+            // Finding out whether a release lists it may mean reading a file.
             return reading.add { [self] in
                 let queue = mirror.listed(file) == nil ? asking : fetching
                 fetch(file.key.path, asked, by: queue, bring)
@@ -61,7 +57,7 @@ extension OriginHandler {
         }
     }
 
-    /// Does what waits for the bucket; whoever wants the same waits for it, and keeps no thread busy.
+    /// Does work that waits for the bucket; requests for the same result wait for it without keeping a thread busy.
     private func fetch(
         _ key: String, _ asked: Asked, by queue: PlanQueue,
         _ work: @escaping @Sendable () throws(StoreError) -> Void,
@@ -77,15 +73,15 @@ extension OriginHandler {
         done()
     }
 
-    /// Does what ends with an answer, or answers why there is none.
+    /// Does work that ends with an answer, or answers with its error.
     private func answer(_ asked: Asked, _ work: () throws(StoreError) -> Void) {
         do throws(StoreError) { try work() } catch {
             asked.exchange.answer(trouble(error, asked.head))
         }
     }
 
-    /// Answers with what may be read, and fetches what that consists of before its first byte is sent.
-    /// - Parameter done: called once it is answered, or somebody else goes on with it.
+    /// Answers with what may be read, and fetches its parts before its first byte is sent.
+    /// - Parameter done: called once it is answered, or another thread has taken over.
     private func make(
         _ asked: Asked, mayPlan: Bool, _ done: @escaping @Sendable () -> Void = {}
     ) {
@@ -116,8 +112,8 @@ extension OriginHandler {
         done()
     }
 
-    /// Answers with what is sent from files: has those come that are not here, and reads all files of an archive before its
-    /// first byte is sent, once: not every client would notice a wrong one.
+    /// Prepares an answer that is sent from files: fetches missing ones, and reads all files of an archive once
+    /// before its first byte is sent, because not every client would notice a wrong one.
     private func prove(_ response: PlannedResponse, _ asked: Asked) throws(StoreError) {
         let files = response.source?.files ?? []
         var hold = try mirror?.bring(files, since: asked.time)
@@ -126,7 +122,7 @@ extension OriginHandler {
                 try contents.verify(file.name.address, size: file.byteCount)
             } catch {
                 guard let mirror else { throw error }
-                // What a mirror has lost or damaged, its bucket still has.
+                // If a mirror has lost or damaged a file, its bucket still has it.
                 try mirror.drop(file.name)
                 _ = try mirror.bring([file])
                 try contents.verify(file.name.address, size: file.byteCount)
@@ -134,7 +130,7 @@ extension OriginHandler {
         }
         if let source = response.source { hold = mirror?.hold(source) ?? hold }
         if let plan = response.plan {
-            // Where nothing of it is sent, nothing of it is read.
+            // If nothing of it is sent, nothing of it was read.
             asked.responder.answers.remember(plan, isProven: response.source != nil)
         }
         asked.exchange.answer { [self, hold] in made(response, hold) }

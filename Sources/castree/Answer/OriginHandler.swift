@@ -6,31 +6,30 @@ import Storage
 import Synchronization
 import WebServer
 
-/// Answers requests: on the loop what is known, on a thread beside it what has to be read first.
+/// Answers requests: on the loop what is in memory, on another thread what has to be read first.
 final class OriginHandler: RequestHandler {
     private let standing: StandingOrigin
     let contents: ContentCache
-    /// Brings files from a bucket; `nil` if the origin is all here.
     let mirror: OriginMirror?
     private let notice: @Sendable (String) -> Void
     /// Reads pointers, histories, manifests, documents.
     let reading = StoreQueue()
-    /// Puts together what clients fetch, and reads all that it consists of: it may take seconds.
+    /// Prepares downloads and reads all their parts, which may take seconds.
     let plans = PlanQueue()
-    /// Fetches what releases list from a bucket.
+    /// Fetches from a bucket the files that releases list.
     let fetching = PlanQueue(.fetching(threads: 16))
-    /// Fetches what somebody asks for, and nobody knows to be there.
+    /// Fetches requested files that may not exist.
     let asking = PlanQueue(.fetching(threads: 2))
-    /// Looks at pointers that nobody has asked for before: that waits for the bucket.
+    /// Looks at pointers that were never requested before, which waits for the bucket.
     let watching = StoreQueue()
-    /// What has been said already.
     private let told = Mutex<Set<String>>([])
 
     /// How long a request waits for something to be read, in milliseconds.
     static let planningLimit: Int64 = 600_000
-    /// How long who has asked for too much waits to hear so, in milliseconds: asking again at once keeps nothing busy.
+    /// The delay of a refusal to a client with too many requests, in milliseconds, so that asking again at once keeps
+    /// nothing busy.
     ///
-    /// Connections that came together do not all come back together.
+    /// Differs by connection, so that connections that came together do not all come back together.
     static func refusalDelay(_ connection: ConnectionID) -> Int64 {
         1000 + Int64(connection.raw & 0xffff) * 617 % 1000
     }
@@ -61,7 +60,7 @@ final class OriginHandler: RequestHandler {
         do throws(StoreError) {
             responder = try standing.look()
         } catch {
-            // What is wrong there has been said.
+            // Its error has been reported.
             return .response(Self.later(30, "There is no origin here at the moment.", head))
         }
         let asked = Asked(head: head, body: body, exchange: exchange, responder: responder)
@@ -85,7 +84,7 @@ final class OriginHandler: RequestHandler {
         return waiting(asked)
     }
 
-    /// The answer, if all that it is sent from is here; a mirror keeps that until it is sent.
+    /// The answer, if everything that it is sent from is here; a mirror keeps that until it is sent.
     private func ready(_ response: PlannedResponse) -> Answer? {
         guard let mirror, let source = response.source else { return made(response, nil) }
         return mirror.hold(source).map { made(response, $0) }
@@ -110,7 +109,6 @@ final class OriginHandler: RequestHandler {
 
     // MARK: Trouble
 
-    /// An answer that says to ask again later.
     private static func later(_ seconds: Int, _ sentence: String, _ head: RequestHead) -> Response {
         PlainAnswer.response(
             503, sentence, method: head.method,
@@ -125,15 +123,15 @@ final class OriginHandler: RequestHandler {
         later(5, "Too much is being put together, for you or for all.", head)
     }
 
-    /// Says what is wrong, to the client that something is.
+    /// Reports an error; the client learns only that there is one.
     func trouble(_ error: StoreError, _ head: RequestHead) -> Response {
         tell(error)
         return Self.later(60, "The origin cannot be read as it is now.", head)
     }
 
-    /// Says something once, however many requests meet it.
+    /// Reports something once, however many requests meet it.
     func tell(_ error: StoreError) {
-        // The mirror says what becomes of its bucket.
+        // The mirror reports the state of its bucket.
         if mirror != nil, [.network, .interrupted, .unseenChannel].contains(error.code) { return }
         let isNews = told.withLock { told in
             if told.count >= Self.toldMax { told = [] }
@@ -144,7 +142,7 @@ final class OriginHandler: RequestHandler {
 }
 
 extension PlanQueue.Limits {
-    /// As much as there are connections that can wait for it: what comes is bounded elsewhere.
+    /// As many as there are connections that can wait; those are limited elsewhere.
     fileprivate static func fetching(threads: Int) -> PlanQueue.Limits {
         var limits = PlanQueue.Limits()
         (limits.threads, limits.perClient, limits.all) = (threads, 4096, 4096)

@@ -3,32 +3,29 @@ import ClientSystems
 import HotPush
 import WebServer
 
-/// Which answer a request gets; it sends none.
+/// Decides which answer a request gets; sends none.
 ///
-/// It comes from the files of the origin that castree's own devices ask for, or by the rules of the systems that are enabled.
-/// `Host` is never looked at: every URL in an answer begins with what the operator has set.
+/// Answers are files of the origin, for castree's own devices, or follow the rules of the systems that are enabled.
+/// `Host` is never used: every URL in an answer begins with the operator's base URL.
 struct OriginResponder: Sendable {
     let answers: OriginAnswers
-    /// Whether the origin is the mirror of one in a bucket: what stands in epochs there stands in none here.
+    /// Whether the origin is the mirror of a bucket's: its files are not in generations (`epoch`).
     var isMirror = false
 
     /// The largest body of a request, in bytes; above it 413.
     static let bodyByteCountMax = 64 << 10
     private static let allow = "GET, HEAD, POST"
 
-    /// What the answers come from.
     var origin: DirectoryOrigin { answers.reader.origin }
 
-    /// Answers from another origin.
     func moved(to origin: DirectoryOrigin) -> OriginResponder {
         OriginResponder(answers: answers.moved(to: origin), isMirror: isMirror)
     }
 
     /// The answer to a request.
-    ///
     /// - Parameters:
     ///   - mayRead: whether files may be read for it.
-    ///   - mayPlan: whether what clients fetch may be put together for it; by default, if files may be read.
+    ///   - mayPlan: whether downloads may be prepared for it; by default the same as `mayRead`.
     /// - Throws: `.unread`, `.unplanned` where that would be necessary; what is wrong with the origin.
     func response(
         to head: RequestHead, _ body: [UInt8], mayRead: Bool, mayPlan: Bool? = nil
@@ -77,9 +74,7 @@ struct OriginResponder: Sendable {
         .plain(405, "Only \(allow) are allowed here.", method, fields: [("Allow", allow)])
     }
 
-    /// Whether a method is one by which clients ask with a body.
-    ///
-    /// Capgo's ask for their channel by PUT, and leave it by DELETE.
+    /// Whether clients ask with a body by this method: Capgo's ask for their channel by PUT, and leave it by DELETE.
     static func asks(_ method: Method) -> Bool {
         switch method {
         case .post, .put, .delete: true
@@ -87,7 +82,7 @@ struct OriginResponder: Sendable {
         }
     }
 
-    /// A request as deciders read it: one for a head is answered like the one for all of it.
+    /// A request as feeds read it: HEAD is answered like GET.
     private static func request(_ head: RequestHead, _ body: [UInt8]) -> ClientRequest {
         let method =
             switch head.method {
@@ -119,7 +114,6 @@ struct OriginResponder: Sendable {
 
     // MARK: The origin's own files
 
-    /// The file of the origin that a request asks for; `nil` if it asks for anything else.
     func servedFile(_ head: RequestHead) -> ServedFile? {
         switch head.method {
         case .get, .head: break
@@ -164,7 +158,7 @@ struct OriginResponder: Sendable {
         return try Self.small(bytes, head, fields)
     }
 
-    /// A file in memory, with a tag of its bytes: nothing new costs a 304.
+    /// A file in memory, with a tag of its bytes, so that an unchanged file costs a 304.
     private static func small(
         _ bytes: [UInt8], _ head: RequestHead, _ fields: [ClientRequest.Field]
     ) throws(StoreError) -> PlannedResponse {

@@ -7,7 +7,6 @@ import StrictJSON
 import WebServer
 
 extension Invocation {
-    /// `origin serve`.
     func serveOrigin() throws -> ExitStatus {
         FileLimit.raise()
         let notices = ServerNotices(diagnostics)
@@ -21,7 +20,7 @@ extension Invocation {
             }
             return try mirror(of: bucket, at: cache) { notices.tell($0) }
         }
-        // One system's broken configuration keeps the others from nothing; it counts again as soon as it is mended.
+        // One system's broken configuration must not stop the others; it counts again as soon as it is mended.
         let systems = served.answers.systems { notices.tell($0.message) }
         let log = try accessLog(notices)
         defer { log.file?.end() }
@@ -34,7 +33,7 @@ extension Invocation {
         options.addresses = [address]
         options.loops = try integer("workers") ?? 1
         options.connection.parser.takesUTF8 = true
-        // An eighth, as of the archives that are put together.
+        // An eighth, as for the archives being composed.
         options.loop.clientConnections = options.loop.maximumConnections / 8
         if let append = log.append { options.accessLog = { append(RequestLine($0)) } }
         options.forwarded = ForwardedClients(by: try proxies())
@@ -66,18 +65,19 @@ extension Invocation {
     /// Files that a prune has removed must not keep their space on the disk for long.
     private static func closeRemoved(_ contents: ContentCache) async {
         while !Task.isCancelled {
-            // Cancelled is what it is when the server has stopped.
+            // Cancelled when the server has stopped.
             try? await Task.sleep(for: .seconds(30))
             contents.close()
         }
     }
 
-    /// Looks for changes in a bucket, on a thread of its own: each look waits for the network.
+    /// Looks for changes in a bucket, on a thread of its own, because each look waits for the network.
     ///
-    /// Says when looks do not end: a bucket that drips its answers would leave clients with what it withdrew, in silence.
+    /// Reports looks that do not end: a bucket with very slow answers would otherwise leave clients silently with
+    /// withdrawn releases.
     private static func keepLooking(at mirror: OriginMirror, every interval: Duration) async {
         while !Task.isCancelled {
-            // Cancelled is what it is when the server has stopped.
+            // Cancelled when the server has stopped.
             try? await Task.sleep(for: interval)
             if Task.isCancelled { return }
             mirror.tellIfLate(after: max(interval * 4, .seconds(10)).milliseconds)
@@ -124,7 +124,6 @@ extension Invocation {
         )
     }
 
-    /// The servers in front that say who asks.
     private func proxies() throws -> [AddressBlock] {
         try values("forwarded-by").map { text in
             guard let block = AddressBlock(text) else {
@@ -138,7 +137,7 @@ extension Invocation {
 }
 
 extension RequestLine {
-    /// Without the query: it has the identities of devices, and keys of deployments.
+    /// Without the query, which has the identities of devices, and keys of deployments.
     fileprivate init(_ record: AccessRecord) {
         let target = record.target.prefix { $0 != "?" }
         self.init(

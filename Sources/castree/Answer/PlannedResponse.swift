@@ -2,11 +2,10 @@ import CASStore
 import ClientSystems
 import WebServer
 
-/// The answer to a request: its head, and where its body is.
 struct PlannedResponse: Sendable {
     var head: ResponseHead
     var body: Body
-    /// Of an archive whose files nobody has compared with their names.
+    /// For an archive whose files nobody has compared with their names.
     var plan: ServedAnswer.Plan?
 
     enum Body: Sendable {
@@ -18,7 +17,6 @@ struct PlannedResponse: Sendable {
     /// Whether bytes would be sent that nobody has compared with their names.
     var isUnproven: Bool { plan != nil && source != nil }
 
-    /// What it is a range of, if it is read from files.
     var source: AnswerBody? {
         if case .range(_, let body) = body { body } else { nil }
     }
@@ -28,7 +26,7 @@ struct PlannedResponse: Sendable {
 struct RangeRules {
     let head: RequestHead
     let body: AnswerBody
-    /// The fields of the whole answer, but those that follow from the body.
+    /// The fields of the whole answer, except those that follow from the body.
     let fields: [ClientRequest.Field]
     /// Conditions and ranges are for 200 alone.
     var status = 200
@@ -39,7 +37,6 @@ struct RangeRules {
         return Array((own ?? "\"\(body.tag)\"").utf8)
     }
 
-    /// 200, 206, 304, 412 or 416.
     func response() -> PlannedResponse {
         let whole = 0..<body.byteCount
         guard status == 200 else { return sending(whole, described(status)) }
@@ -96,7 +93,6 @@ struct RangeRules {
 }
 
 extension PlannedResponse {
-    /// A sentence as plain text, which no cache keeps.
     static func plain(
         _ status: Int, _ sentence: String, _ method: Method,
         fields: [(name: String, value: String)] = []
@@ -112,7 +108,7 @@ extension PlannedResponse {
         }
     }
 
-    /// Bytes in memory, with a length that is always said but where none may be (RFC 9110, section 8.6).
+    /// Bytes in memory, with a length except where none may be given (RFC 9110, section 8.6).
     init(_ status: Int, _ fields: [ClientRequest.Field], _ bytes: [UInt8], _ method: Method) {
         head = ResponseHead(status)
         for field in fields { head.add(field.name, field.value) }

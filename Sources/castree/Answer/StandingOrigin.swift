@@ -4,42 +4,39 @@ import HotPush
 import ServeFromCAS
 import Synchronization
 
-/// The origin that is served, at its path: a link may be switched there, or a backup put back in its place.
+/// The origin that is served, at its path: a link may be switched there, or a backup restored in its place.
 final class StandingOrigin: ObjectFiles {
     private struct State {
         var responder: OriginResponder
-        /// What stands at the path, as far as it is served.
         var root: FileStatus
-        /// Whether nothing can be opened there, and that has been said.
         var isGone = false
     }
 
     private let state: Mutex<State>
     private let path: String
-    /// A mirror's directory is nobody else's.
+    /// A mirror's directory is not replaced by others.
     private let isMirror: Bool
     private let fileSystem = POSIXFileSystem()
     private let notice: @Sendable (String) -> Void
 
-    /// - Parameter notice: told when the origin is gone, is there again, and is another one.
+    /// - Parameter notice: receives reports that the origin is gone, is back, or is another one.
     init(
         _ responder: OriginResponder, notice: @escaping @Sendable (String) -> Void
     ) throws(StoreError) {
         path = responder.origin.path
         isMirror = responder.isMirror
         self.notice = notice
-        // If it is replaced between its opening and this look, the next one finds no change: it is opened once more.
+        // If it is replaced between opening and this look, the next look finds a change and opens it once more.
         let root = try Self.root(path, fileSystem)
         var opened = responder
         if !isMirror { opened = responder.moved(to: try DirectoryOrigin(path)) }
         state = Mutex(State(responder: opened, root: root))
     }
 
-    /// Answers from what was there at the last look.
     var responder: OriginResponder { state.withLock { $0.responder } }
 
-    /// Answers from what stands at the path now.
-    /// - Throws: `.noOrigin` if nothing does, or no origin; what opening throws.
+    /// Answers from the origin that is at the path now.
+    /// - Throws: `.noOrigin` if there is none; what opening throws.
     func look() throws(StoreError) -> OriginResponder {
         let known = state.withLock { $0 }
         if isMirror { return known.responder }
@@ -66,7 +63,6 @@ final class StandingOrigin: ObjectFiles {
         }
     }
 
-    /// Notes what stands there now, and says so if something has changed.
     private func goOn(_ change: (inout State) -> Void) {
         let (before, after) = state.withLock { state in
             let before = state
@@ -81,7 +77,6 @@ final class StandingOrigin: ObjectFiles {
         }
     }
 
-    /// What stat(2) says of the directory, links followed.
     private static func root(
         _ path: String, _ fileSystem: POSIXFileSystem
     ) throws(StoreError) -> FileStatus {

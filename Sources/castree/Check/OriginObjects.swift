@@ -5,7 +5,6 @@ import StoreCommands
 import VersionTree
 
 extension Invocation {
-    /// What carries requests to the origin that `--from` names.
     func repairTransport(to location: OriginLocation) throws -> any Transport {
         var options = try connectionOptions()
         options.byteRateMax = try byteCount("limit-rate")
@@ -13,8 +12,7 @@ extension Invocation {
     }
 }
 
-/// Opens what `fsck --from` names: a web server, a bucket, or a directory.
-///
+/// Opens the argument of `fsck --from`: a web server, a bucket, or a directory.
 /// - Throws: `.badOrigin`; the error that keeps libcurl from working. What is returned throws `.noOrigin`.
 @Sendable func originObjects(
     _ invocation: Invocation, _ origin: String

@@ -3,21 +3,18 @@ import Console
 import StoreCommands
 import VersionTree
 
-/// The first digits of an address, in its place, by git's rule: at least four, and only one object's.
+/// An abbreviated address, by git's rule: at least four digits that only one object's address begins with.
 enum AddressBeginning {
     /// Fewer digits would soon be ambiguous.
     static let digitCountMin = 4
-    /// How many objects a refusal names.
     private static let candidateCountMax = 8
 
-    /// Whether a text can be one.
     static func isOne(_ text: String) -> Bool {
         (digitCountMin..<ObjectID.byteCount * 2).contains(text.utf8.count)
             && text.utf8.allSatisfy { Hex.value(of: $0) != nil }
     }
 
     /// The address of the only object that begins so.
-    ///
     /// - Throws: `notFound` if there is none, `ambiguousAddress` with the candidates if there are several.
     static func address(_ digits: String, in versions: VersionStore) throws -> ObjectID {
         let limit = candidateCountMax + 1
@@ -28,7 +25,7 @@ enum AddressBeginning {
         }
         guard found.count > 1 else { return address }
         var names = found.prefix(candidateCountMax).map { candidate in
-            // A refusal is one with fewer words, too.
+            // The refusal can do without the place.
             let place = try? place(of: candidate, versions)
             return candidate.shortDescription + (place ?? "")
         }

@@ -4,7 +4,6 @@ import StoreCommands
 import VersionTree
 
 extension Command {
-    /// `cat`: the bytes of a file or an object.
     static let cat = Command(
         "cat", summary: "prints the bytes of a file or an object",
         discussion: """
@@ -31,7 +30,6 @@ extension Command {
     }
 }
 
-/// What `cat` prints.
 private enum Subject {
     case object(ObjectID)
     case beginning(String)
@@ -54,11 +52,11 @@ private enum Subject {
         }
     }
 
-    /// What was probably meant: `2.0/index.html`, where a colon belongs.
+    /// A hint for a missing colon: `2.0/index.html`.
     private static func hint(for text: String) -> String {
         guard let slash = text.unicodeScalars.firstIndex(of: "/") else { return "" }
         let path = text.unicodeScalars[text.unicodeScalars.index(after: slash)...]
-        // What cannot be a version's name gets no hint.
+        // A text that cannot be a version's name gets no hint.
         guard !path.isEmpty, let version = try? VersionName(String(text[..<slash])) else {
             return ""
         }
@@ -75,7 +73,7 @@ private enum Subject {
             do throws(StoreError) {
                 manifest = try versions.manifest(of: version)
             } catch {
-                // An address as other tools spell it.
+                // Other tools write addresses as `sha256:…`.
                 guard error.code == .noVersion, version == "sha256" else { throw error }
                 throw Self.absence(
                     "there is no version sha256; an address is written without that word: castree cat \(path)"
@@ -90,7 +88,6 @@ private enum Subject {
         }
     }
 
-    /// Text that cannot be a path names no file.
     private static func treePath(_ text: String) throws(CommandError) -> TreePath {
         do throws(StoreError) {
             return try TreePath(text)
@@ -99,7 +96,6 @@ private enum Subject {
         }
     }
 
-    /// The error for an object that is not in the store.
     var absence: CommandError {
         switch self {
         case .object(let address): Self.absence("there is no object \(address) in the store")
@@ -120,9 +116,7 @@ private enum Subject {
 }
 
 extension Invocation {
-    /// Prints an object in constant memory.
-    ///
-    /// Stops when the reader of the output has gone.
+    /// Prints an object in constant memory; stops when the reader of the output has gone.
     fileprivate func copy(_ reader: borrowing ObjectReader) throws {
         let stopped = StoreError.Code("outputStopped")
         var failure: OutputError?

@@ -4,7 +4,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `checkout`: a version's tree elsewhere.
     static let checkout = Command(
         "checkout", summary: "builds a version's tree in another directory",
         discussion: """
@@ -49,7 +48,6 @@ extension Command {
 }
 
 extension TreeReport {
-    /// How the files were made, as the end of a sentence.
     fileprivate var ways: String {
         let ways = [(linked, "linked"), (reflinked, "cloned"), (copied, "copied")]
             .filter { $0.0 > 0 }

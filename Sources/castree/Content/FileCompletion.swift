@@ -4,9 +4,9 @@ import StoreCommands
 import VersionTree
 
 extension Completion {
-    /// `VERSION:PATH`: first the versions, then, level by level, what is in the one that is named.
+    /// Completes `VERSION:PATH`: first the versions, then the paths in one, level by level.
     static let filesOfVersions = Completion.words { context in
-        // A completion wants words or nothing, not an error.
+        // A completion needs words or nothing, not an error.
         guard let store = context.store() else { return [] }
         guard let colon = context.current.utf8.firstIndex(of: UInt8(ascii: ":")) else {
             // As above.

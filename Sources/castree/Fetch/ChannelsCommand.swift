@@ -9,7 +9,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `channels`: lists what the channels of an origin offer.
     static let channels = Command(
         "channels", summary: "lists an origin's channels and the releases they offer",
         discussion: """
@@ -91,7 +90,7 @@ extension Invocation {
         besides others: [ChannelPointer] = []
     ) throws -> ExitStatus {
         let all = pointers + others
-        // A name that cannot be read is none here, as a store is: the origin's offers are what was asked for.
+        // If the store's device name cannot be read, go on without it: the question is about the origin's offers.
         let device = try value("device") ?? storeIfAny().flatMap { try? $0.drawnDevice }
         return try reportDocument { writer in
             try writer.objects(pointers) { writer, pointer in
@@ -141,7 +140,6 @@ extension Invocation {
         }
     }
 
-    /// How to connect, from the options of every command that reaches others.
     func connectionOptions() throws -> TransportOptions {
         var options = TransportOptions()
         options.stallTimeout = try duration("timeout") ?? options.stallTimeout
@@ -159,7 +157,8 @@ extension Invocation {
 
     /// The proxy's URL.
     ///
-    /// Of a scheme that it does not know libcurl says that it cannot connect, which would be tried again for a minute.
+    /// Its scheme is checked here: for an unknown one libcurl reports that it cannot connect, which would be retried
+    /// for a minute.
     private func proxy() throws -> String? {
         let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
         guard let proxy = try value("proxy") else { return nil }
@@ -196,11 +195,9 @@ extension ChannelPointer {
 }
 
 extension OfferedRelease {
-    /// Whether it is for a share of the devices only.
     fileprivate var isPartial: Bool { rollout.map { $0.perMille < 1000 } ?? false }
 
-    /// Whether a roll-out to a share of the devices reaches a device; `nil` if it is for all, or nobody says which
-    /// device is meant.
+    /// Whether a partial roll-out reaches a device; `nil` if it is for all, or no device was named.
     private func reaches(_ device: String?) throws(StoreError) -> Bool? {
         guard isPartial, let rollout, let device else { return nil }
         return try rollout.includes(device)

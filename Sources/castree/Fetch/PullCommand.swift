@@ -50,7 +50,7 @@ extension Invocation {
         options.retried = retryTeller
         options.journal = flag("dry-run") ? nil : Journal(versions)
         if !isJSON { options.notice = { note("\($0)") } }
-        // Whoever has started it only wants to know whether its words are right, or is gone already.
+        // The parent only tests the command line, or is gone already.
         guard !options.isInterrupted() else {
             throw StoreError(.interrupted, "interrupted; nothing was asked")
         }
@@ -63,7 +63,7 @@ extension Invocation {
             if options.isDryRun { return try plan(pull, reply) }
             report = try pull.carryOut(&reply, of: origin)
         } catch let error as StoreError {
-            // What a bucket refuses looks like what is not there.
+            // A refusal by a bucket looks like a missing file.
             guard error.code == .notFound, let refusal = pull.refusal else { throw error }
             throw refusal
         }
@@ -81,7 +81,6 @@ extension Invocation {
         return try show(report, lifecycle, reply, isMandatory: isMandatory)
     }
 
-    /// Shows progress to a person, or as lines to a program.
     private func progressReporter(_ bar: ProgressBar) -> @Sendable (UpdateProgress) -> Void {
         guard flag("json-lines") else { return { bar.report($0.bytes, of: $0.bytesTotal) } }
         let toldAt = Mutex<SuspendingClock.Instant?>(nil)
@@ -135,7 +134,6 @@ extension Invocation {
         return try show(report, pull.versions.lifecycle(), reply, isMandatory: reply.isMandatory)
     }
 
-    /// Tells each retry to a person who watches.
     var retryTeller: @Sendable (Retry) -> Void {
         guard isWatched else { return { _ in } }
         return { note("\($0.reason); trying again in \($0.delay.milliseconds) ms") }
@@ -330,7 +328,8 @@ extension JSONWriter {
 }
 
 extension CommandError {
-    /// An error of a pull: cron need not alarm for what cannot be reached, or is banned already.
+    /// An error of a pull; unreachable origins and banned releases have their own status, so that cron need not
+    /// alarm.
     fileprivate init(pulling error: StoreError) {
         let status: ExitStatus? =
             switch (error.code, error.transferKind) {

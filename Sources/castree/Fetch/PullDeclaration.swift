@@ -2,7 +2,6 @@ import Console
 import StoreCommands
 
 extension Command {
-    /// `pull`: fetches a version from an origin.
     static let pull = Command(
         "pull", summary: "fetches a version, downloading only what is missing",
         discussion: """
@@ -101,7 +100,6 @@ extension Option {
         ),
     ]
 
-    /// What the device and its app are.
     static let device: [Option] = [
         .text(
             "device", placeholder: "ID",

@@ -4,7 +4,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `activate`: makes a version current, now or at the next boot.
     static let activate = Command(
         "activate", summary: "makes a version current, in one step",
         discussion: """
@@ -43,7 +42,6 @@ extension Command {
     }
 }
 
-/// Says that a version has become current.
 func sentence(onSwitchTo version: String, from previous: String?) -> DisplayText {
     switch previous {
     case version?: "Version \(version) is current, as before."

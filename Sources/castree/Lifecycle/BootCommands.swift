@@ -6,7 +6,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `boot`: the app starts.
     static let boot = Command(
         "boot", summary: "counts a start of the app and says which version to start",
         discussion: """
@@ -36,13 +35,12 @@ extension Command {
             try invocation.output.requireReader()
             return status
         } catch let error as OutputError {
-            // Whoever asked starts nothing: a full disk or a closed pipe is nothing against the version.
+            // The caller starts nothing: a full disk or a closed pipe must not count against the version.
             try versions.leave(.unheard(boot.version, token: boot.token))
             throw OutputError(reason: error.reason, consequence: "the start does not count")
         }
     }
 
-    /// `confirm`: the version works.
     static let confirm = Command(
         "confirm", summary: "marks the started version as working",
         discussion: """
@@ -67,7 +65,7 @@ extension Command {
 }
 
 extension Invocation {
-    /// Counts a start; while the lifecycle cannot be read, what is shown all the same starts uncounted.
+    /// Counts a start; while the lifecycle cannot be read, the version shown starts uncounted.
     fileprivate func start(
         _ versions: VersionStore, _ strikes: Int
     ) throws -> (boot: BootReport, isMandatory: Bool) {
@@ -113,7 +111,6 @@ extension Invocation {
 }
 
 extension Option {
-    /// `--strikes`, of `boot` and `serve`.
     static let strikes = integer(
         "strikes", in: 1...100, "ban a version after this many failed starts",
         fallback: Lifecycle.usualStrikes)

@@ -5,7 +5,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `lifecycle`: where things stand.
     static let lifecycle = Command(
         "lifecycle", summary: "shows which versions are current, pending, known good or banned",
         discussion: """
@@ -22,9 +21,9 @@ extension Command {
         return try invocation.report { writer in
             lifecycle.writeMembers(to: &writer)
         } text: { output in
-            // Another user may read the lifecycle, but not who has a lock.
+            // Another user may read the lifecycle, but not see who has a lock.
             let watcher = try? store.startWatcher()
-            // Nor does a disk that does not tell it keep the rest from anybody.
+            // A failing disk must not hide the rest.
             let wayBack = try? lifecycle.findWayBack(Onlooker(versions: store))
             lifecycle.print(to: output, wayBack: wayBack, watcher: watcher)
         }
@@ -32,10 +31,7 @@ extension Command {
 }
 
 extension Lifecycle {
-    /// Writes the members of the document.
-    ///
-    /// - Parameter includesToken: whether to write the token of the boot, which readers of a report
-    ///   must not see.
+    /// - Parameter includesToken: whether to write the token of the boot, which readers of a report must not see.
     func writeMembers(to writer: inout JSONWriter, includesToken: Bool = true) {
         writer.member("current", current)
         writer.member("pending", pending)
@@ -63,9 +59,6 @@ extension Lifecycle {
         }
     }
 
-    /// Prints a line for each fact.
-    ///
-    /// - Parameter wayBack: what a rollback would go to.
     func print(
         to output: Output, includesToken: Bool = true, wayBack: String? = nil,
         watcher: LockHolder? = nil
@@ -93,7 +86,7 @@ extension Lifecycle {
             ])
         }
         if let wayBack { table.add(["way back", name(wayBack)]) }
-        // What is known good may be started again and again, and needs no confirmation.
+        // A known good version may be started again and again, and needs no confirmation.
         if let boot, !knownGood.contains(boot.version) {
             let token: DisplayText = includesToken ? ", token \(boot.token)" : ""
             table.add([
@@ -110,7 +103,7 @@ extension Lifecycle {
     }
 }
 
-/// Tells what could be started, and builds no tree.
+/// Finds out which versions could be started, without building trees.
 private struct Onlooker: StartableVersions {
     let versions: VersionStore
 

@@ -4,7 +4,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `protect`: keeps a version.
     static let protect = Command(
         "protect", summary: "keeps a version from being retired",
         discussion: """
@@ -26,7 +25,6 @@ extension Command {
         }
     }
 
-    /// `unprotect`: takes the protection back.
     static let unprotect = Command(
         "unprotect", summary: "removes the protection of a version",
         discussion: """

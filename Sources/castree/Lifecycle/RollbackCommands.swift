@@ -4,7 +4,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `rollback`: goes back to what is known good.
     static let rollback = Command(
         "rollback", summary: "rolls back to the newest known good version",
         discussion: """
@@ -31,7 +30,6 @@ extension Command {
         }
     }
 
-    /// `forgive`: lifts a ban.
     static let forgive = Command(
         "forgive", summary: "lifts the ban of a version",
         discussion: """

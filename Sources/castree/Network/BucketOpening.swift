@@ -6,18 +6,15 @@ import S3
 import Storage
 import StoreCommands
 
-// How a bucket is reached: by the options of the command line, and as AWS's tools find it.
+// How a bucket is reached: by the options of the command line, and by AWS's usual variables and files.
 
 extension Invocation {
-    /// The bucket at a place.
-    ///
-    /// Nothing is asked of it yet.
+    /// The bucket at a location, which is not contacted yet.
     /// - Throws: `usage` for a bad endpoint or region, `.credentials`; the error that keeps libcurl from working.
     func openBucket(_ location: BucketLocation) throws -> any ObjectStorage {
         try openBucket(location, connectionOptions())
     }
 
-    /// The same, reached in a given way.
     func openBucket(
         _ location: BucketLocation, _ transport: TransportOptions, tellsRetries: Bool = true
     ) throws -> S3Storage {
@@ -38,7 +35,7 @@ extension Invocation {
         }
     }
 
-    /// What carries requests to an origin: signed, if it is in a bucket.
+    /// The transport to an origin, which signs requests if it is in a bucket.
     /// - Throws: as ``openBucket(_:_:)``.
     func transport(
         to location: OriginLocation, _ options: TransportOptions
@@ -59,7 +56,7 @@ extension Invocation {
         }
     }
 
-    /// Refuses options about buckets if the one origin that is named is none.
+    /// Refuses options about buckets if the only origin named is none.
     func refuseBucketAccess(to location: OriginLocation) throws(CommandError) {
         if case .bucket = location { return }
         try refuse(Option.bucketAccess, "is for origins in buckets: s3://BUCKET/PREFIX")

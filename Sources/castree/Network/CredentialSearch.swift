@@ -3,23 +3,21 @@ import Console
 import HotPush
 import StoreCommands
 
-/// Where the user of a web origin is found: none of it on the command line, where everybody could read it.
+/// Finds the user of a web origin, but never on the command line, which everybody can read.
 ///
-/// First what stands in the URL, which needs no search; then `--netrc-file`, the environment, systemd's credentials
-/// (systemd.exec(5), `$CREDENTIALS_DIRECTORY`), `$NETRC`, `~/.netrc`. One of them alone counts.
+/// The URL comes first, and needs no search; then `--netrc-file`, the environment, systemd's credentials
+/// (systemd.exec(5), `$CREDENTIALS_DIRECTORY`), `$NETRC`, `~/.netrc`. Only the first source found counts.
 struct CredentialSearch {
     private let invocation: Invocation
     private let fileSystem = POSIXFileSystem()
 
-    /// The most bytes of a credential.
     private static let byteCountMax = 8 << 10
 
     init(_ invocation: Invocation) { self.invocation = invocation }
 
-    /// What an origin is told.
-    ///
+    /// The credentials for an origin.
     /// - Parameter url: a URL of the origin.
-    /// - Throws: `usage` for what is half set, or cannot be sent; what reading throws.
+    /// - Throws: `usage` for incomplete or unsendable credentials; what reading throws.
     func credentials(for url: String) throws -> OriginCredentials {
         if invocation.isDeclared("netrc-file"), let file = try invocation.value("netrc-file") {
             guard System.isReadable(file) else {
@@ -50,7 +48,7 @@ struct CredentialSearch {
         invocation.environment(variable).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// What three values say: a token, or a user and a password.
+    /// Interprets three values: a token, or a user and a password.
     private func kind(
         _ place: String, _ find: (_ name: String) throws -> String?
     ) throws -> OriginCredentials.Kind? {
@@ -78,7 +76,6 @@ struct CredentialSearch {
         }
     }
 
-    /// The one line of a file; nil if there is no such file.
     private func line(of file: String) throws -> String? {
         let here = POSIXFileSystem.workingDirectory
         do throws(StoreError) {
@@ -94,10 +91,9 @@ struct CredentialSearch {
         }
     }
 
-    /// A netrc file, if it is there.
     private func netrc(_ file: String, _ url: String) throws -> OriginCredentials? {
         guard let mode = System.mode(of: file) else { return nil }
-        // libcurl reads it for each request, and waits for whoever writes.
+        // libcurl reads the file for each request, and would wait for a writer.
         guard !System.isFifo(file) else {
             throw CommandError.usage(
                 "\(printable(file)) is a fifo; a netrc file is read more than once")

@@ -2,8 +2,7 @@ import Console
 import HotPush
 
 extension Invocation {
-    /// What the app says of itself, by `--app KIND=VALUE` and `--group NAME`.
-    ///
+    /// The traits of the app, by `--app KIND=VALUE` and `--group NAME`.
     /// - Throws: `usage`.
     func appTraits() throws(CommandError) -> AppTraits {
         var app = AppTraits()

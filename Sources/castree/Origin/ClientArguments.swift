@@ -5,7 +5,6 @@ import HotPush
 import StoreCommands
 
 extension Option {
-    /// Who signs for the clients of other systems.
     static let clientSigners: [Option] = [
         .text(
             "client-key", placeholder: "SYSTEM=FILE",
@@ -18,13 +17,11 @@ extension Option {
             repeats: true),
     ]
 
-    /// Which clients of other systems are offered a version.
     static let toldSystems = Option.text(
         "for", placeholder: "SYSTEMS",
         "of the enabled systems, offer it only to these, separated by commas [else to all]",
         completion: .words { _ in ClientSystem.allCases.map(\.rawValue) })
 
-    /// What is only for origins in directories, where clients of other systems are told something.
     static let telling =
         clientSigners + [
             toldSystems,
@@ -33,8 +30,7 @@ extension Option {
 }
 
 extension Invocation {
-    /// Who tells the clients of other systems what the origin offers, by the command line.
-    ///
+    /// How the command line wants other systems' clients to be told what the origin offers.
     /// - Throws: `usage`; what reading keys throws.
     func telling() throws -> ClientTelling {
         var telling = ClientTelling()

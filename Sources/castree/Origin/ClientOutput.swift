@@ -62,7 +62,7 @@ extension ClientConfiguration {
 }
 
 extension ClientOffer {
-    /// The ids and digests that clients know it by; members that say nothing are left out.
+    /// The ids and digests that clients know it by; empty members are left out.
     func writeMembers(to writer: inout JSONWriter) {
         if let label { writer.member("label", label) }
         if let id { writer.member("id", id) }
@@ -84,7 +84,6 @@ extension ClientOffer {
         }
     }
 
-    /// The same for people.
     var sentence: String {
         var parts: [String] = []
         if let label { parts.append("label \(label)") }
@@ -93,7 +92,7 @@ extension ClientOffer {
         if let archive {
             parts.append("archive of \(sizeText(archive.byteCount)), SHA-256 \(archive.sha256)")
         }
-        // What is for all apps has the id of the offer, which stands there already; an order to go back has none.
+        // A document for all apps has the offer's id, which is printed already; an order to roll back has none.
         for document in documents where document.id != id && !document.id.isEmpty {
             var app = document.platform
             if !document.runtimeVersion.isEmpty {
@@ -106,7 +105,7 @@ extension ClientOffer {
 }
 
 extension [ClientOutcome] {
-    /// Writes what came of a release for the clients of other systems; the same member where there are none.
+    /// Writes the outcomes for the clients of other systems; the same member if there are none.
     func writeMembers(to writer: inout JSONWriter) {
         writer.member("clients", self) { writer, outcome in
             writer.member("system", outcome.system.rawValue)
@@ -119,8 +118,7 @@ extension [ClientOutcome] {
         }
     }
 
-    /// Prints the same.
-    /// - Parameter isDryRun: whether nothing was written: then objections are printed, which notices have told otherwise.
+    /// - Parameter isDryRun: whether nothing was written; then objections are printed, which otherwise are notices.
     func print(to output: Output, isDryRun: Bool) {
         for outcome in self {
             let system = outcome.system.rawValue

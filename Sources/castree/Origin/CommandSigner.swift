@@ -10,9 +10,9 @@ struct CommandSigner: PointerSigner {
     private let program: SigningProgram
 
     /// - Parameters:
-    ///   - command: what `sh -c` takes.
-    ///   - keyFile: the public key that its signatures verify by; what was signed last is noted beside it.
-    ///   - limit: so long it may take.
+    ///   - command: the argument of `sh -c`.
+    ///   - keyFile: the public key that verifies its signatures; the last thing signed is noted beside it.
+    ///   - limit: how long it may take.
     /// - Throws: as ``VerificationKey/init(file:_:)``.
     init(_ command: String, keyFile: String, within limit: Duration) throws(StoreError) {
         key = try VerificationKey(file: keyFile)
@@ -27,15 +27,10 @@ struct CommandSigner: PointerSigner {
 
 /// A command that gets bytes on its standard input and prints their signature in base64.
 struct SigningProgram: ClientSigner {
-    /// What `sh -c` takes.
     let command: String
-    /// So long it may take.
     let limit: Duration
-    /// What it is called, for people.
     let name: String
-    /// What it makes, for people.
     let kind: String
-    /// How many bytes that has.
     let byteCounts: ClosedRange<Int>
 
     /// A signature is some hundred digits; line ends may stand between them.

@@ -76,13 +76,12 @@ extension Command {
 }
 
 extension Invocation {
-    /// `origin enable`, and with `--disable` the end of it.
     fileprivate func enableClients() throws -> ExitStatus {
         let system = try clientSystem(argument("SYSTEM"))
         let bars = PublishingBars(self)
         defer { bars.finish() }
         let publisher = try publisher() { bars.report($0) }
-        // What a stranger's entry sets cannot be deleted: it is replaced by what is set anew.
+        // A stranger's log entry cannot be deleted; the new setting replaces it.
         var isDamaged: StoreError?
         let before = try publisher.clients().replacedConfiguration(of: system) { isDamaged = $0 }
         let telling = try telling()
@@ -114,7 +113,6 @@ extension Invocation {
         }
     }
 
-    /// `origin status`: what the log says, and which files do not say so.
     fileprivate func showClients() throws -> ExitStatus {
         let publisher = try publisher(isDraft: true)
         let clients = try publisher.clients()
@@ -137,8 +135,7 @@ extension Invocation {
         return statuses.allSatisfy(\.problems.isEmpty) ? status : .failed
     }
 
-    /// What is set for a system, by the command line and what was set before.
-    ///
+    /// The settings for a system, by the command line and the earlier settings.
     /// - Throws: `usage`.
     private func clientConfiguration(
         _ system: ClientSystem, before: ClientConfiguration?
@@ -176,7 +173,7 @@ extension Invocation {
         return configuration
     }
 
-    /// A name and its channel; no channel for one that is taken away.
+    /// A name and its channel; no channel for one that is removed.
     private func deployment(_ text: String) throws -> (String, ChannelName?) {
         // A key may have the sign, too; the name of a channel has none.
         guard let sign = text.lastIndex(of: "=") else {
@@ -188,7 +185,6 @@ extension Invocation {
         return (name, try parsed { () throws(StoreError) in try ChannelName(channel) })
     }
 
-    /// Says what the clients of systems are told.
     private func reportClients(
         _ statuses: [ClientStatus], changed: Bool? = nil, _ sentence: String? = nil,
         more: (inout JSONWriter) -> Void = { _ in }
@@ -220,7 +216,7 @@ extension Invocation {
 }
 
 extension ClientSystem {
-    /// What clients say that were told nothing else; `nil` if each app has a name of its own.
+    /// The name that clients send by default; `nil` if each app has a name of its own.
     fileprivate var usualDeployment: String? {
         switch self {
         case .expo: ""

@@ -16,17 +16,13 @@ extension Option {
     static let channel = Option.text(
         "channel", placeholder: "NAME", "the channel of the origin",
         fallback: ChannelName.stable.description)
-    /// `--no-wait`: another publisher is an error.
     static let noWait = Option.flag(
         "no-wait", "fail at once if another publisher is at work")
 }
 
 extension Invocation {
-    /// Whether a flag was given, in a command that has it.
     func isSet(_ name: String) -> Bool { isDeclared(name) && flag(name) }
 
-    /// The channel that the command works on.
-    ///
     /// - Throws: `usage` for a name that no channel can have.
     func channel() throws -> ChannelName {
         let given = try requiredValue("channel")
@@ -34,12 +30,11 @@ extension Invocation {
     }
 
     /// The publisher of the origin that the command line names.
-    ///
     /// - Parameters:
-    ///   - isCreating: whether a directory is made if there is none.
+    ///   - isCreating: whether a missing directory is created.
     ///   - isDraft: whether nothing may be written.
     ///   - isWithdrawing: whether something is taken back.
-    /// - Throws: `usage`, also for options that mean nothing where the origin is; what opening it throws.
+    /// - Throws: `usage`, also for options that mean nothing for this kind of origin; what opening it throws.
     func publisher(
         isCreating: Bool = false, isDraft: Bool = false, isWithdrawing: Bool = false,
         packs: PackOptions = PackOptions(),
@@ -69,7 +64,6 @@ extension Invocation {
             .engine(isCreating: isCreating, isDraft: isDraft)
     }
 
-    /// The directory of the origin that the command line names.
     private func originDirectory() throws -> String {
         let reference = try OriginReference(parsing: argument("ORIGIN"))
         if let channel = reference.channel {
@@ -103,8 +97,8 @@ extension Invocation {
         return options
     }
 
-    /// Says that devices do not see a commit yet.
-    /// - Throws: why, of a directory: whoever is at its disk can mend that, and repeat the command.
+    /// Warns that devices do not see a commit yet.
+    /// - Throws: the reason, if the origin is a directory: the user can fix its disk, and repeat the command.
     func warn(_ commit: OriginCommit) throws {
         guard isOriginInBucket else { return _ = try commit.seen() }
         guard let problem = commit.pointerProblem else { return }
@@ -115,7 +109,6 @@ extension Invocation {
         )
     }
 
-    /// Writes what a command has committed, and what it took.
     func write(
         _ commit: OriginCommit?, of publisher: OriginPublisher, withFetched: Bool = false,
         to writer: inout JSONWriter
@@ -141,7 +134,6 @@ extension Command {
 }
 
 extension Option {
-    /// How a bucket is reached, for the commands that write to origins.
     static let bucket: [Option] =
         reachingBucket + [
             .integer(
@@ -149,7 +141,6 @@ extension Option {
                 fallback: 16)
         ]
 
-    /// What a command declares that means nothing for a directory.
     static func onlyForBuckets(_ command: Command) -> [Option] {
         let names = bucket.map(\.name) + ["fetch-bases"]
         return command.options.filter { names.contains($0.name) }
@@ -157,8 +148,7 @@ extension Option {
 }
 
 extension Invocation {
-    /// Reads what names an origin: a bad `s3://…` is a wrong command line.
-    ///
+    /// Reads the name of an origin; a bad `s3://…` is a wrong command line.
     /// - Throws: `usage`; for other origins `.badOrigin`, `.badChannelName`.
     func origin(_ text: String) throws -> OriginReference {
         guard BucketLocation.isOne(text) else { return try OriginReference(parsing: text) }
@@ -173,8 +163,7 @@ extension Invocation {
         return reference
     }
 
-    /// Reads the origin in a bucket that a command is about as a whole.
-    ///
+    /// Reads the name of a whole origin in a bucket.
     /// - Throws: `usage`, also for the pointer of a channel.
     func bucketOrigin(_ text: String) throws -> BucketLocation {
         let reference = try origin(text)
@@ -188,7 +177,7 @@ extension Invocation {
         return bucket
     }
 
-    /// Which bucket is meant, with which keys: by the command line, and as AWS's tools find it.
+    /// The bucket and its keys, by the command line and by AWS's usual variables and files.
     func bucketSettings() throws -> BucketSettings {
         var settings = BucketSettings(environment: environment)
         settings.endpoint = try value("endpoint")

@@ -9,7 +9,6 @@ import VersionTree
 // `fsck` of an origin.
 
 extension Invocation {
-    /// Checks, and repairs with `--repair` or `--from`.
     func checkOrigin(_ text: String, _ check: CheckOptions) throws -> ExitStatus {
         if ![text, try value("from") ?? ""].contains(where: BucketLocation.isOne) {
             try refuse(Option.bucketAccess, "is for origins in buckets: s3://BUCKET/PREFIX")
@@ -65,7 +64,7 @@ extension Invocation {
     }
 
     /// The directory of an origin; `nil` for one in a bucket.
-    /// - Throws: `usage` for an origin on a web server, the pointer of a channel, or what is for buckets alone.
+    /// - Throws: `usage` for an origin on a web server, the pointer of a channel, or options for buckets only.
     private func checkedDirectory(_ text: String) throws -> String? {
         let reference = try origin(text)
         switch reference.location {
@@ -86,7 +85,7 @@ extension Invocation {
         }
     }
 
-    /// What a repair takes lost files from: the store, and the origin that `--from` names.
+    /// The sources of lost files for a repair: the store, and the origin that `--from` names.
     /// - Returns: `nil` if nothing is repaired.
     private func repair() throws -> (mender: OriginMender, aside: PlanningStore?)? {
         let origin = try value("from")
@@ -95,7 +94,8 @@ extension Invocation {
         do {
             stores.append(try openStore())
         } catch {
-            // Pointers need none, and another origin may have the files; but one that was named should be there.
+            // A repair of pointers needs no store, and another origin may have the files; but a named store must
+            // exist.
             guard .noStore ~= error, !isGiven("store"), environment("CASTREE_STORE") ?? "" == ""
             else { throw error }
         }
@@ -115,7 +115,7 @@ extension Invocation {
         return (mender, aside)
     }
 
-    /// Refuses what is no origin before it is needed, which it may not be.
+    /// Refuses a source that is no origin, even if the repair turns out not to need it.
     private func checkSource(_ origin: String, over transport: any Transport) throws {
         let access = OriginAccess(
             over: transport, retries: try retryPolicy(),
@@ -128,7 +128,6 @@ extension Invocation {
         }
     }
 
-    /// How often a request is repeated, by the command line.
     func retryPolicy() throws -> RetryPolicy {
         var policy = RetryPolicy()
         policy.failureCountMax = (try integer("retries") ?? 8) + 1
@@ -142,8 +141,7 @@ extension Invocation {
         return policy
     }
 
-    /// What an origin answers; if there is no origin, no such channel or no such release, the error exits with
-    /// `notFound`.
+    /// Asks an origin; if there is no origin, no such channel or no such release, the error exits with `notFound`.
     func askedOrigin<Answer>(_ ask: () throws(StoreError) -> Answer) throws -> Answer {
         do throws(StoreError) {
             return try ask()
@@ -183,7 +181,7 @@ extension Invocation {
                 "Checked \(report.entryCount == 0 ? "" : "\(entries) of the log, ")"
                     + "\(counted(report.channelCount, "channel")) and "
                     + "\(counted(report.releaseCount, "release")): \(verdict).")
-            // Each other finding says itself what is to be done.
+            // Each other finding says itself what to do.
             let areMendable = report.findings.contains {
                 !$0.isRepaired && $0.kind.isMendable && !$0.hidesFiles
             }
@@ -211,7 +209,6 @@ extension Invocation {
 }
 
 extension OriginAuditReport {
-    /// Lines about what was looked at.
     fileprivate func summary(_ sizes: SizeStyle) -> [String] {
         var lines: [String] = []
         if entry > 0 {

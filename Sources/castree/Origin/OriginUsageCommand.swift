@@ -7,9 +7,8 @@ import StrictJSON
 import VersionTree
 
 extension Invocation {
-    /// `du` of an origin: what needs its room, and what its packs save a device.
-    ///
-    /// - Returns: `nil` if these are versions.
+    /// `du` of an origin: what uses its space, and what its packs save a device.
+    /// - Returns: `nil` if the texts name versions.
     func originUsage(of texts: [String]) throws -> ExitStatus? {
         for text in texts {
             let location: OriginLocation?
@@ -66,7 +65,7 @@ extension Invocation {
         return nil
     }
 
-    /// Refuses what stands beside an origin on the command line and is about a store.
+    /// Refuses versions and options for stores beside an origin.
     private func checkAlone(_ text: String, among texts: [String]) throws {
         guard texts.count == 1 else {
             throw CommandError.usage(
@@ -80,7 +79,7 @@ extension Invocation {
 }
 
 extension OriginUsage {
-    /// What stands in epochs, by who needs it.
+    /// The files in generations (`epoch`), by what needs them.
     private var parts: [(name: String, figures: FileFigures, meaning: String)] {
         [
             ("offered", offered, "files of offered releases"),
@@ -182,7 +181,6 @@ extension StrayKeys {
         }
     }
 
-    /// A line for people; `nil` if there are none.
     var line: String? {
         guard figures.count > 0 else { return nil }
         let shown = keys.prefix(10)

@@ -37,7 +37,6 @@ extension Command {
 }
 
 extension Option {
-    /// How packs are made: for `publish` and `pack`.
     static let packing: [Option] = [
         .integer(
             "level", in: 1...19,
@@ -104,14 +103,13 @@ extension Invocation {
         options.contentCount = try integer("packs-from") ?? options.contentCount
         options.baseVersions = values("pack-base")
         options.fetchesBases = isOriginInBucket && flag("fetch-bases")
-        // Its own, the one of everything, and as many as a delivery may name.
+        // Its own content, the pack of everything, and as many as a pack index may name.
         guard options.contentCount + options.baseVersions.count <= 63 else {
             throw CommandError.usage("--packs-from and --pack-base name more than 63 contents")
         }
         return options
     }
 
-    /// When `publish` makes the packs, and which.
     func publishedPacks() throws -> PackOptions {
         var options = try packOptions()
         options.keptReleaseCount = try integer("keep-packs") ?? options.keptReleaseCount
@@ -129,15 +127,13 @@ extension Invocation {
     }
 }
 
-/// The bars of a publisher: each begins when its work does, so its clock tells of nothing else.
+/// The progress bars of a publisher, each begun with its own work, so that its clock measures nothing else.
 final class PublishingBars: Sendable {
     private let invocation: Invocation
     private let current = Mutex<(step: PublishProgress.Step, bar: ProgressBar)?>(nil)
 
-    /// Makes none yet.
     init(_ invocation: Invocation) { self.invocation = invocation }
 
-    /// Shows a step; from any thread.
     func report(_ step: PublishProgress) {
         let bar = current.withLock { current in
             if let current, current.step == step.step { return current.bar }
@@ -149,7 +145,6 @@ final class PublishingBars: Sendable {
         bar.report(step.bytes, of: step.bytesTotal)
     }
 
-    /// Ends the bar that is shown.
     func finish() {
         current.withLock { $0?.bar.finish() }
     }
@@ -167,7 +162,7 @@ extension PublishProgress.Step {
 }
 
 extension PackReport {
-    /// Writes the members that tell of the packs; the same ones where none are made.
+    /// Writes the members about the packs; the same ones if none are made.
     static func writeMembers(of report: PackReport?, to writer: inout JSONWriter) {
         writer.member("packs", report?.packs ?? []) { writer, pack in
             writer.member("from", pack.base?.description)
@@ -186,8 +181,6 @@ extension PackReport {
         writer.member("framesCompressed", report?.madeFrameCount ?? 0)
     }
 
-    /// Prints a line for each pack.
-    /// - Parameter version: the version to which they lead.
     func print(
         of version: String, in channel: ChannelName, to output: Output, _ sizes: SizeStyle
     ) {

@@ -3,9 +3,7 @@ import Console
 import StoreCommands
 import VersionTree
 
-/// The store that a plan is made for: the one that exists, or an empty one if a pull would create it.
-///
-/// The empty one is a temporary directory, deleted with the plan.
+/// The store that a plan is made for; a temporary empty one, deleted with the plan, if a pull would create it.
 final class PlanningStore {
     let versions: VersionStore
     private let aside: String?
@@ -20,7 +18,6 @@ final class PlanningStore {
         }
     }
 
-    /// An empty one in any case.
     package convenience init(asideFor invocation: Invocation) throws {
         let parent = invocation.environment("TMPDIR") ?? "/tmp"
         let path = "\(parent)/castree-plan-\(try randomToken())"

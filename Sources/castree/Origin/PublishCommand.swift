@@ -82,7 +82,6 @@ extension Command {
 }
 
 extension Option {
-    /// To whom a version is offered.
     fileprivate static let offering: [Option] = [
         .channel,
         .text(
@@ -103,7 +102,6 @@ extension Option {
         .flag("mandatory", "require apps to install this version before they continue"),
     ]
 
-    /// How it is published.
     fileprivate static let publishing: [Option] = [
         .integer(
             "keep-packs", in: 1...ChannelPointer.releaseCountMax,
@@ -135,7 +133,7 @@ extension Option {
 }
 
 extension Argument {
-    /// The version that is published; none where a whole origin is.
+    /// The version that is published; optional, because a whole origin may be.
     fileprivate static var publishedVersion: Argument {
         var argument = version
         argument.arity = .optional
@@ -156,7 +154,7 @@ extension Invocation {
         let isDryRun = flag("dry-run")
         let limits = DeviceLimits(
             entryCount: try integer("max-entries") ?? DeviceLimits.entryCountDefault)
-        // Nothing is made for what cannot be published.
+        // Refuse what cannot be published before anything is made.
         let described = try Publisher.describe(name, of: versions, offer, limits)
         var publisher = try publisher(
             isCreating: true, isDraft: isDryRun, packs: publishedPacks()
@@ -179,7 +177,6 @@ extension Invocation {
         return try report(plan, telling.outcomes, commit, publisher)
     }
 
-    /// How the version is offered, by the command line.
     func offer(of version: String) throws -> ReleaseOffer {
         var offer = ReleaseOffer(channel: try channel(), isMandatory: flag("mandatory"))
         if let text = try value("rollout") {
@@ -214,8 +211,6 @@ extension Invocation {
         return offer
     }
 
-    /// Says what is written, or would be.
-    /// - Parameter commit: `nil` for a dry run.
     private func report(
         _ plan: PublishPlan, _ clients: [ClientOutcome], _ commit: OriginCommit?,
         _ publisher: OriginPublisher
@@ -264,7 +259,6 @@ extension Invocation {
         }
     }
 
-    /// Says whom a roll-out reaches; nothing where it is for all.
     private func print(_ rollout: Rollout?, to output: Output) {
         guard let rollout, rollout.perMille < 1000 else { return }
         output.print(
@@ -272,7 +266,6 @@ extension Invocation {
         )
     }
 
-    /// Says what is written for the clients of other systems; nothing where all of it was there.
     private func print(_ facts: PlannedFacts?, to output: Output) {
         guard let facts, facts.writesFile || facts.twins.count > 0 else { return }
         let twins = counted(facts.twins.count, "deflated twin")

@@ -104,13 +104,11 @@ extension Command {
 }
 
 extension Argument {
-    /// An origin that answers.
     fileprivate static let servedOrigin = Argument(
         "ORIGIN", "the origin's directory, or s3://BUCKET/PREFIX", completion: .directories)
 }
 
 extension Option {
-    /// What is only for an origin in a bucket.
     static let mirroring: [Option] =
         [
             .text(
@@ -125,36 +123,30 @@ extension Option {
                 "look for changes of an s3:// origin this often", fallback: "10s"),
         ] + servingBucket
 
-    /// Where clients find the server.
     fileprivate static let baseURL = Option.text(
         "base-url", placeholder: "URL",
         "begin URLs in answers with this [else with the base URL of 'castree origin enable']")
 
-    /// Whose pointers count.
     fileprivate static let servedTrust = Option.text(
         "trust", placeholder: "FILE",
         "answer only from releases that this public key has signed; repeatable, one of them is enough",
         repeats: true, completion: .files)
 
-    /// Which keys these are, as `trust add` takes it.
     fileprivate static let servedTrustVersion = Option.integer(
         "trust-version", in: 1...Int(TrustFile.versions.upperBound),
         "the keys are all those of this version of the origin's trust; ignore older signatures")
 }
 
-/// An origin that is about to answer.
 struct ServedOrigin: Sendable {
-    /// What its clients are answered.
     let answers: OriginAnswers
-    /// What brings its files from a bucket; `nil` for one that is a directory.
     let mirror: OriginMirror?
 }
 
 extension Invocation {
-    /// The origin that the command line names, with whose pointers count and where it is for clients.
-    ///
+    /// The origin that the command line names, with its trusted keys and its URL for clients.
     /// - Parameter mirror: makes the mirror of one in a bucket.
-    /// - Throws: `usage`; `.noOrigin`; `.badOrigin` for one that is neither in a directory nor in a bucket; `.badKey`.
+    /// - Throws: `usage`; `.noOrigin`; `.badOrigin` for one that is neither in a directory nor in a bucket;
+    ///   `.badKey`.
     func servedOrigin(
         _ mirror: (BucketLocation) throws -> OriginMirror
     ) throws -> ServedOrigin {
@@ -190,7 +182,7 @@ extension Invocation {
         return ServedOrigin(answers: OriginAnswers(reader), mirror: mirrored)
     }
 
-    /// What a bucket that cannot be reached ends with has an exit status of its own.
+    /// Does work that ends with an exit status of its own if the bucket cannot be reached.
     private func reached<Value>(_ work: () throws(StoreError) -> Value) throws -> Value {
         do throws(StoreError) { return try work() } catch {
             if error.code == .network { throw CommandError(error, .offline) }

@@ -5,7 +5,6 @@ import StoreCommands
 import StrictJSON
 
 extension Option {
-    /// Who signs what an origin offers, and what may be built upon.
     static let signing: [Option] =
         signers + [
             .flag(
@@ -23,7 +22,6 @@ extension Option {
                 "the id of the origin, if its pointers are lost"),
         ]
 
-    /// Who signs, and for how long.
     static let signers: [Option] = [
         .text(
             "sign-key", placeholder: "FILE", "sign with the private key in this file; repeatable",
@@ -46,7 +44,6 @@ extension Option {
         ),
     ]
 
-    /// Whose signatures count of what is built upon.
     static let trustedKey = Option.text(
         "trust", placeholder: "FILE",
         "require this public key's signature on the existing pointer [else by the keys that sign]; repeatable",
@@ -54,8 +51,7 @@ extension Option {
 }
 
 extension Invocation {
-    /// How the command line says that pointers are signed.
-    ///
+    /// The signing policy of the command line.
     /// - Throws: `usage`; what reading keys throws.
     func sealing() throws -> PointerSealing {
         var sealing = PointerSealing()
@@ -86,7 +82,7 @@ extension Invocation {
         let commands = values("sign-command")
         let keys = values("sign-command-key")
         let isUnsigned = isSet("unsigned")
-        // The variable is for every command; who says --unsigned means to do without it.
+        // The variable applies to every command, but --unsigned overrides it.
         if files.isEmpty, commands.isEmpty, !isUnsigned, let file = try value("sign-key") {
             files = [file]
         }
@@ -118,7 +114,7 @@ extension Invocation {
 }
 
 extension ChannelPointer {
-    /// Who has signed it, and until when it is to be obeyed: the end of a sentence; `nil` if nobody has.
+    /// The signers and the expiry, as the end of a sentence; `nil` if it is not signed.
     /// - Parameter signers: the keys whose signatures verify, for a pointer that somebody else may have written.
     func signingText(verified signers: [String]? = nil) -> String? {
         guard isSigned else { return nil }
@@ -137,9 +133,9 @@ extension ChannelPointer {
         return parts.joined(separator: "; ") + end
     }
 
-    /// Writes who has signed it: the same members where nobody has.
-    /// - Parameter signers: the keys whose signatures verify, for a pointer that somebody else may have written; whose
-    ///   signatures it says to have stands beside.
+    /// Writes the signers: the same members if there are none.
+    /// - Parameter signers: the keys whose signatures verify, for a pointer that somebody else may have written; the
+    ///   signatures that it claims to have are written beside them.
     func writeSigning(to writer: inout JSONWriter, verified signers: [String]? = nil) {
         let claimed = signatures.map(\.key)
         writer.member("signedBy", signers ?? claimed)

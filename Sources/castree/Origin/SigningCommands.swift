@@ -132,8 +132,7 @@ extension Invocation {
         }
     }
 
-    /// How the keys are changed, by the command line.
-    ///
+    /// The change of keys that the command line asks for.
     /// - Throws: `usage`; what reading keys throws.
     private func rotation() throws -> TrustRotation {
         var rotation = TrustRotation(threshold: try integer("threshold"))

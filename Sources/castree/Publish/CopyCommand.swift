@@ -31,7 +31,7 @@ extension Invocation {
         }
         let bar = progress("Copying")
         defer { bar.finish() }
-        // Nothing is made for what is not there.
+        // Check the source before anything is made.
         let source = try copied(reference.location)
         if case .directory(let path) = try origin(argument("ORIGIN")).location {
             try OriginCopy.checkIsElsewhere(source, path)

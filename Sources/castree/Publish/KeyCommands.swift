@@ -29,7 +29,7 @@ extension Command {
                 "\(printable(publicFile)) exists, and keys are never overwritten: choose another name"
             )
         }
-        // The directory's owner signs with it, also where root has made it.
+        // Owned by the directory's owner, who signs with it, even if root creates it.
         let directory = file.lastIndex(of: "/").map { String(file[...$0]) } ?? "."
         let owners = OwnersFileSystem.around(POSIXFileSystem(), directory: directory)
         try key.write(to: file, owners)
@@ -80,10 +80,10 @@ extension Invocation {
         do throws(StoreError) {
             return try SigningKey(file: file).verificationKey
         } catch {
-            // The file is what was asked for.
+            // The command asked for this file, so a missing one is `notFound`.
             if error.code == .notFound { throw CommandError(error, .notFound) }
             guard error.code == .badKey || error.code == .permission else { throw error }
-            // A public key is no private one, and others may read it. What is neither is told as it was.
+            // A public key is not a private one, and others may read it. Otherwise report the first error.
             guard let key = try? VerificationKey(file: file) else { throw error }
             return key
         }

@@ -2,14 +2,13 @@ import CASStore
 import HotPush
 import VersionTree
 
-/// What came of asking an origin, and of updating from it.
+/// The results of asking an origin, and of updating from it.
 struct AskedOrigin {
-    /// When it was asked last.
     var at: Int64
     let origin: String
     var outcome: CheckOutcome
     var sentence: String
-    /// How many updates have failed in a row, when the first of them did, and why the last.
+    /// How many updates have failed in a row, when the first did, and why the last.
     var failures = 0
     var failingSince: Int64?
     var failure: String?
@@ -17,17 +16,17 @@ struct AskedOrigin {
     var isOffline = true
     /// Whether it was asked again after another one.
     var hasReturned = false
-    /// Since when it answers what is older than what was obeyed before, and how often in a row.
+    /// Since when, and how often in a row, its answers have been older than one obeyed before.
     var wentBackSince: Int64?
     var wentBackTimes = 0
-    /// Why the next will fail, too, unless somebody acts.
+    /// Why the next update will fail, too, unless somebody acts.
     var obstacle: Obstacle?
 
-    /// Something that no other try mends.
+    /// Something that retrying does not fix.
     struct Obstacle {
         let failure: JournalFailure
         let reason: String
-        /// Whether it was met before anything was offered, so that an offer proves it away.
+        /// Whether it occurred before anything was offered, so that an offer disproves it.
         let isOfAsking: Bool
     }
 
@@ -59,13 +58,13 @@ struct AskedOrigin {
 
     // MARK: Reading the event log
 
-    /// How long an origin counts that is asked no more, while others are: a day.
+    /// How long an origin counts after it was last asked, while others are: a day.
     private static let absenceMax: Int64 = 86_400
 
-    /// The origins that somebody asks, by the event log; the one asked last at the end.
+    /// The origins in use, by the event log; the one asked last at the end.
     ///
-    /// One that was asked only before another is over: somebody has changed it. One that is asked in turn with others
-    /// counts until it has not been asked for a day.
+    /// One that was asked only before another has been replaced. One that is asked in turn with others counts until
+    /// it has not been asked for a day.
     static func all(in entries: [JournalEntry], _ now: Int64) -> [AskedOrigin] {
         var origins: [AskedOrigin] = []
         for entry in entries {
@@ -90,7 +89,6 @@ struct AskedOrigin {
         }
     }
 
-    /// Notes what came of asking it, or of updating from it.
     private mutating func note(_ entry: JournalEntry) {
         let (event, failure) = (entry.event, entry.event.failure)
         switch (event.name, event.answer, event.downloadOutcome) {
@@ -109,7 +107,7 @@ struct AskedOrigin {
             case .nothingNew, .refused:
                 (wentBackSince, wentBackTimes) = (nil, 0)
                 succeed()
-            // What comes of it is noted next.
+            // The result follows as the next entry.
             case .available:
                 (wentBackSince, wentBackTimes) = (nil, 0)
                 if obstacle?.isOfAsking == true { obstacle = nil }
@@ -127,6 +125,6 @@ struct AskedOrigin {
         }
     }
 
-    /// The deeds without which nothing new is shown.
+    /// The operations without which nothing new is shown.
     private static let deedsOfUpdates: Set<String> = ["plan", "download", "update"]
 }

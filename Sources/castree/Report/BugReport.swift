@@ -5,18 +5,14 @@ import StoreCommands
 import StrictJSON
 import VersionTree
 
-/// What was found out, or the error that prevented it.
-///
-/// A report is needed most when something is broken.
+/// A result, or the error that prevented it: a report is needed most when something is broken.
 typealias Attempt<Value> = Result<Value, StoreError>
 
 /// One document about a store: figures and names, no content, no secrets.
 struct BugReport {
-    /// When it was made, in seconds since 1970.
+    /// In seconds since 1970.
     let createdAt: Int64
-    /// The store's directory, as it was given.
     let path: String
-    /// The store's format.
     let format: Attempt<Int>
     let system = SystemFigures.current()
     let space: Attempt<FreeSpace>
@@ -27,19 +23,16 @@ struct BugReport {
     let trust: Attempt<StoreTrust>
     let events: Attempt<[JournalEntry]>
 
-    /// The document as JSON.
     var json: [UInt8] {
         JSONWriter.document { writeMembers(to: &$0) } + [UInt8(ascii: "\n")]
     }
 
-    /// The document as text.
     var text: [UInt8] {
         let output = Output()
         print(to: output)
         return output.pending
     }
 
-    /// Writes the members of the document.
     func writeMembers(to writer: inout JSONWriter) {
         writer.member("castree", castreeVersion)
         writer.member("createdAt", timestamp(createdAt))
@@ -75,7 +68,6 @@ struct BugReport {
         }
     }
 
-    /// Prints the document for people, sizes exactly.
     func print(to output: Output) {
         output.print("castree \(castreeVersion), report of \(timestamp(createdAt))")
         output.print("system \(system.name) \(system.release) \(system.machine)")
@@ -103,12 +95,10 @@ struct BugReport {
 }
 
 extension Result where Failure == StoreError {
-    /// Calls the closure.
     init(_ body: () throws(StoreError) -> Success) {
         do throws(StoreError) { self = .success(try body()) } catch { self = .failure(error) }
     }
 
-    /// Prints a section: a heading, then what was found out, or the error.
     fileprivate func print(_ heading: String, to output: Output, _ body: (Success) -> Void) {
         output.print("\n\(heading)")
         switch self {
@@ -119,7 +109,7 @@ extension Result where Failure == StoreError {
 }
 
 extension JSONWriter {
-    /// Writes a member with what was found out, or `{"error":{"code","message"}}`.
+    /// Writes a member with the result, or `{"error":{"code","message"}}`.
     fileprivate mutating func member<Value>(
         _ key: String, _ answer: Attempt<Value>, _ write: (inout JSONWriter, Value) -> Void
     ) {

@@ -6,7 +6,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `log`: what happened.
     static let log = Command(
         "log", summary: "shows the store's event log, newest last",
         discussion: """
@@ -34,7 +33,7 @@ extension Command {
         let count = try invocation.integer("last")
         var entries = try Journal(invocation.openStore()).entries()
         if let since {
-            // A clock that was wrong once neither adds what is old nor hides what is new.
+            // A clock that was once wrong neither adds old events nor hides new ones.
             let first = entries.believed(until: max(now, since)).firstIndex { $0.at >= since }
             entries.removeFirst(first ?? entries.count)
         }
@@ -51,7 +50,6 @@ extension Command {
 }
 
 extension JournalEntry {
-    /// Writes an event: when, what, its fields, and a sentence for people.
     func writeMembers(to writer: inout JSONWriter) {
         writer.member("sequence", sequence)
         writer.member("at", timestamp(at))
@@ -67,7 +65,6 @@ extension JournalEntry {
         }
     }
 
-    /// The event as a line of a report.
     func text(_ timestamp: (Int64) -> String) -> DisplayText {
         let style: DisplayText.Style? =
             switch event.name {

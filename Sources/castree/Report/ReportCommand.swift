@@ -6,7 +6,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `report`: what a bug report needs, in one document.
     static let report = Command(
         "report", summary: "writes one file to attach to a bug report",
         discussion: """
@@ -42,8 +41,7 @@ extension Command {
 }
 
 extension Invocation {
-    /// Gathers what can be found out.
-    ///
+    /// Collects everything that can be read.
     /// - Throws: `noStore`: the command was probably given the wrong directory.
     fileprivate func makeReport() throws -> BugReport {
         let path = try existingStorePath()

@@ -6,7 +6,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `status`: how a store is, at a glance.
     static let status = Command(
         "status", summary: "shows what is running, what is pending and what is wrong",
         discussion: """
@@ -29,7 +28,7 @@ extension Command {
         statuses: .status
     ) { invocation in
         let store = try invocation.openStore()
-        // To whoever may not look into it, it would seem to be empty.
+        // To a user who may not look into it, it would seem to be empty.
         try store.store.refuseStranger()
         let status = try invocation.waitingOnce { StoreStatus(of: store, now: secondsNow()) }
         try invocation.report { writer in
@@ -42,7 +41,7 @@ extension Command {
 }
 
 extension Invocation {
-    /// Finds out what it can: all its parts wait for other processes no longer than one command, and not after a signal.
+    /// Bounds the total wait of all parts for other processes by that of one command; none after a signal.
     func waitingOnce<R>(_ findOut: () throws -> R) throws -> R {
         let limit = try storeOptions().waitLimit
         let found = try LockPatience.within(
@@ -53,7 +52,6 @@ extension Invocation {
 }
 
 extension ExitStatuses {
-    /// Of `status`.
     fileprivate static let status = ExitStatuses(help: [
         (.done, "everything is in order"),
         (.failed, "something needs attention; the lines 'wrong' say what"),
@@ -171,7 +169,6 @@ extension StoreStatus {
         return remarks.reduce("\(current, .bold)") { "\($0), \($1)" }
     }
 
-    /// What waits, and whether a start of it has failed already.
     private func text(ofPending pending: String) -> DisplayText {
         let content = versions.first { $0.version == pending }?.content
         let pending: DisplayText = "\(pending, .yellow)\(isForced ? ", mandatory" : "")"
@@ -182,7 +179,6 @@ extension StoreStatus {
         return "\(pending), \(starts + " failed", .red); it waits for another"
     }
 
-    /// Each process once, with all that it does.
     private var usesText: DisplayText {
         var deeds: [(holder: String, deeds: [String])] = []
         for use in uses {

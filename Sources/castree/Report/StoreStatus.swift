@@ -6,59 +6,50 @@ import VersionTree
 
 /// What runs, what waits and what is wrong, at one moment.
 ///
-/// Whatever cannot be found out is one of the problems: a status is asked for when something is broken.
+/// Whatever cannot be determined is one of the problems: a status is requested when something is broken.
 struct StoreStatus {
-    /// Something that needs somebody.
+    /// Something that a person must act on.
     struct Problem {
-        /// What it is, for scripts: the kind of a finding, the code of an error, or one of our own.
+        /// For scripts: the kind of a finding, the code of an error, or one of our own.
         let code: String
         var version: String?
         let message: String
     }
 
-    /// A version that has come in part.
     struct Download {
         let progress: VersionProgress
-        /// Whether a process fetches it now, as far as the kernel tells.
+        /// Whether a process fetches it now, as far as the kernel shows.
         let isFetched: Bool
-        /// When its download ended, or began, if nobody knows how it ended.
+        /// When its download ended or, if that is unknown, began.
         let at: Int64?
-        /// Whether a clock that was ahead has told that, and nothing since then says how long ago it was.
+        /// Whether that time is from a clock that was ahead, and no later event dates it.
         let isUndated: Bool
     }
 
     let path: String
     var lifecycle = Lifecycle()
-    /// Whether nobody can say what is current, since the lifecycle cannot be read.
+    /// Whether the current version is unknown, because the lifecycle cannot be read.
     private(set) var isLifecycleDamaged = false
-    /// Whether what waits, or is current and was not started yet, is mandatory.
+    /// Whether the pending version, or a current one that was not started yet, is mandatory.
     var isForced = false
     var versions: [VersionSummary] = []
     var uses: [StoreUse] = []
     var downloads: [Download] = []
-    /// The origins that somebody asks, the one asked last at the end.
     var origins: [AskedOrigin] = []
     var asked: AskedOrigin? { origins.last }
     var lastCheck: LastCheck?
     var space: FreeSpace?
     private(set) var problems: [Problem] = []
 
-    /// An origin that does not answer for longer than this needs somebody: 7 days.
-    ///
-    /// Being offline mends itself, as a rule.
+    /// An origin that has not answered for this long is a problem; being offline usually ends without help.
     private static let silenceMax: Int64 = 7 * 86_400
-    /// An origin that answers, and whose updates all fail, needs somebody after an hour and three updates.
-    ///
-    /// By then a publisher has done what he was doing.
+    /// An origin that answers, but whose updates all fail, is a problem after an hour and three updates: by then a
+    /// publisher has finished.
     private static let failingMax: Int64 = 3600
     private static let failureCountMax = 3
-    /// A download that nobody goes on with for longer than this needs somebody: a day.
-    ///
-    /// Timers ask more often.
+    /// A download that nobody has continued for this long is a problem; timers ask more often.
     private static let restMax: Int64 = 86_400
-    /// A page that a service worker kept is of interest for so long: a day.
-    ///
-    /// Servers say it again while it is so.
+    /// How long a page kept by a service worker is reported; servers repeat the event while it lasts.
     private static let staleMax: Int64 = 86_400
 
     init(of store: VersionStore, now: Int64) {
@@ -72,7 +63,7 @@ struct StoreStatus {
         isLifecycleDamaged = findings.contains { $0.kind == .damagedLifecycle }
         // A damaged lifecycle is one of the findings.
         lifecycle = (try? store.lifecycle()) ?? lifecycle
-        // A damaged note of what is owed is one, too.
+        // So is a damaged record of mandatory versions.
         isForced = (try? store.isForced(lifecycle)) ?? false
         let known = lifecycle
         versions = found { () throws(StoreError) in try store.versions(by: known) } ?? versions
@@ -85,7 +76,7 @@ struct StoreStatus {
             let last = events.lastIndex { $0.event.downloadedVersion == each.version }
             return Download(
                 progress: each,
-                // In another container, nobody can be named.
+                // In another container, no process can be named.
                 isFetched: uses.contains { $0.kind == .fetches && $0.version == each.version }
                     || (try? store.isBeingFetched(each.version)) == true,
                 at: last.map { events[$0].at },
@@ -104,7 +95,7 @@ struct StoreStatus {
         judgeStalePages(events, now)
     }
 
-    /// Finds what collections and repairs cannot remove: it takes room, and whatever is in its way may matter elsewhere.
+    /// Reports what collections and repairs cannot remove: it takes space, and its cause may matter elsewhere.
     private mutating func judgeStuck(_ stuck: [StuckLeftover]) {
         guard let first = stuck.first else { return }
         note(
@@ -113,7 +104,8 @@ struct StoreStatus {
                 + "correct that, then run castree gc to remove the rest")
     }
 
-    /// Finds a store that can no longer be written, though apps start from it or it gets updates: its own log cannot say so.
+    /// Reports a store that can no longer be written, though apps start from it or it gets updates: its own log
+    /// cannot record that.
     private mutating func judgeMount(_ events: [JournalEntry]) {
         guard events.contains(where: { ["boot", "check"].contains($0.event.name) }),
             space?.isReadOnly ?? false
@@ -124,7 +116,6 @@ struct StoreStatus {
                 + "be downloaded: find out why (dmesg), and mount it writable")
     }
 
-    /// What the closure finds out; a failure becomes a problem.
     @discardableResult
     private mutating func found<Value>(_ body: () throws(StoreError) -> Value) -> Value? {
         do throws(StoreError) {
@@ -136,7 +127,7 @@ struct StoreStatus {
     }
 
     private mutating func note(_ code: String, version: String? = nil, _ message: String) {
-        // A broken index, say, is met by every question.
+        // A broken index, for example, causes the same error in every part.
         let isTold = problems.contains {
             $0.message == message || code == "locked" && $0.code == code
         }
@@ -144,7 +135,6 @@ struct StoreStatus {
         problems.append(Problem(code: code, version: version, message: message))
     }
 
-    /// Finds the problems that the facts show.
     private mutating func judge(_ now: Int64) {
         if let newest = versions.first(where: { $0.state != .incomplete }), newest.isBad,
             let ban = lifecycle.ban(of: newest.content)
@@ -171,7 +161,7 @@ struct StoreStatus {
         judgeDownloads(now)
     }
 
-    /// Finds a current version whose starts all fail, and that stays because nothing else can be shown.
+    /// Reports a current version whose starts all fail, and that stays because nothing else can be shown.
     private mutating func judgeTrial() {
         guard let current = lifecycle.current, wayBack == nil, lifecycle.pending == nil,
             let trial = lifecycle.trials.first(where: { $0.version == current }),
@@ -184,9 +174,8 @@ struct StoreStatus {
                 + "shows the token)")
     }
 
-    /// Where a failing version would be left for.
-    ///
-    /// Neither for the same content under another name, nor for what is banned or lacks objects.
+    /// The version to which a failing one would be rolled back: never the same content under another name, nor one
+    /// that is banned or incomplete.
     var wayBack: String? {
         let current = versions.first(where: \.isCurrent)?.content
         return lifecycle.waysBack.first { name in
@@ -197,9 +186,7 @@ struct StoreStatus {
         }
     }
 
-    /// Finds the versions that have come in part, and that nobody goes on with.
-    ///
-    /// Whoever asks an origin now and then does.
+    /// Reports incomplete versions that nobody continues to download; asking an origin now and then counts.
     private mutating func judgeDownloads(_ now: Int64) {
         for download in downloads where !download.isFetched {
             guard let at = download.at, at >= JournalEntry.clockIsSetFrom,
@@ -213,9 +200,9 @@ struct StoreStatus {
         }
     }
 
-    /// Finds what servers could not show since a check has read every object.
+    /// Reports what servers could not show since the last check that read every object.
     ///
-    /// From then on the findings of checks say what is wrong. Which came first, the order of the log tells.
+    /// After such a check its findings count. The order of the log decides which came first.
     private mutating func judgeDamage(_ events: [JournalEntry]) {
         // Without a number (of an older castree, or of a log that is gone) only the clocks are left.
         let event = lastCheck?.wholeEvent.flatMap { $0 <= events.last?.sequence ?? 0 ? $0 : nil }
@@ -233,9 +220,8 @@ struct StoreStatus {
                 + (others > 0 ? "; castree log lists \(others) more" : ""))
     }
 
-    /// Finds pages that a service worker keeps in place of those of the version that is current or waits.
-    ///
-    /// A page that has confirmed the version since then is that version's.
+    /// Reports pages that a service worker keeps in place of those of the current or pending version, unless a page
+    /// of that version has confirmed it since.
     private mutating func judgeStalePages(_ events: [JournalEntry], _ now: Int64) {
         guard let last = events.lastIndex(where: { $0.event.name == "stalePage" }),
             let version = events[last].event.text("version"),
@@ -252,7 +238,7 @@ struct StoreStatus {
         )
     }
 
-    /// Finds the signed origins whose last pointer may be obeyed no more: nobody vouches that nothing newer is there.
+    /// Reports signed origins whose last pointer has expired, so that something newer may be withheld.
     private mutating func judgeEnds(_ trust: StoreTrust, _ now: Int64) {
         for origin in trust.origins {
             for (channel, end) in origin.ends.sorted(by: { $0.key < $1.key })
@@ -266,12 +252,12 @@ struct StoreStatus {
         }
     }
 
-    /// Finds an origin that answers what is older than what was obeyed: put back from a copy, or behind a cache.
+    /// Reports an origin whose answers are older than one obeyed before: restored from a copy, or behind a cache.
     ///
-    /// A cache may be behind for a moment; nothing is between the store and a directory or a bucket.
+    /// A cache may be behind for a moment; there is none before a directory or a bucket.
     private mutating func judgeOlder(_ asked: AskedOrigin) {
         guard let since = asked.wentBackSince else { return }
-        // What cannot be read as an origin is asked over a network.
+        // An origin that cannot be parsed is asked over a network.
         let location = try? OriginReference(parsing: asked.origin).location
         var isCached = true
         if case .directory = location { isCached = false }

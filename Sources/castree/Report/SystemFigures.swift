@@ -6,11 +6,8 @@
 
 /// What the system says about itself; the machine's name stays private.
 struct SystemFigures: Sendable {
-    /// The kernel's name: `Linux`.
     var name = "unknown"
-    /// The kernel's release.
     var release = "unknown"
-    /// The processor's architecture.
     var machine = "unknown"
 
     /// Asks the system (uname(2)).

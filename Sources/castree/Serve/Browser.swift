@@ -7,7 +7,6 @@ import Console
     import Darwin
 #endif
 
-/// Opens pages in the user's browser.
 enum Browser {
     #if os(Linux)
         private static let opener = "xdg-open"
@@ -29,18 +28,17 @@ enum Browser {
         }
     }
 
-    /// Opens an address that has a secret in it; returns the file to remove when the browser needs it no more.
+    /// Opens an address that contains a secret; returns the file to remove when the browser no longer needs it.
     ///
-    /// Every user of the machine can read the command line of a program (proc(5), /proc/PID/cmdline). So the browser is
-    /// given a file that only this user can read, and that leads there.
-    ///
-    /// - Throws: `noBrowser` if there is no opener; what the file system says if the file cannot be made.
+    /// Every user of the machine can read a program's command line (proc(5), /proc/PID/cmdline). So the browser gets
+    /// a file that only this user can read, and that redirects to the address.
+    /// - Throws: `noBrowser` if there is no opener; what the file system reports if the file cannot be made.
     static func openSecret(_ url: String, in directory: String) throws -> String {
         let (system, here) = (POSIXFileSystem(), POSIXFileSystem.workingDirectory)
         let path = "\(directory)/castree-open-\(try randomToken()).html"
         let file = try system.open(here, path, .creating, mode: 0o600)
         do {
-            // The address consists of what needs no escapes here: a host, digits and letters.
+            // The address needs no escapes here: a host, digits and letters.
             let page = """
                 <!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
                 <meta http-equiv="refresh" content="0;url=\(url)"><a href="\(url)">Open the app</a>
@@ -56,7 +54,6 @@ enum Browser {
         return path
     }
 
-    /// Removes the file of ``openSecret(_:in:)``.
     static func remove(_ file: String) throws(StoreError) {
         try POSIXFileSystem().removeIfPresent(POSIXFileSystem.workingDirectory, file)
     }

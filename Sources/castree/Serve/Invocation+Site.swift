@@ -3,10 +3,9 @@ import Console
 import ServeFromCAS
 import StoreCommands
 
-// What `serve` is told about files: which one a path gets, and what is said of it.
+// The options of `serve` about files: which one a path gets, and with which fields.
 
 extension Invocation {
-    /// How versions are shown as sites.
     func siteOptions() throws -> SiteOptions {
         var options = flag("meteor") ? SiteOptions.meteor : SiteOptions()
         options.index = try requiredValue("index")

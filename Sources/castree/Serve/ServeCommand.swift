@@ -7,7 +7,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `serve`: the HTTP server.
     static let serve = Command(
         "serve", summary: "serves the current version over HTTP on this machine",
         discussion: """
@@ -141,8 +140,8 @@ extension Command {
         FileLimit.raise()
         let notices = ServerNotices(invocation.diagnostics)
         defer { notices.end() }
-        // Before anything is made: without that program, or with words that it refuses, there would be no updates;
-        // with options that cannot be, no server.
+        // Checked before anything is made: without the fetching program, or with options that it refuses, there would
+        // be no updates.
         let settings = try invocation.updateSettings()
         try settings?.tryOut(store: try invocation.storePath())
         let options = try invocation.serverOptions(notices)
@@ -154,7 +153,6 @@ extension Command {
 }
 
 extension Invocation {
-    /// Opens the store, and serves until it is told to end.
     fileprivate func serve(
         _ settings: UpdateSettings?, _ given: AppServerOptions, _ notices: ServerNotices
     ) throws -> ExitStatus {
@@ -182,7 +180,7 @@ extension Invocation {
         try server.start()
         try reportReady(server)
         let opened = flag("open") ? openPage(of: server) : nil
-        // The system empties the directory of temporary files, if this cannot.
+        // If this fails, the system empties the directory of temporary files.
         defer { if let opened { try? Browser.remove(opened) } }
         try waiting {
             await withTaskCancellationHandler {
@@ -198,7 +196,7 @@ extension Invocation {
         return Interruption.isByTerminal ? .interrupted : .done
     }
 
-    /// Opens the app's page in the browser; returns the file that leads there, if one was needed.
+    /// Opens the app's page in the browser; returns the file that redirects to it, if one was needed.
     private func openPage(of server: AppServer) -> String? {
         do {
             guard flag("token") || flag("new-token") else {
@@ -219,7 +217,7 @@ extension Invocation {
         return named.first { !$0.isEmpty } ?? "/tmp"
     }
 
-    /// The store; made if it is missing and an origin is to fill it.
+    /// The store; created if it is missing and an origin is to fill it.
     fileprivate func openServedStore(
         notice: @escaping @Sendable (String) -> Void
     ) throws -> VersionStore {
@@ -227,7 +225,7 @@ extension Invocation {
         return try openOrCreateStore(notice: notice).recordingEvents()
     }
 
-    /// What keeps the app up to date; nil if nobody asks for that.
+    /// Keeps the app up to date; nil if that was not requested.
     fileprivate func updater(
         _ settings: UpdateSettings?, _ store: StoreInUse, _ notices: ServerNotices,
         _ options: inout AppServerOptions
@@ -334,7 +332,6 @@ extension Invocation {
         } catch { throw CommandError.usage("--proxy: \(error.message)") }
     }
 
-    /// What a store without a current version waits for.
     private func emptyAdvice(_ server: AppServer) -> String {
         guard server.isFollowing else { return "the current version cannot be shown yet" }
         return isGiven("updates")

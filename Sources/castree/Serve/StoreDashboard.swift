@@ -10,7 +10,6 @@ import VersionTree
 // Joins the usage page with the server: neither knows the other.
 
 extension Dashboard {
-    /// The dashboard of a store.
     static func of(_ store: StoreInUse) -> Dashboard {
         Dashboard(
             page: { () throws(StoreError) in
@@ -46,7 +45,6 @@ private struct DashboardStatus {
     let held: Dashboard.Held
     let progress: [VersionProgress]
     let lastCheck: LastCheck?
-    /// The last event about the download of each incomplete version.
     let downloads: [String: StoreEvent]
 
     init(_ store: VersionStore, held: Dashboard.Held) throws(StoreError) {
@@ -61,7 +59,7 @@ private struct DashboardStatus {
 
     private static func downloads(_ store: VersionStore) -> [String: StoreEvent] {
         var last: [String: StoreEvent] = [:]
-        // The log is for people: without it the store still says how far a download has come.
+        // Without the log, which is for people, the store still says how far a download is.
         guard let entries = try? Journal(store).entries() else { return last }
         for entry in entries {
             if let version = entry.event.downloadedVersion { last[version] = entry.event }

@@ -5,7 +5,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `init`: creates a store.
     static let initialize = Command(
         "init", summary: "creates a store",
         discussion: """

@@ -5,7 +5,6 @@ import VersionTree
 
 extension Invocation {
     /// Opens the store for a command that changes something, which its event log records.
-    ///
     /// - Parameter notice: as in `storeOptions`.
     func openRecordingStore(
         notice: (@Sendable (String) -> Void)? = nil

@@ -5,7 +5,7 @@ import StoreCommands
 import StrictJSON
 import VersionTree
 
-// Whose releases a store takes. 'trust rotate', which changes an origin's keys, is the publisher's.
+// Which keys' releases a store accepts. 'trust rotate', which changes an origin's keys, is the publisher's.
 
 extension Command {
     /// The commands whose first word is `trust`, as a device has them.
@@ -238,7 +238,7 @@ extension StoreTrust {
                     "version \(seen) of the trust of \(origin.places.first ?? "the origin") was seen before, and nothing goes "
                         + "back to version \(version)")
             }
-            // None of what was verified is signed by a key that counts still.
+            // Nothing that was verified is signed by a key that still counts.
             if !origin.keys.contains(where: keys.contains) { origin.forgetVerified() }
             origin.keys = keys
             origin.version = version
@@ -253,7 +253,7 @@ extension StoreTrust {
         origin.places += names(of: places, for: origin)
         guard origin != known else { return (origin, false) }
         if Set(origin.keys) != Set(known?.keys ?? []) {
-            // They count beside those of the version that is known, until the origin changes its keys.
+            // They count beside those of the known version, until the origin changes its keys.
             origin.appKeys = nil
         }
         if let id = origin.id, let other = self.origin(id), other != known {
@@ -274,7 +274,6 @@ extension StoreTrust {
         )
     }
 
-    /// Forgets how far an origin was verified.
     fileprivate mutating func lower(
         _ channel: String?, at places: [String]
     ) throws(StoreError) -> TrustedOrigin {
@@ -285,7 +284,7 @@ extension StoreTrust {
         return origin
     }
 
-    /// Trusts a key no longer, or all of an origin.
+    /// Removes a key, or all of an origin, from the trust.
     /// - Returns: what is left of the origin, perhaps without keys.
     fileprivate mutating func remove(
         _ key: String?, at places: [String]
@@ -350,7 +349,6 @@ extension TrustedOrigin {
         if latest > 0 { output.print("  signed at \(timestamp(latest)) at the latest") }
     }
 
-    /// Notes in the event log whose releases are taken from now on.
     func record(in versions: VersionStore) {
         Journal(versions).record(
             .trusting(

@@ -6,32 +6,25 @@ import StrictJSON
 
 /// How a run of the program that fetches ended.
 enum PullEnd: Sendable, Hashable {
-    /// With a result; what is offered may be banned here.
+    /// With a result; the offered release may be banned here.
     case checked(CheckedRelease, byteCount: Int64, isHere: Bool)
-    /// With an error; the app goes on with what it has.
+    /// With an error; the app continues with what it has.
     ///
-    /// `code`: the error's, if it has one. `isNoted`: the event log knows.
+    /// `code`: the error's, if it has one. `isNoted`: the event log has it.
     case failed(String, code: String?, isNoted: Bool)
-    /// It was told to end.
     case stopped
 }
 
 struct PullRun {
-    /// Whether it fetches nothing.
     let isPlan: Bool
     private let program: ChildProgram
 
-    /// How long it may say nothing: longer than it waits for others that use the store.
-    ///
-    /// While it fetches, it tells twice a second how far it is.
+    /// How long it may be silent, including waits for the store; while it fetches, it reports twice a second.
     static let silence = Duration.seconds(15 * 60)
-    /// How long it may take to end.
     static let grace = Duration.seconds(5)
 
-    /// Starts it.
-    ///
     /// - Parameters:
-    ///   - settings: what is asked, and as which device.
+    ///   - settings: the origin to ask, and as which device.
     ///   - store: the path of the store.
     ///   - isPlan: whether to fetch nothing.
     init(
@@ -39,7 +32,7 @@ struct PullRun {
     ) throws(CommandError) {
         self.isPlan = isPlan
         program = try ChildProgram.castree(
-            // The server has made the store: where that was moved away, nothing takes its place.
+            // The server has made the store: if that was moved away, the child must not create another.
             [
                 "--store=\(store)", "--json", "pull", "--no-create", "--json-lines",
                 "--until-input-ends",
@@ -53,11 +46,10 @@ struct PullRun {
     func kill() { program.kill() }
 
     /// Reads what it prints until it ends.
-    ///
     /// - Parameters:
     ///   - warned: gets the sentences of its warnings.
     ///   - stopped: gets a sentence when it is found stopped (SIGSTOP).
-    ///   - withdrawn: gets what waits and was taken back; returns whether it waits no longer.
+    ///   - withdrawn: gets a pending version that was withdrawn; returns whether it is no longer pending.
     ///   - offered: gets the version that it is about to fetch.
     func finish(
         warned: (String) -> Void, stopped: (String) -> Void, withdrawn: (Withdrawal) -> Bool,
@@ -82,10 +74,8 @@ struct PullRun {
 
     private struct Heard {
         var last: JSONValue?
-        /// The sentence of the error that it reported.
         var error: String?
         var code: String?
-        /// Whether that was its own, and not a loader's.
         var isOwnError = false
         var hasTakenBack = false
 
@@ -93,7 +83,7 @@ struct PullRun {
             _ line: [UInt8], _ warned: (String) -> Void, _ withdrawn: (Withdrawal) -> Bool,
             _ offered: (String) -> Void
         ) {
-            // What is no JSON is said by a library or a loader: it is told as it is.
+            // A line that is not JSON comes from a library or a loader: it is reported as it is.
             guard let document = try? JSONValue.parse(line) else {
                 (error, isOwnError) = (String(decoding: line, as: UTF8.self), false)
                 code = nil
@@ -135,7 +125,7 @@ struct PullRun {
             let how = status.map { "ended with status \($0)" } ?? "was killed"
             return .failed(
                 error ?? "castree pull \(how)", code: code,
-                // What it refuses of its command line, it notes nowhere.
+                // A refusal of its command line is recorded nowhere.
                 isNoted: isOwnError && status != ExitStatus.usage.rawValue)
         }
     }
@@ -143,7 +133,6 @@ struct PullRun {
 
 extension ChildProgram {
     /// Starts this program again.
-    ///
     /// - Throws: `noFetchingProgram` if it cannot be run.
     fileprivate static func castree(
         _ words: [String], hasInput: Bool = true
@@ -159,11 +148,10 @@ extension ChildProgram {
 }
 
 extension UpdateSettings {
-    /// Lets the program that fetches read its command line, and ask nobody: what it refuses now, it would refuse every
-    /// time, and nobody would hear that in time.
-    ///
-    /// - Throws: `noFetchingProgram`; `usage` and `transport` with its sentence; `interrupted`, at once, if this program is
-    ///   told to end.
+    /// Has the program that fetches read its command line, without any request: an option that it refuses now would
+    /// fail every update, and be noticed too late.
+    /// - Throws: `noFetchingProgram`; `usage` and `transport` with its sentence; `interrupted`, at once, if this
+    ///   program is told to end.
     func tryOut(store: String) throws(CommandError) {
         let program = try ChildProgram.castree(
             ["--store=\(store)", "--json", "pull", "--no-create", "--until-input-ends"] + words
@@ -173,7 +161,7 @@ extension UpdateSettings {
             silence: .seconds(30), grace: .zero, isUnwanted: { Interruption.isRequested }
         ) { _ in
         } heard: { line in
-            // What is no JSON comes from a loader, and its status is not that of a usage error.
+            // A line that is not JSON comes from a loader, whose status is not that of a usage error.
             guard let error = (try? JSONValue.parse(line))?["error"] else { return }
             (sentence, code) = (error["message"]?.asString, error["code"]?.asString)
         }
@@ -186,7 +174,7 @@ extension UpdateSettings {
         }
         guard let sentence else { return }
         if end.status == ExitStatus.usage.rawValue { throw .usage("--pull-option: \(sentence)") }
-        // What reaches networks is not installed, or does not start.
+        // The program that uses networks is not installed, or does not start.
         if let code, code == StoreError.Code.transport.description {
             throw CommandError(code: code, message: sentence)
         }

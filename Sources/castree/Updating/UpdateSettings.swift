@@ -6,19 +6,16 @@ import VersionTree
 
 /// How a server keeps its app up to date, as its command line says.
 struct UpdateSettings {
-    /// The URL, directory or bucket to ask.
     var origin: String
     var interval: Duration
-    /// When pages get what has come.
     var policy: SwitchPolicy
-    /// How many versions that have proved good stay.
     var keptGoodCount: Int
     var channel: String
-    /// What the program that fetches is told besides.
+    /// Further options for the program that fetches.
     var words: [String]
 
-    /// Keeps servers that ask elsewhere from the store; nil where nothing can be written, so that nothing is brought either.
-    ///
+    /// Excludes servers that ask another origin; nil if the store cannot be written, so that nothing is fetched
+    /// either.
     /// - Throws: `.locked` if there is such a server.
     func hold(_ versions: VersionStore) throws(StoreError) -> SharedHold? {
         do throws(StoreError) {
@@ -55,7 +52,7 @@ extension Option {
             .text(
                 "channel", placeholder: "NAME", "the channel of a castree origin",
                 fallback: "stable"),
-            // What the server says of device and app is what a pull says; nobody is there to insist.
+            // A server describes device and app by the options of a pull, except --force, which is for a person.
         ] + Option.device.filter { $0.name != "force" } + [
             .text(
                 "pull-option", placeholder: "OPTION",
@@ -70,7 +67,6 @@ extension Option {
 }
 
 extension Invocation {
-    /// How to keep the app up to date; nil if the command line does not ask for it.
     func updateSettings() throws(CommandError) -> UpdateSettings? {
         guard let origin = try value("updates") else {
             let names = Option.updating.map(\.name).filter { $0 != "updates" }
@@ -84,7 +80,7 @@ extension Invocation {
         }
         let channel = try requiredValue("channel")
         try parsed { () throws(StoreError) in _ = try ChannelName(channel) }
-        // Every pull would refuse it, and nobody would hear that in time.
+        // Every pull would refuse it, and be noticed too late.
         _ = try appTraits()
         guard let seconds = try seconds("every"), seconds > 0 else {
             throw .usage("--every takes a time of a second or more, as in 15m")
@@ -129,7 +125,7 @@ extension Invocation {
             guard let option, !Self.ownNames.contains(option.name),
                 option.takesValue == word.contains("=")
             else {
-                // What follows may be nobody's business.
+                // What follows may be secret.
                 let shown = word.hasPrefix("--") ? word.prefix { $0 != "=" && $0 != " " } : "…"
                 throw .usage(
                     "--pull-option takes an option of castree pull in one word, as in "
@@ -140,7 +136,7 @@ extension Invocation {
         return words
     }
 
-    /// What the server says itself, or decides.
+    /// The options that the server itself sets or decides.
     fileprivate static let ownNames: Set<String> = Set(
         [
             "activate", "keep", "keep-good", "switch", "dry-run", "force", "json-lines",

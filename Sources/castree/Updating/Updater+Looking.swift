@@ -6,23 +6,23 @@ import Synchronization
 // Looking at what the origin offers while something is fetched.
 
 extension Updater {
-    /// It is time to ask the origin; while something is fetched, whether it still offers that.
+    /// Asks the origin when it is time; while something is fetched, asks whether that is still offered.
     func ask() {
         let isFetching = state.withLock { $0.run?.isPlan == false && $0.fetched != nil }
         guard isFetching else { return want(.update) }
         Parallel.detach { [weak self] in self?.lookAgain() }
     }
 
-    /// Lets a download give way if the origin offers something else by now: it may last for days.
+    /// Lets a download, which may last for days, give way if the origin now offers something else.
     private func lookAgain() {
         guard let run = try? PullRun(settings, store: store, isPlan: true) else { return }
         var offered: String?
         let end = run.finish(warned: { _ in }, stopped: { _ in }, withdrawn: obey) { version in
             offered = version
-            // What it would cost may take as long to find out as what is fetched.
+            // Finding out the cost may take as long as the download.
             run.end()
         }
-        // What this look does not find out, the next one does.
+        // The next look finds out what this one does not.
         switch end {
         case .checked(let checked, _, _) where !checked.isOlderCopy: offered = checked.version
         case .stopped where offered != nil: break
@@ -39,21 +39,20 @@ extension Updater {
         fetching?.end()
     }
 
-    /// Lets what was taken back wait no longer, while what is offered instead may still be coming.
-    ///
-    /// - Returns: whether it waited until now.
+    /// Removes a withdrawn version from the pending place, while its replacement may still be coming.
+    /// - Returns: whether it was pending until now.
     func obey(_ withdrawal: Withdrawal) -> Bool {
         do throws(StoreError) {
             guard try versions().obey(withdrawal) else { return false }
             state.withLock { $0.server }?.follow()
             return true
         } catch {
-            // The next check tells it again.
+            // The next check reports it again.
             journal.record(error, during: "update")
             return false
         }
     }
 
-    /// Where an origin publishes faster than this device can fetch, something must come to an end.
+    /// If an origin publishes faster than this device can fetch, some download must still finish.
     private static let yieldCountMax = 3
 }

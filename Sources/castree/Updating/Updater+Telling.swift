@@ -2,11 +2,9 @@ import HotPush
 import ServeFromCAS
 import VersionTree
 
-/// What an operator reads about an app that is kept up to date, a line each.
+/// The operator's log of an app that is kept up to date, one line each.
 enum UpdateNews {
-    /// What a change of the lifecycle means, whichever process made it: switches, starts, confirmations.
-    ///
-    /// Rollbacks are told with their reasons by the server.
+    /// The meaning of a change of the lifecycle by any process, except rollbacks, which the server reports.
     static func lines(_ before: Lifecycle, _ now: Lifecycle) -> [String] {
         var lines: [String] = []
         if let current = now.current, current != before.current {
@@ -28,7 +26,6 @@ enum UpdateNews {
 }
 
 extension BridgeEvent {
-    /// Nothing to do, for these reasons.
     static func upToDate(_ reasons: [CheckReason]) -> BridgeEvent {
         .upToDate(reasons: reasons.map(\.sentence), codes: reasons.map(\.code.rawValue))
     }
@@ -38,7 +35,7 @@ extension SwitchingRule {
     /// The decision to switch, at the moments that pages have.
     init(_ policy: SwitchPolicy, isForced: Bool, isBackground: Bool) {
         func switches(at moment: SwitchMoment) -> Bool {
-            // The judge of starts waits for the confirmation of the current version by itself.
+            // The judge of starts itself waits for the confirmation of the current version.
             policy.wait(
                 isForced: isForced, at: isBackground ? .background : moment, isTrusted: true)
                 == nil

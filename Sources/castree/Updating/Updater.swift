@@ -7,9 +7,8 @@ import VersionTree
 
 /// Keeps the app of a server up to date: asks, lets a child fetch, chooses the next version, cleans up.
 ///
-/// The server starts what is chosen, watches it and goes back; pure functions decide (`SwitchPolicy`,
-/// `RetentionPlan`), and the store remembers. One thing at a time, on a thread of its own. Safe to use from
-/// any thread.
+/// The server starts the chosen version, watches it and rolls it back; pure functions decide (`SwitchPolicy`,
+/// `RetentionPlan`), and the store remembers. One thing at a time, on a thread of its own. Thread-safe.
 final class Updater: Sendable {
     struct State {
         var server: AppServer?
@@ -18,18 +17,16 @@ final class Updater: Sendable {
         var isEnded = false
         /// The version that the run fetches; `nil` before the origin has offered one.
         var fetched: String?
-        /// How often in a row a download has given way to what the origin offers instead.
         var yieldCount = 0
-        /// What was told last of a check that brought nothing, so that it is told once.
+        /// The last report of a check that brought nothing, so that it is reported once.
         var trouble: String?
-        /// What pages were told last of a version that waits, so that they are told once.
+        /// The last event to pages about a pending version, so that it is sent once.
         var toldReady: BridgeEvent?
-        /// Whether a page has asked since, and is owed an answer.
+        /// Whether a page has asked since, and must get an answer.
         var isAsked = false
         var hasFailed = false
-        /// Since when no page is visible.
         var hiddenSince: Duration?
-        /// The version that waits and may be shown, since no page was visible for long enough.
+        /// The pending version that may be shown, because no page was visible for long enough.
         var released: String?
     }
 
@@ -61,7 +58,6 @@ final class Updater: Sendable {
         (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// What its server is told of it.
     var asServed: ServedUpdates {
         ServedUpdates { [weak self] wish in
             self?.state.withLock { $0.isAsked = true }
@@ -73,14 +69,13 @@ final class Updater: Sendable {
 
     // MARK: Running
 
-    /// Works until it is ended.
     func run(for server: AppServer) async {
         state.withLock { $0.server = server }
         follow()
         let timer = Task.detached { [settings, weak self] in
             while !Task.isCancelled {
                 self?.ask()
-                // Of a clock that nobody sets, and that goes on while the system sleeps.
+                // By a clock that nobody sets, and that runs while the system sleeps.
                 do {
                     try await Task.sleep(for: settings.interval, clock: ContinuousClock())
                 } catch { return }
@@ -103,7 +98,7 @@ final class Updater: Sendable {
         guard let run else { return }
         run.end()
         Task.detached {
-            // One that is stopped (SIGSTOP) hears nothing else. Nothing cancels this.
+            // A process that is stopped (SIGSTOP) reacts to nothing else. Nothing cancels this sleep.
             try? await Task.sleep(for: PullRun.grace)
             run.kill()
         }
@@ -184,7 +179,7 @@ final class Updater: Sendable {
 
     var journal: Journal { Journal(versions()) }
 
-    /// Notes a failure that the child could not note itself.
+    /// Records a failure that the child could not record itself.
     private func note(_ failure: String, code: String?) {
         journal.record(
             .checked(
@@ -192,13 +187,13 @@ final class Updater: Sendable {
                 failure: code.map { JournalFailure(code: $0) }))
     }
 
-    /// Tells that the origin answers again, in the words that the child has noted.
+    /// Reports that the origin answers again, in the words that the child has recorded.
     private func tellAnswering() {
         let hasFailed = state.withLock { state in
             defer { state.hasFailed = false }
             return state.hasFailed
         }
-        // The line is for people; without the log, what comes of the answer is told all the same.
+        // The line is for people; without the log, the result is reported all the same.
         guard hasFailed, let entries = try? journal.entries() else { return }
         for entry in entries.reversed() {
             if entry.event.name == "answers" { return tell(entry.sentence) }
@@ -232,7 +227,6 @@ final class Updater: Sendable {
         }
     }
 
-    /// What a check means that changes nothing.
     private static func known(_ checked: CheckedRelease, _ lifecycle: Lifecycle) -> ObeyedRelease {
         guard let version = checked.version else {
             return checked.withoutVersion
@@ -243,12 +237,13 @@ final class Updater: Sendable {
     }
 
     private func take(_ obeyed: ObeyedRelease, _ before: Lifecycle) throws(StoreError) {
-        // What waits for less than the time between two looks would be told neither as waiting nor as taken back.
+        // Otherwise a version that waits for less than the time between two looks would be reported neither as
+        // pending nor as withdrawn.
         state.withLock { $0.server }?.follow()
         switch obeyed {
         case .upToDate(let reason):
             state.withLock { $0.trouble = nil }
-            // What a page still had when the version after it was confirmed may go by now.
+            // A version that a page still had when the next one was confirmed may be retired by now.
             if try !versions().planRetention(.generations(settings.keptGoodCount)).retired.isEmpty {
                 want(.tidy)
             }
@@ -261,7 +256,7 @@ final class Updater: Sendable {
             let wait = waitsFor(version, lifecycle, isForced: isForced)
             let isNews = before.pending != version && before.current != version
             if isNews {
-                // What waited in its place was never shown, and nobody will see it.
+                // The version it replaced was never shown, and never will be.
                 if before.pending != nil { want(.tidy) }
                 let mandatory = isForced ? ", and is mandatory" : ""
                 let rule = SwitchingRule(settings.policy, isForced: isForced, isBackground: false)
@@ -277,7 +272,7 @@ final class Updater: Sendable {
         }
     }
 
-    /// Whether pages are told of an event: of a version that waits once, unless one of them has asked.
+    /// Whether to send pages an event: about a pending version only once, unless one of them has asked.
     private func isNews(_ event: BridgeEvent) -> Bool {
         state.withLock { state in
             switch event {
@@ -313,14 +308,14 @@ final class Updater: Sendable {
     }
 
     private func fail(_ sentence: String, _ code: String?) {
-        // The bytes that are free are others each time.
+        // The number of free bytes differs each time.
         tellOnce(sentence, of: sentence.filter { !$0.isNumber })
         announce(.updateFailed(message: sentence, code: code ?? "fetchingFailed"))
     }
 
-    /// Tells what every check may say again.
-    ///
-    /// - Parameter trouble: what is the same as long as the sentence need not be told again; else the sentence.
+    /// Reports something that every check may repeat.
+    /// - Parameter trouble: a text that stays the same while the sentence need not be repeated; by default the
+    ///   sentence.
     private func tellOnce(_ sentence: String, of trouble: String? = nil) {
         let trouble = trouble ?? sentence
         let isNews = state.withLock { state in
@@ -337,7 +332,6 @@ final class Updater: Sendable {
 
     // MARK: Following
 
-    /// The lifecycle has changed, by whomever.
     func lifecycleChanged(_ before: Lifecycle, _ now: Lifecycle) {
         if now.knownGood.contains(where: { !before.knownGood.contains($0) }) { want(.tidy) }
         follow()
@@ -353,8 +347,7 @@ final class Updater: Sendable {
         follow(isBackground: true)
     }
 
-    /// Tells the server when pages get what waits.
-    ///
+    /// Tells the server when pages get the pending version.
     /// - Parameter isBackground: whether no page has been visible for as long as the policy asks.
     private func follow(isBackground: Bool = false) {
         guard let server = state.withLock({ $0.server }) else { return }

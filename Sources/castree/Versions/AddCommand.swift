@@ -5,7 +5,6 @@ import StoreCommands
 import VersionTree
 
 extension Command {
-    /// `add`: imports a directory or an archive as a version.
     static let add = Command(
         "add", summary: "imports a directory or an archive as a version",
         discussion: """
@@ -63,7 +62,7 @@ extension Command {
         do {
             return try invocation.add(source)
         } catch let error as StoreError {
-            // Only now is it worth a look: directories are the usual thing.
+            // Looked at only after an error, because directories are the usual case.
             if error.code == .notFound { try ImportSource.require(source) }
             guard error.isNotDirectory, try ImportSource.isFile(source) else { throw error }
         }
@@ -118,14 +117,12 @@ extension Invocation {
 }
 
 extension Option {
-    /// What only directories need.
     static let ofDirectories: [Option] = [
         .flag("follow", "follow symbolic links, which are otherwise refused (directories only)"),
         .flag(
             "no-cache", "read every file, even if it looks unchanged (directories only)"),
     ]
 
-    /// What only archives need.
     static let ofArchives: [Option] = [
         .text(
             "strip", placeholder: "DIR",
@@ -135,7 +132,6 @@ extension Option {
             "refuse an archive whose files are larger than this in total", fallback: "1GiB"),
     ]
 
-    /// What is left out of a source.
     static let leavingOut: [Option] = [
         .text(
             "exclude", placeholder: "PATTERN",

@@ -3,9 +3,6 @@ import StrictJSON
 import VersionTree
 
 extension Invocation {
-    /// Prints what an add has done.
-    ///
-    /// - Parameter previous: what was current before `--activate`.
     func report(_ added: AddReport, previous: String?) throws -> ExitStatus {
         note(added)
         return try report { writer in

@@ -6,7 +6,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `adopt`: what an app was shipped with.
     static let adopt = Command(
         "adopt", summary: "imports the version that the app was shipped with, as the last fallback",
         discussion: """

@@ -6,7 +6,6 @@ import StoreCommands
 import VersionTree
 
 extension Invocation {
-    /// `add` of an archive.
     func addArchive() throws -> ExitStatus {
         let name = try VersionName(try requiredValue("version")).description
         let path = argument("SOURCE")
@@ -23,7 +22,7 @@ extension Invocation {
             path == "-"
             ? try ArchiveSource(standardInput: Self.waitForInput)
             : try ArchiveSource(path: path, wait: Self.waitForInput)
-        // What can be seen to be wrong by now must not leave an empty store behind, nor make one.
+        // An archive that can be recognized as wrong here must not create a store, nor leave an empty one behind.
         let reader = try ArchiveReader(source, options)
         return try leavingNoEmptyStore {
             let versions = try openOrCreateStore(isDurable: !flag("no-sync")).recordingEvents()
@@ -43,7 +42,7 @@ extension Invocation {
         }
     }
 
-    /// Says that all of an archive lies below one directory, which is probably not meant.
+    /// Reports that all of an archive lies below one directory, which is probably not meant.
     private func noteTop(_ report: AddReport, _ manifest: Manifest, _ path: String) throws {
         let unwanted = Set(report.unwanted)
         let names = manifest.entries.map(\.path.description)

@@ -4,7 +4,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `diff`: what changed between two versions.
     static let diff = Command(
         "diff", summary: "shows what changed from one version to another",
         discussion: """
@@ -37,7 +36,6 @@ extension Command {
 }
 
 extension VersionDiff {
-    /// Prints one line for each file, by path, and a summary.
     fileprivate func print(to output: Output, _ sizes: SizeStyle) {
         var lines: [(path: String, text: DisplayText)] = []
         lines += added.map { ($0, "\("A", .green) \($0)") }

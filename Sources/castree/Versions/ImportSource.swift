@@ -2,28 +2,26 @@ import CASStore
 import Console
 import VersionTree
 
-/// What `add` imports, examined before a store is created: a mistyped name, or a store that would lie inside, must not leave
-/// an empty store behind.
+/// Examines what `add` imports before a store is created: a mistyped name, or a store that would lie inside, must not
+/// leave an empty store behind.
 enum ImportSource {
     private static let system = POSIXFileSystem()
     private static let here = POSIXFileSystem.workingDirectory
 
-    /// Refuses a path where nothing is.
     static func require(_ path: String) throws(StoreError) {
         guard try system.status(here, path) == nil else { return }
         throw StoreError(.notFound, "there is no directory or archive \(printable(path))")
     }
 
-    /// Whether a path leads to something else than a directory: a file, or a named pipe.
+    /// Whether a path leads to something other than a directory: a file, or a named pipe.
     static func isFile(_ path: String) throws(StoreError) -> Bool {
         guard let status = try system.status(here, path) else { return false }
-        // Not opened unless it must be: whoever writes into a pipe notices.
+        // Opened only if it must be, because the writer of a pipe notices.
         guard status.kind == .symbolicLink else { return status.kind != .directory }
         let opened = try system.open(here, path, .readingFollowingLinks, mode: 0)
         return try system.status(opened.raw).kind != .directory
     }
 
-    /// Refuses a store that would be created inside a directory.
     static func refuse(_ store: String, in path: String) throws(StoreError) {
         let own: FileStatus
         do throws(StoreError) {
@@ -33,7 +31,7 @@ enum ImportSource {
             guard error.code == .notFound else { throw error }
             throw StoreError(error.code, "there is no directory \(path)", cause: error.cause)
         }
-        // This user may not look there: the import itself will say so.
+        // This user may not look there; the import itself reports that.
         guard var place = nearestDirectory(above: store) else { return }
         while true {
             let status = try system.status(place.raw)
@@ -53,7 +51,6 @@ enum ImportSource {
                 + "choose another place with --store DIR")
     }
 
-    /// Opens the last directory on the store's path that exists.
     private static func nearestDirectory(above path: String) -> Descriptor? {
         var components = path.split(separator: "/")
         while components.popLast() != nil {

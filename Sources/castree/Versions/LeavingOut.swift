@@ -15,7 +15,7 @@ extension Invocation {
         return patterns
     }
 
-    /// Says what of a source was left out unasked, and what was taken and looks as if it were not for users.
+    /// Reports which files were left out by default, and which were included but look as if they were not for users.
     func note(leftOut: [String], unwanted: [String]) {
         let own = leftOut.filter(UnwantedName.isVersionControl)
         if !own.isEmpty {
@@ -30,7 +30,6 @@ extension Invocation {
         }
     }
 
-    /// A few of the paths, and how many more there are.
     private func list(_ paths: [String]) -> String {
         let shownCount = 4
         var parts = paths.prefix(shownCount).map { printable($0) }

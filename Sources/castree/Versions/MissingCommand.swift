@@ -5,7 +5,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `missing`: what a version still needs.
     static let missing = Command(
         "missing", summary: "lists the objects that a version is missing",
         discussion: """
@@ -50,7 +49,6 @@ extension Command {
 }
 
 extension [MissingEntry] {
-    /// Prints the objects as a table.
     fileprivate func print(to output: Output, _ sizes: SizeStyle) {
         var table = TextTable([.left("ADDRESS"), .right("SIZE"), .left("SHOWN AS")])
         for entry in self {

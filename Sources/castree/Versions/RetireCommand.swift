@@ -5,7 +5,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `retire`: forgets a version.
     static let retire = Command(
         "retire", summary: "forgets a version",
         discussion: """
@@ -20,7 +19,7 @@ extension Command {
     ) { invocation in
         let name = try invocation.version()
         let versions = try invocation.openRecordingStore()
-        // How much it is comes from the index; a version is retired without it, too.
+        // The freed bytes come from the index; a version is also retired without it.
         let freed = try ifPossible { () throws(StoreError) in
             try versions.store.freed(retiring: [name])
         }

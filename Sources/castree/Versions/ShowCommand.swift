@@ -5,7 +5,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `show`: the entries of a version.
     static let show = Command(
         "show", summary: "lists the files of a version",
         discussion: """
@@ -80,11 +79,9 @@ extension Invocation {
     }
 }
 
-/// How many bytes of a document are collected before they are written.
 private let pieceByteCount = 65_536
 
 extension Manifest {
-    /// The address of the manifest's canonical bytes.
     fileprivate func address() throws(StoreError) -> ObjectID {
         var hasher = try ObjectHasher()
         try serialize { (piece) throws(StoreError) in hasher.update(piece.span.bytes) }

@@ -2,14 +2,13 @@ import Console
 import StoreCommands
 
 extension Command {
-    /// Other words for commands, for hands that are used to them.
+    /// Alternative names of commands that users know from other tools.
     static var synonyms: [Command] {
         [
             list.synonym("ls"), list, retire.synonym("rm"), activate.synonym("use"),
         ]
     }
 
-    /// `list`: the versions, or what is in one.
     private static let list = Command(
         "list", summary: "the same as versions; with VERSION, as show",
         discussion: """

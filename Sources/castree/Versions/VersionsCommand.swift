@@ -4,7 +4,6 @@ import StrictJSON
 import VersionTree
 
 extension Command {
-    /// `versions`: lists the versions.
     static let versions = Command(
         "versions", summary: "lists the versions, newest first",
         discussion: """
@@ -28,7 +27,6 @@ extension Command {
 }
 
 extension VersionSummary {
-    /// Writes the members of its object.
     func writeMembers(to writer: inout JSONWriter) {
         writer.member("version", version)
         writer.member("state", state.rawValue)
@@ -45,7 +43,6 @@ extension VersionSummary {
         writer.member("protected", isProtected)
     }
 
-    /// The remarks at the end of its row: "pending, known good".
     private var remarks: DisplayText {
         var words: [DisplayText] = []
         if missingObjects > 0 {
@@ -69,7 +66,6 @@ extension VersionSummary {
 }
 
 extension [VersionSummary] {
-    /// Prints the versions as a table.
     func print(to output: Output, _ sizes: SizeStyle) {
         var table = TextTable([
             .left(""), .left("VERSION"), .left("STATE"), .right("FILES"), .right("SIZE"),

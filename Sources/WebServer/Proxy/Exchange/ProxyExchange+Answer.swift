@@ -1,6 +1,5 @@
 // The upstream's answer: heads, then one body.
 extension ProxyExchange {
-    /// Bytes have come from the upstream.
     func answered(_ bytes: Span<UInt8>) {
         switch phase {
         case .head:
@@ -41,7 +40,7 @@ extension ProxyExchange {
         if case .body = phase { readBody(bytes.extracting(position...)) }
     }
 
-    /// Counts the bytes of an interim answer; an upstream that sends nothing else is given up.
+    /// Counts the bytes of an interim answer, to give up an upstream that sends nothing else.
     private func countInterim(_ count: Int) -> Bool {
         interimByteCount += count
         guard interimByteCount > UpstreamHeadParser.byteLimit else { return true }
@@ -53,7 +52,7 @@ extension ProxyExchange {
         return false
     }
 
-    /// Whether the browser is at an http address of this machine: no proxy before this server says that it is at https.
+    /// Whether the browser is at an http address of this machine: no proxy in front says that it is at https.
     private var isClientPlain: Bool {
         let head = client.head
         guard !options.keepsSecureCookies, options.scheme == "http",
@@ -86,13 +85,13 @@ extension ProxyExchange {
         if framing == .untilClose { isReusable = false }
         var answer = UpstreamAnswer.head(head, bytes, by: route, isPlain: isClientPlain)
         amend(&answer)
-        // The client can distinguish the end from a cut.
+        // With chunks, the client can distinguish the end from a cut.
         pendingHead = PendingHead(
             head: answer,
             framing: framing == .untilClose ? .chunked : framing, hasDate: head.hasDate)
     }
 
-    /// Believes a 101 only if it names a protocol that the client asked for.
+    /// Accepts a 101 only if it names a protocol that the client asked for.
     private func changeProtocol(
         _ head: UpstreamHead, _ bytes: Span<UInt8>, _ after: Span<UInt8>
     ) {

@@ -2,15 +2,13 @@ import Platform
 
 /// One request on its way to an upstream, and its answer on the way back.
 ///
-/// The client's exchange owns it until the answer is complete or given up. Belongs to the loop's
-/// thread.
+/// The client's exchange owns it until the answer is complete or given up. Belongs to the loop's thread.
 final class ProxyExchange: ExchangeStreamHandler {
     enum Phase {
         /// No connection yet: waits for addresses, or connects.
         case connecting
         /// The request is on its way; no final head has come.
         case head
-        /// The rest of the answer's body is still to come.
         case body(BodyRest)
         case over
     }
@@ -22,15 +20,11 @@ final class ProxyExchange: ExchangeStreamHandler {
     var options: ProxyOptions { pool.options }
     var phase = Phase.connecting
     var link: UpstreamLink?
-    /// Whether the whole request has gone to the upstream.
     var isRequestComplete = false
     var isUpstreamPaused = false
-    /// Whether the upstream's connection can carry another request after this answer.
     var isReusable = false
-    /// A head that goes out with the first piece of its body.
     var pendingHead: PendingHead?
     var scratch: [UInt8] = []
-    /// Bytes of the interim answers so far.
     var interimByteCount = 0
     private var isClientPaused = false
     private var waitsToContinue: Bool
@@ -141,7 +135,6 @@ final class ProxyExchange: ExchangeStreamHandler {
         waitForHead()
     }
 
-    /// Sets the time by which the upstream has to act.
     private func waitForHead() {
         guard case .head = phase else { return }
         if isRequestComplete || isClientPaused {
@@ -191,7 +184,7 @@ final class ProxyExchange: ExchangeStreamHandler {
         }
     }
 
-    /// The connection was made, but not its TLS: the other addresses have the same certificate.
+    /// Handles a connection whose TLS handshake failed: the other addresses have the same certificate.
     ///
     /// But the name may by now mean another machine, so it is looked up again.
     func handshakeFailed(_ trouble: TLSFailure) {
@@ -234,7 +227,7 @@ final class ProxyExchange: ExchangeStreamHandler {
         client.fail(PlainAnswer.response(status, sentence, method: client.head.method))
     }
 
-    /// The answer cannot be completed: the client must not take it for a whole one.
+    /// Ends an answer that cannot be completed, so that the client does not take it for a whole one.
     func cut() {
         fail(502, "The server \(pool.upstream.origin) broke off its answer.")
     }
@@ -253,7 +246,7 @@ final class ProxyExchange: ExchangeStreamHandler {
         client.finish()
     }
 
-    /// The upstream has changed the protocol: gives both streams to a tunnel.
+    /// Gives both streams to a tunnel, because the upstream has changed the protocol.
     func becomeTunnel(_ response: ResponseHead, _ first: Span<UInt8>) {
         guard let upstream = link?.stream else { return }
         phase = .over

@@ -1,7 +1,7 @@
-/// Two streams that pass their bytes to each other unread: what an exchange becomes after a 101.
+/// Two streams that pass their bytes to each other unread: an exchange becomes one after a 101.
 ///
-/// Either side may stop sending while the other continues (a half-close). The tunnel lives as long
-/// as its streams, and belongs to their loop's thread.
+/// Either side may stop sending while the other continues (a half-close). The tunnel lives as long as its streams,
+/// and belongs to their loop's thread.
 final class ProxyTunnel {
     private let options: ProxyOptions
     private let upstream = TunnelEnd()
@@ -14,7 +14,6 @@ final class ProxyTunnel {
         client.tunnel = self
     }
 
-    /// Takes the client's stream.
     func take(client stream: Stream) -> any StreamHandler {
         client.stream = stream
         return client
@@ -67,14 +66,12 @@ final class ProxyTunnel {
         upstream.stream?.finish()
     }
 
-    /// Bytes have moved.
     private func touch() {
         client.stream?.setDeadline(options.tunnelIdle)
         upstream.stream?.setDeadline(options.tunnelIdle)
     }
 }
 
-/// One side of a tunnel.
 final class TunnelEnd: StreamHandler {
     fileprivate var stream: Stream?
     fileprivate var tunnel: ProxyTunnel?

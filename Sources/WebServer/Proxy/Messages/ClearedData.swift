@@ -1,9 +1,8 @@
-/// What an upstream has browsers delete (Clear Site Data), without this server's own cookies.
+/// An upstream's `Clear-Site-Data` field, without this server's own cookies.
 ///
-/// A logout says `"cookies"` or `"*"`, for its own sake. The cookies by which this server knows its pages, and who may
-/// ask, have the same origin, so they would go, too.
+/// A logout sends `"cookies"` or `"*"`. That would also delete this server's cookies, which have the same origin and
+/// identify its pages and authorized users.
 package enum ClearedData {
-    /// What `"*"` stands for, without the cookies.
     private static let others = [
         "cache", "clientHints", "executionContexts", "prefetchCache", "prerenderCache", "storage",
     ]

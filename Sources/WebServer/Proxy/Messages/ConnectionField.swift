@@ -3,10 +3,8 @@ struct ConnectionField {
     private(set) var closes = false
     private(set) var keepsAlive = false
     private(set) var upgrades = false
-    /// The names of fields that belong to the connection.
     private(set) var named: [Range<Int>] = []
 
-    /// Takes in the value of one of them.
     mutating func note(_ bytes: Span<UInt8>, _ value: Range<Int>) {
         var elements = ListElements(value)
         while let option = elements.next(bytes) {

@@ -1,10 +1,10 @@
 /// What a field's name means to a proxy.
 ///
-/// An underscore counts as a hyphen: servers that make variables of names (CGI, WSGI) cannot tell
-/// them apart, and `X_Forwarded_For` must not pass where `X-Forwarded-For` would not.
+/// An underscore counts as a hyphen: servers that make variables of names (CGI, WSGI) cannot tell them apart, and
+/// `X_Forwarded_For` must not pass where `X-Forwarded-For` would not.
 enum FieldName {
-    /// Whether the field belongs to one connection (RFC 9110, section 7.6.1), says where a message
-    /// ends, or would mislead an upstream: it is never passed on as it is.
+    /// Whether the field belongs to one connection (RFC 9110, section 7.6.1), marks the end of a message, or would
+    /// mislead an upstream: it is never passed on as it is.
     static func isHopByHop(_ bytes: Span<UInt8>, _ name: Range<Int>) -> Bool {
         switch name.count {
         case 2: matches(bytes, name, "te")
@@ -31,7 +31,7 @@ enum FieldName {
         }
     }
 
-    /// Whether a name is `text`, which is lower-case ASCII with hyphens.
+    /// - Parameter text: lower-case ASCII with hyphens.
     @inline(__always)
     static func matches(_ bytes: Span<UInt8>, _ name: Range<Int>, _ text: StaticString) -> Bool {
         guard name.count == text.utf8CodeUnitCount else { return false }
@@ -43,7 +43,6 @@ enum FieldName {
         return true
     }
 
-    /// Whether `names` has this name, ignoring case.
     static func isNamed(_ bytes: Span<UInt8>, _ name: Range<Int>, in names: [Range<Int>]) -> Bool {
         names.contains { bytes.areSame($0, name) }
     }

@@ -1,7 +1,7 @@
 /// Removes the server's own cookies and parameters from what an upstream gets.
 ///
-/// The token opens this server to whoever has it, and an upstream has no use for it. All their
-/// names begin with `castree_`.
+/// The token gives anyone access to this server, and an upstream does not need it. All their names begin with
+/// `castree_`.
 package enum OwnSecrets {
     private static let prefix = Array("castree_".utf8)
 
@@ -36,7 +36,7 @@ package enum OwnSecrets {
         return Array(kept.joined(separator: [38]))
     }
 
-    /// An address, as in Referer, whose query has lost our parameters.
+    /// An address, as in Referer, without our parameters in its query.
     static func withoutParameters(ofAddress value: ArraySlice<UInt8>) -> [UInt8] {
         guard let mark = value.firstIndex(of: 63) else { return Array(value) }
         let query = withoutParameters(value[(mark + 1)...])

@@ -1,10 +1,8 @@
 /// Writes an upstream's head again for the client.
 enum UpstreamAnswer {
-    /// The status line and all fields meant for the client: none of the connection's, and at most
-    /// one Content-Length.
-    ///
+    /// The status line and all fields meant for the client: none of the connection's, and at most one Content-Length.
     /// - Parameters:
-    ///   - route: what led to the upstream, for what the upstream says of itself.
+    ///   - route: the route to the upstream, by which its own URLs and cookies are rewritten.
     ///   - isPlain: whether cookies lose what makes them for https alone.
     ///   - dropsDate: the transport adds its own Date.
     static func head(

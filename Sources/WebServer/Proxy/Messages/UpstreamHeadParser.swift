@@ -1,8 +1,7 @@
 /// Reads the head of an upstream's answer as strictly as that of a request.
 ///
-/// It refuses, and never repairs, what a client might read differently from this proxy. Pass it all
-/// bytes since the answer began, again each time more arrive: it continues where it stopped.
-/// Limits: 64 KB and 200 fields.
+/// It refuses, and never repairs, what a client might read differently from this proxy. Pass it all bytes since the
+/// answer began, again each time more arrive: it continues where it stopped. Limits: 64 KB and 200 fields.
 struct UpstreamHeadParser {
     enum Outcome {
         case needMore
@@ -49,7 +48,7 @@ struct UpstreamHeadParser {
         }
     }
 
-    /// The first bytes tell what is not HTTP: it may never send a line end.
+    /// Recognizes by the first bytes what is not HTTP, which may never send a line end.
     private func checkBegin(_ bytes: Span<UInt8>) throws(MessageFailure) {
         let begin: StaticString = "HTTP/1."
         for position in 0..<min(bytes.count, begin.utf8CodeUnitCount)
@@ -58,9 +57,7 @@ struct UpstreamHeadParser {
         }
     }
 
-    /// HTTP-version SP status-code SP [ reason-phrase ] (RFC 9112, section 4).
-    ///
-    /// The second space may be missing: some servers leave it out together with the phrase.
+    /// RFC 9112, section 4, except that some servers leave out the second space together with the phrase.
     private mutating func readStatusLine(
         _ bytes: Span<UInt8>, _ range: Range<Int>
     ) throws(MessageFailure) {

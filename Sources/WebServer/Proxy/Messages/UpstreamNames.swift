@@ -1,8 +1,8 @@
-/// The names that an upstream gives itself in an answer, as the app's origin has them: a browser would leave the app
-/// for another server's URL, and refuse another server's cookie.
+/// Rewrites the upstream's own URLs and cookies in an answer for the app's origin.
 ///
-/// Like nginx's proxy_redirect, proxy_cookie_domain, proxy_cookie_path and proxy_cookie_flags. What names neither the upstream nor what
-/// the route replaces stays as it is.
+/// Otherwise a browser would leave the app for the upstream's URL, and refuse its cookie. Like nginx's
+/// proxy_redirect, proxy_cookie_domain, proxy_cookie_path and proxy_cookie_flags. Values that name neither the
+/// upstream nor what the route replaces stay as they are.
 struct UpstreamNames {
     let route: ProxyRoute
     /// Whether the browser is at an http address, where some browsers keep no cookie that is for https alone.
@@ -21,8 +21,8 @@ struct UpstreamNames {
         }
     }
 
-    /// Whether a field must not reach the client: it sets a cookie of this server, by which that knows its pages and
-    /// who may ask, or does nothing but delete them.
+    /// Whether a field must not reach the client: it sets one of this server's own cookies (for pages and access), or
+    /// does nothing but delete them.
     func isRefused(_ bytes: Span<UInt8>, _ field: RequestHead.Field) -> Bool {
         switch field.name.count {
         case 10:
@@ -56,8 +56,8 @@ struct UpstreamNames {
         return nil
     }
 
-    /// A cookie without a domain of the upstream, with the path that its pages have in the app (RFC 6265, section
-    /// 5.2), and for the scheme by which they are there; `nil` if it stays.
+    /// A cookie without the upstream's domain, with the path of its pages in the app (RFC 6265, section 5.2), and for
+    /// the scheme of the app; `nil` if it stays.
     private func cookie(_ value: [UInt8]) -> [UInt8]? {
         var parts = value.split(separator: 59, omittingEmptySubsequences: false)
         let count = parts.count
@@ -85,8 +85,8 @@ struct UpstreamNames {
         return Array(parts.joined(separator: [59]))
     }
 
-    /// Whether a cookie's own name says that it is Secure: without that, every browser refuses it (RFC 6265bis, section
-    /// 4.1.3).
+    /// Whether a cookie's own name says that it is Secure: without that, every browser refuses it (RFC 6265bis,
+    /// section 4.1.3).
     private static func needsSecure(_ value: [UInt8]) -> Bool {
         let name = value[...].trimmed().map { FieldText.lowercased($0) }
         return name.starts(with: "__secure-".utf8) || name.starts(with: "__host-".utf8)
@@ -102,7 +102,7 @@ struct UpstreamNames {
             value = equals.map { part[($0 + 1)...].trimmed() } ?? []
         }
 
-        /// Whether it is refused without https, or only goes with what is (CHIPS).
+        /// Whether the attribute is refused without https, or requires Secure (CHIPS).
         var isForSecure: Bool {
             name == Array("secure".utf8) || name == Array("partitioned".utf8)
         }

@@ -3,8 +3,8 @@ struct UpstreamRequest {
     /// The head, with the empty line that ends it.
     let bytes: [UInt8]
     let isHead: Bool
-    /// Whether sending it twice has no more effect than sending it once, and all of it is here (RFC
-    /// 9110, section 9.2.2).
+    /// Whether sending it twice has no more effect than sending it once, and all of it is here (RFC 9110, section
+    /// 9.2.2).
     let isRepeatable: Bool
     /// The protocols that the client wants to change to; empty for none.
     let upgrade: [UInt8]
@@ -48,9 +48,7 @@ struct UpstreamRequest {
         }
     }
 
-    /// The Upgrade field, if the client asks for a protocol that the proxy can pass on.
-    ///
-    /// HTTP/2 is not one: over it, the upstream would get requests that no route has seen.
+    /// The Upgrade field, but not for HTTP/2, by which the upstream would get requests that no route has seen.
     private static func upgrade(_ head: RequestHead, _ framing: BodyFraming) -> [UInt8] {
         guard framing == .none, head.minorVersion == 1,
             let first = head.value(of: "upgrade"), head.lists("upgrade", in: "connection")
@@ -76,7 +74,7 @@ struct UpstreamRequest {
             if FieldName.isHopByHop(source, name) { continue }
             if name.count == 4, FieldName.matches(source, name, "host") { continue }
             if name.count == 6, FieldName.matches(source, name, "expect") { continue }
-            // An upstream may believe them, whoever sent them.
+            // An upstream may trust them, whoever sent them.
             if FieldName.isForwarded(source, name) { continue }
             if FieldName.isNamed(source, name, in: connection.named) { continue }
             let value = head.bytes[field.value]

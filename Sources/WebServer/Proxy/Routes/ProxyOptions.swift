@@ -1,6 +1,5 @@
 /// How requests are passed on; durations are in milliseconds.
 package struct ProxyOptions: Sendable {
-    /// The time to connect to one address.
     package var connect: Int64 = 5000
     /// The TLS handshake with an https upstream: above it 504.
     package var handshake: Int64 = 10_000
@@ -14,17 +13,13 @@ package struct ProxyOptions: Sendable {
     package var continueWait: Int64 = 1000
     /// How long a connection is kept for the next request; servers keep theirs longer.
     package var poolIdle: Int64 = 4000
-    /// Connections kept for each upstream and loop.
     package var poolSize = 64
     /// The longest idle time of a pooled connection that may carry an unrepeatable request.
     package var poolFresh: Int64 = 1000
-    /// How long a tunnel may be silent.
     package var tunnelIdle: Int64 = 3_600_000
     /// Bytes in memory that may wait for one side before the other side has to wait.
     package var outputLimit = 128 << 10
-    /// How names become addresses.
     var lookUp: NameLookUp.Function = NameLookUp.addresses
-    /// The scheme for X-Forwarded-Proto.
     package var scheme = "http"
     /// Whether cookies for https alone stay so for a browser at an http address of this machine.
     package var keepsSecureCookies = false

@@ -2,11 +2,10 @@ import Platform
 
 /// Which paths are passed on: those that every server reads as the route does.
 ///
-/// A route reads the path as it is written, and the upstream gets it unchanged. What servers do
-/// then varies: they decode, take escaped slashes and backslashes for slashes, cut parameters off
-/// segments (`..;x`, RFC 3986, section 3.3), decode twice, or end at a NUL. A path that could leave
-/// the prefix in any of them has no honest use. It is refused rather than normalized: they share no
-/// normal form.
+/// A route reads the path as it is written, and the upstream gets it unchanged. Servers then differ: they decode,
+/// take escaped slashes and backslashes for slashes, cut parameters off segments (`..;x`, RFC 3986, section 3.3),
+/// decode twice, or end at a NUL. A path that could leave the prefix in any of them has no honest use. It is refused
+/// rather than normalized: they share no normal form.
 enum ProxyPath {
     /// How many times a path may be encoded; no honest one is encoded more than twice.
     private static let roundMax = 4

@@ -1,26 +1,21 @@
 /// A path with stars in it, such as `/users/*/avatar` or `/**/*.json`.
 ///
-/// `*` matches any bytes within one segment, `**` any number of segments, including none. A star
-/// never stands for an empty segment. Nothing is decoded: the path's bytes are compared as they
-/// were sent. The whole path must match; a pattern is no prefix. What each star stands for is a capture, counted
-/// from the left.
+/// `*` matches any bytes within one segment, `**` any number of segments, including none. A star never stands for an
+/// empty segment. Nothing is decoded: bytes are compared as sent. The whole path must match; a pattern is no prefix.
+/// The match of each star is a capture, counted from the left.
 package struct ProxyPattern: Sendable, Hashable {
     private enum Segment: Sendable, Hashable {
-        /// The parts between the stars; one part if there is no star.
         case pieces([[UInt8]])
-        /// `**`.
         case any
     }
 
-    /// The path before the first segment with a star, without a slash at its end.
+    /// The path before the first segment with a star, without a trailing slash.
     let fixed: [UInt8]
     /// How specific it is: its bytes without the stars.
     let weight: Int
     private let segments: [Segment]
 
-    /// Reads a pattern that begins with a slash.
-    ///
-    /// `nil` if it has two `**`, or one that is not a whole segment.
+    /// Reads a pattern that begins with a slash; `nil` if it has two `**`, or one that is not a whole segment.
     package init?(_ text: [UInt8]) {
         let text = text.last == 47 ? text.dropLast() : text[...]
         var fixed: [UInt8] = []
@@ -55,12 +50,11 @@ package struct ProxyPattern: Sendable, Hashable {
         return length
     }
 
-    /// Whether a path matches.
     package func matches(_ path: ArraySlice<UInt8>) -> Bool {
         captures(of: path) != nil
     }
 
-    /// What its stars stand for in a path; `nil` if the path does not match.
+    /// The matches of its stars in a path; `nil` if the path does not match.
     func captures(of path: ArraySlice<UInt8>) -> [ArraySlice<UInt8>]? {
         guard path.first == 47 else { return nil }
         let parts = path.dropFirst().split(separator: 47, omittingEmptySubsequences: false)
@@ -119,7 +113,6 @@ package struct ProxyPattern: Sendable, Hashable {
         return true
     }
 
-    /// How many stars it has, and so captures.
     var captureCount: Int {
         segments.reduce(0) { count, segment in
             guard case .pieces(let pieces) = segment else { return count + 1 }
@@ -136,7 +129,6 @@ package struct ProxyPattern: Sendable, Hashable {
         }
     }
 
-    /// The path with these captures in the places of its stars.
     func path(with captures: [ArraySlice<UInt8>]) -> [UInt8] {
         var rest = captures[...]
         var path: [UInt8] = []

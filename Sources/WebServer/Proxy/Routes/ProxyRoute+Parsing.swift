@@ -1,7 +1,7 @@
 public import Platform
 
 extension StoreError.Code {
-    /// A proxy route that has no meaning, or asks for something that is not offered.
+    /// A proxy route is malformed, or asks for something that is not offered.
     public static let malformedRoute = Self("malformedRoute")
 }
 
@@ -76,7 +76,6 @@ extension ProxyRoute {
         StoreError(.malformedRoute, "the proxy route \(printable(text)) is malformed: \(advice)")
     }
 
-    /// Takes `scheme://` off the front.
     private static func takeScheme(_ rest: inout ArraySlice<UInt8>) -> String? {
         guard let colon = rest.firstIndex(of: 58), colon > rest.startIndex,
             rest[colon...].starts(with: "://".utf8)

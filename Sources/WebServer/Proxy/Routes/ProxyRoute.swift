@@ -29,18 +29,13 @@
 /// A slash at the end of prefix or URL means nothing. (In nginx, leaving it out glues names
 /// together.) Only for the prefix itself, `/v1/` is sent as it is written.
 public struct ProxyRoute: Sendable, Hashable {
-    /// Begins with its slash and ends without one; empty for all paths.
-    ///
-    /// Of a pattern, the path before the first segment with a star.
+    /// Begins with a slash and ends without one, before the first segment with a star; empty for all paths.
     let prefix: [UInt8]
     /// What the path must match; `nil` if the prefix decides.
     let pattern: ProxyPattern?
     package let origin: UpstreamOrigin
-    /// The URL's path as written; `nil` if the URL has none.
     let base: [UInt8]?
-    /// The URL's path, if it has places for what the stars stand for.
     let template: ProxyTemplate?
-    /// The URL's path without a slash at its end.
     private let baseStart: [UInt8]
 
     init(
@@ -55,7 +50,6 @@ public struct ProxyRoute: Sendable, Hashable {
         baseStart = start.last == 47 ? start.dropLast() : start
     }
 
-    /// Whether a request with that path belongs to this route.
     func takes(_ head: RequestHead) -> Bool { takes(head.bytes[head.path]) }
 
     func takes(_ path: ArraySlice<UInt8>) -> Bool {
@@ -64,7 +58,6 @@ public struct ProxyRoute: Sendable, Hashable {
         return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
     }
 
-    /// The path that a template makes; `nil` if the route has none.
     func madePath(of head: RequestHead) -> [UInt8]? {
         guard let template, let captures = pattern?.captures(of: head.bytes[head.path]) else {
             return nil
@@ -98,7 +91,6 @@ public struct ProxyRoute: Sendable, Hashable {
     }
 
     /// The path at which the client finds a path of the upstream; `nil` if this route does not lead there.
-    ///
     /// - Parameter path: begins with a slash; what follows `?` or `#` stays.
     func path(ofUpstream path: ArraySlice<UInt8>) -> [UInt8]? {
         if let template { return self.path(ofUpstream: path, by: template) }
@@ -120,7 +112,7 @@ public struct ProxyRoute: Sendable, Hashable {
         let only = path.prefix { $0 != 63 && $0 != 35 }
         guard let pattern, let captures = template.captures(of: only) else { return nil }
         let own = pattern.path(with: captures)
-        // As above; and what the other server made of it may be no path of this route.
+        // As above. Also, the upstream's path may not map to a path of this route.
         if own.starts(with: [47, 47]) || !pattern.matches(own[...]) { return nil }
         return own + path.dropFirst(only.count)
     }
@@ -136,7 +128,6 @@ package struct UpstreamOrigin: Sendable, Hashable, CustomStringConvertible {
     package let port: UInt16
     /// As in a Host field: without the scheme's default port, with brackets around an IPv6 address.
     package let authority: String
-    /// Whether to connect with TLS.
     package let isSecure: Bool
 
     package var description: String { "\(isSecure ? "https" : "http")://\(authority)" }

@@ -1,22 +1,18 @@
 package import Platform
 
-/// The proxy: which requests go to which upstream.
-///
-/// Making it starts to look the names up, on other threads. Safe to use from all loops.
+/// The proxy: which requests go to which upstream; thread-safe, and looks up names on other threads.
 package final class ProxyTable: Sendable {
     package let options: ProxyOptions
     private let routes: [(route: ProxyRoute, upstream: Upstream)]
 
-    /// What identifies a route.
     private struct Key: Hashable {
         var prefix: [UInt8]
         var pattern: ProxyPattern?
     }
 
-    /// Makes a table; of the routes that match a request, the one with the most characters decides,
-    /// not counting stars, and of equals the first.
-    /// - Throws: `.malformedRoute` if two routes have the same prefix or pattern; `.badCertificate`
-    ///   if nothing could make an https upstream trusted.
+    /// Makes a table in which the route with the most characters, not counting stars, decides; of equals the first.
+    /// - Throws: `.malformedRoute` if two routes have the same prefix or pattern; `.badCertificate` if nothing could
+    ///   make an https upstream trusted.
     package init(
         _ routes: [ProxyRoute], options: ProxyOptions = ProxyOptions()
     ) throws(StoreError) {
@@ -45,7 +41,6 @@ package final class ProxyTable: Sendable {
 
     package var isEmpty: Bool { routes.isEmpty }
 
-    /// Whether a route takes requests for a path.
     package func takes(_ path: ArraySlice<UInt8>) -> Bool {
         routes.contains { $0.route.takes(path) }
     }
@@ -53,15 +48,15 @@ package final class ProxyTable: Sendable {
     /// What to do with a request; `nil` if no route takes it.
     ///
     /// Decide first whether the client may ask at all (Host, Origin, token).
-    ///
-    /// - Parameter amend: adds what this server says to the head of the upstream's answer; called on the loop's thread.
+    /// - Parameter amend: adds this server's fields to the head of the upstream's answer; called on the loop's
+    ///   thread.
     package func answer(
         _ head: RequestHead, amend: @escaping (inout ResponseHead) -> Void = { _ in }
     ) -> Answer? {
         for (route, upstream) in routes where route.takes(head) {
             let objection =
                 ProxyPath.objection(to: head.bytes[head.path])
-                // Harmless pieces may make another path together.
+                // Harmless pieces may form a harmful path together.
                 ?? route.madePath(of: head).flatMap { ProxyPath.objection(to: $0[...]) }
             if let objection {
                 return .response(PlainAnswer.response(400, objection, method: head.method))

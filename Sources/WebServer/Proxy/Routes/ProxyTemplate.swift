@@ -1,21 +1,19 @@
-/// The path that an upstream gets, made of what a pattern's stars stand for: `/img/$1/$2.png`.
+/// The path that an upstream gets, made from the matches of a pattern's stars: `/img/$1/$2.png`.
 ///
-/// `$1` to `$9` count the stars from the left. Where one stands for nothing and is a whole segment, the segment is left
-/// out. Nothing is decoded or encoded.
+/// `$1` to `$9` count the stars from the left. If a match is empty and the placeholder is a whole segment, the
+/// segment is left out. Nothing is decoded or encoded.
 struct ProxyTemplate: Sendable, Hashable {
     private enum Part: Sendable, Hashable {
         case text([UInt8])
-        /// What a star stands for, counted from 0.
         case capture(Int)
     }
 
     private let parts: [Part]
-    /// The paths that it makes; `nil` if they do not tell what the stars stood for.
+    /// The paths that it makes; `nil` if they do not determine the stars' matches.
     private let result: ProxyPattern?
 
     /// Reads the path of a URL.
-    ///
-    /// - Parameter pattern: whose stars they are; `nil` if the route has none.
+    /// - Parameter pattern: the pattern with the stars; `nil` if the route has none.
     /// - Returns: `nil` if nothing of the path is to be replaced.
     init?(_ path: [UInt8], of pattern: ProxyPattern?) {
         var parts: [Part] = []
@@ -41,12 +39,11 @@ struct ProxyTemplate: Sendable, Hashable {
         result = pattern.flatMap { Self.result(parts, $0) }
     }
 
-    /// The stars that it names, counted from 0, in its order.
     var captures: [Int] {
         parts.compactMap { if case .capture(let star) = $0 { star } else { nil } }
     }
 
-    /// The pattern of what it makes, if every star stands in it once, and apart from the others.
+    /// The pattern of what it makes, if every star occurs in it once, and apart from the others.
     private static func result(_ parts: [Part], _ pattern: ProxyPattern) -> ProxyPattern? {
         var text: [UInt8] = []
         var seen: Set<Int> = []
@@ -76,7 +73,6 @@ struct ProxyTemplate: Sendable, Hashable {
         return seen.count == pattern.captureCount ? ProxyPattern(text) : nil
     }
 
-    /// The path with what the stars stand for.
     func path(with captures: [ArraySlice<UInt8>]) -> [UInt8] {
         var path: [UInt8] = []
         var isGap = false
@@ -97,7 +93,7 @@ struct ProxyTemplate: Sendable, Hashable {
         return path
     }
 
-    /// What the stars stood for in a path that it has made, in the order of the stars; `nil` if it makes no such path.
+    /// The stars' matches in a path that it has made, in the order of the stars; `nil` if it makes no such path.
     func captures(of path: ArraySlice<UInt8>) -> [ArraySlice<UInt8>]? {
         guard let found = result?.captures(of: path) else { return nil }
         var ordered = found

@@ -4,19 +4,17 @@ import Synchronization
 /// A server that gets requests from the proxy: its name and, once known, its addresses.
 final class Upstream: Sendable {
     let origin: UpstreamOrigin
-    /// How TLS reaches it; `nil` for plain http.
     let secure: (context: TLSContext, host: String)?
     private let isFixed: Bool
     private let lookUp: NameLookUp.Function
     private let state: Mutex<State>
 
-    /// Milliseconds after which a name is looked up again: most names live longer, but the system's
-    /// resolver does not say how long.
+    /// Milliseconds after which a name is looked up again: most names live longer, but the system's resolver does not
+    /// say how long.
     private static let freshFor: Int64 = 60_000
 
     private struct State {
         var addresses: [SocketAddress]
-        /// When the last look-up ended, by the clock of the loops.
         var resolvedAt: Int64 = 0
         var isResolving = false
         var waiting: [EventLoop] = []
@@ -40,8 +38,7 @@ final class Upstream: Sendable {
         state = Mutex(State(addresses: addresses))
     }
 
-    /// The addresses in the order to try; `nil` during the first look-up, which ends with a call to
-    /// the loop's pool.
+    /// The addresses in the order to try; `nil` during the first look-up, which ends with a call to the loop's pool.
     ///
     /// Returns old ones at once, and looks the name up again meanwhile.
     func addresses(for loop: EventLoop) -> [SocketAddress]? {
@@ -56,7 +53,6 @@ final class Upstream: Sendable {
         return addresses
     }
 
-    /// Puts first an address that has answered.
     func prefer(_ address: SocketAddress) {
         state.withLock { state in
             guard state.addresses.first != address,
@@ -67,9 +63,7 @@ final class Upstream: Sendable {
         }
     }
 
-    /// Looks the name up on its own thread: the system's resolver blocks.
-    ///
-    /// The known addresses stay until a look-up finds some.
+    /// Looks the name up on its own thread, because the resolver blocks; known addresses stay until it finds some.
     func resolve() {
         guard !isFixed else { return }
         let begins = state.withLock { state -> Bool in

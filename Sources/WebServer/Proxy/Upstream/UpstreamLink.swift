@@ -1,16 +1,10 @@
 import Platform
 
-/// One connection to an upstream: it serves one exchange after another, and waits in between.
-///
-/// Belongs to its loop's thread.
+/// A connection to an upstream for one exchange after another; belongs to its loop's thread.
 final class UpstreamLink: StreamHandler {
-    /// The exchange it serves; `nil` while it waits in the pool.
     var exchange: ProxyExchange?
-    /// Reads the heads of answers; its memory is reused.
     var parser = UpstreamHeadParser()
-    /// A part of an answer's head.
     var input: [UInt8] = []
-    /// Whether a byte has come since the request.
     var hasAnswered = false
     /// Whether it has served before, so that the upstream may be about to close it.
     private(set) var isUsed = false
@@ -39,7 +33,7 @@ final class UpstreamLink: StreamHandler {
         stream?.resumeReading()
     }
 
-    /// Ends the connection and tells nobody.
+    /// Ends the connection without telling its exchange.
     func close() {
         exchange = nil
         stream?.close()

@@ -1,10 +1,7 @@
-/// The connections of one loop to one upstream that wait for a request.
-///
-/// Belongs to the loop's thread.
+/// The idle connections of one loop to one upstream; belongs to the loop's thread.
 final class UpstreamPool {
     let upstream: Upstream
     let options: ProxyOptions
-    /// The exchanges waiting for the upstream's addresses.
     var waiting: [ProxyExchange] = []
     private unowned let loop: EventLoop
     /// Last the one used most recently, which is taken first.
@@ -31,8 +28,8 @@ final class UpstreamPool {
 
     /// Takes a connection for a request.
     ///
-    /// A server may close any of them at that moment: a request that cannot be repeated only goes
-    /// on one that was in use just now.
+    /// A server may close any of them at that moment, so a request that cannot be repeated only goes on one that was
+    /// in use just now.
     func take(isRepeatable: Bool) -> UpstreamLink? {
         guard let link = idle.last else { return nil }
         guard isRepeatable || loop.now - link.idleSince <= options.poolFresh else { return nil }
@@ -40,7 +37,6 @@ final class UpstreamPool {
         return link
     }
 
-    /// Keeps a connection if there is room and the loop is not stopping.
     func give(_ link: UpstreamLink) {
         guard idle.count < options.poolSize, !loop.isStopping else {
             link.close()
@@ -50,7 +46,8 @@ final class UpstreamPool {
         idle.append(link)
     }
 
-    /// Ends the connection that has waited longest for a request, to whichever upstream; returns whether there was one.
+    /// Ends the connection that has waited longest for a request, to whichever upstream; returns whether there was
+    /// one.
     static func makeRoom(on loop: EventLoop) -> Bool {
         let waiting = loop.attachments.values.compactMap { ($0 as? UpstreamPool)?.idle.first }
         guard let oldest = waiting.min(by: { $0.idleSince < $1.idleSince }) else { return false }
@@ -64,7 +61,7 @@ final class UpstreamPool {
         idle.remove(at: index)
     }
 
-    /// A look-up is over: every exchange that waits tries what is known now.
+    /// After a look-up: every exchange that waits tries what is known now.
     func resolved() {
         let waiting = waiting
         self.waiting = []

@@ -1,8 +1,6 @@
 package import Platform
 
-/// Passes on a request's body and makes its response piece by piece (a proxy).
-///
-/// Every call comes on the loop's thread.
+/// Passes on a request's body and makes its response piece by piece (a proxy), on the loop's thread.
 package protocol ExchangeStreamHandler: AnyObject {
     /// A piece of the request's body, decoded; it is gone after the call.
     func received(_ bytes: Span<UInt8>)
@@ -24,10 +22,8 @@ extension ExchangeStreamHandler {
 
 /// The client's side of an exchange whose bodies flow piece by piece.
 ///
-/// Back-pressure: when ``hasRoom`` is false, make no bytes until `drained`; pause the client with
-/// ``pauseBody()``.
+/// Back-pressure: when ``hasRoom`` is false, make no bytes until `drained`; pause the client with ``pauseBody()``.
 package final class ExchangeStream {
-    /// The request.
     package let head: RequestHead
     package let framing: BodyFraming
     private let connection: HTTPConnection
@@ -50,7 +46,6 @@ package final class ExchangeStream {
     }
 
     package let loop: EventLoop
-    /// The client's address; `nil` if it is gone.
     package var peer: SocketAddress? { connection.stream.peer }
     /// Whether the client accepts more without memory growing.
     package var hasRoom: Bool {
@@ -59,14 +54,12 @@ package final class ExchangeStream {
 
     // MARK: For the handler
 
-    /// Stops reading the request's body for now.
     package func pauseBody() {
         guard !isOver else { return }
         isPaused = true
         connection.stream.pauseReading()
     }
 
-    /// Resumes reading.
     package func resumeBody() {
         guard isPaused, !isOver else { return }
         isPaused = false
@@ -79,11 +72,11 @@ package final class ExchangeStream {
         connection.stream.send(HTTPConnection.continueHead)
     }
 
-    /// Queues the response's head, without Date, Connection and Transfer-Encoding: ``flush()``
-    /// sends it together with the next pieces.
+    /// Queues the response's head, without Date, Connection and Transfer-Encoding; ``flush()`` sends it together with
+    /// the next pieces.
     ///
-    /// For `.length` the head holds Content-Length. `.chunked` becomes `.untilClose` for HTTP/1.0.
-    /// Call ``flush()`` or ``finish()`` before you return to the loop.
+    /// For `.length` the head holds Content-Length. `.chunked` becomes `.untilClose` for HTTP/1.0. Call ``flush()``
+    /// or ``finish()`` before you return to the loop.
     /// - Parameter hasDate: whether the head already has a Date field.
     package func put(_ response: ResponseHead, _ framing: BodyFraming, hasDate: Bool = false) {
         guard !isOver, !hasHead else { return }
@@ -96,7 +89,6 @@ package final class ExchangeStream {
         connection.log?.status = response.status
     }
 
-    /// Queues a piece of the response's body.
     package func put(_ bytes: Span<UInt8>) {
         guard !isOver, hasHead, !bytes.isEmpty else { return }
         if responseFraming == .chunked {
@@ -114,10 +106,10 @@ package final class ExchangeStream {
     /// Whether anything waits for the client in memory or in files: then make no more until `drained`.
     package var hasQueued: Bool { connection.stream.hasQueued }
 
-    /// From so many bytes on, the system sends a piece of a file by itself; smaller ones are gathered.
+    /// From this many bytes on, the system sends a piece directly from its file; smaller ones are gathered.
     private static let sentByteCount = 32 << 10
 
-    /// Queues a piece of the response's body that stands in a file; not chunked.
+    /// Queues a piece of the response's body from a file; not chunked.
     ///
     /// If the file has become shorter, the connection is cut: nothing is made up.
     package func put(_ file: any ContentFile, _ range: Range<Int64>) {
@@ -143,21 +135,19 @@ package final class ExchangeStream {
         }
     }
 
-    /// Reports content that cannot be sent, and cuts the connection: the answer has begun.
+    /// Reports content that cannot be sent, and cuts the connection, because the answer has begun.
     package func cut(_ failure: StoreError) {
         guard !isOver else { return }
         loop.reportDamage(failure)
         abandon()
     }
 
-    /// Sends what is queued.
     package func flush() {
         guard !isOver else { return }
         connection.flush()
         connection.rest()
     }
 
-    /// The response is complete.
     package func finish() {
         guard !isOver, hasHead else { return }
         if responseFraming == .chunked { connection.append(ChunkedEncoder.end) }
@@ -191,8 +181,7 @@ package final class ExchangeStream {
         connection.endStreaming()
     }
 
-    /// Ends the client's connection without an answer, or in the middle of one; the handler is not
-    /// called.
+    /// Ends the client's connection without an answer, or in the middle of one; the handler is not called.
     package func abandon() {
         guard !isOver else { return }
         over()
@@ -209,8 +198,8 @@ package final class ExchangeStream {
 
     /// Calls the handler's `gone` and closes after so many milliseconds; `nil` for never.
     ///
-    /// While the client reads too slowly, the client's own deadline applies instead; a deadline for
-    /// the other side belongs to the outbound stream.
+    /// While the client reads too slowly, the client's own deadline applies instead; a deadline for the other side
+    /// belongs to the outbound stream.
     package func setDeadline(_ milliseconds: Int64?) {
         guard !isOver else { return }
         connection.stream.setDeadline(milliseconds)
@@ -259,8 +248,7 @@ package final class ExchangeStream {
     func drained() { handler?.drained() }
 
     func clientEnded() {
-        // A body that is not complete never will be. The handler decides whether to serve a client
-        // that only listens.
+        // A body that is not complete never will be. The handler decides whether to serve a client that only listens.
         if hasBody {
             connection.stream.close()
         } else {
@@ -277,7 +265,6 @@ package final class ExchangeStream {
         told?.gone()
     }
 
-    /// Whether the rest of the request's body has not come, and may.
     var awaitsBody: Bool { hasBody && !isPaused }
 
     /// Resumes reading, or only watches for the end, as the body needs.

@@ -7,16 +7,14 @@ extension HTTPConnection {
     static let connectionUpgrade = Array("Connection: Upgrade\r\n\r\n".utf8)
     static let continueHead = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
     static let lineEnd: [UInt8] = [13, 10]
-    /// Parts of up to so many bytes are copied together: by measurement, a larger copy costs more
-    /// than the system spends on two parts.
+    /// Parts of up to this many bytes are copied together: by measurement, a larger copy costs more than the system
+    /// spends on two parts.
     private static let copiedByteCount = 4 << 10
 
-    /// A piece of a body whose bytes are ready.
     private enum Ready {
         case bytes([UInt8])
         case memory([UInt8], Range<Int>)
         case file(any ContentFile, Range<Int64>)
-        /// Another thread must read it first.
         case unverified(ObjectContent.Verification)
     }
 
@@ -97,8 +95,8 @@ extension HTTPConnection {
     }
 
     /// Answers with an error of the transport's own and ends the connection.
-    ///
-    /// - Parameter isOfPage: whether a browser may show it in place of a page, and asks again: that may be mended.
+    /// - Parameter isOfPage: whether a browser may show it as a page; it then asks again, since the error may be
+    ///   temporary.
     func refuse(_ failure: MessageFailure, isHead: Bool = false, isOfPage: Bool = false) {
         keepsAlive = false
         if log == nil, context.log != nil { log = PendingRecord(from: stream.peer) }
@@ -147,7 +145,6 @@ extension HTTPConnection {
         }
     }
 
-    /// Sends what has been gathered.
     func flush(more: Bool = false) {
         guard !loop.sendBuffer.isEmpty else { return }
         stream.send(loop.sendBuffer.bytes, more: more)
@@ -156,7 +153,6 @@ extension HTTPConnection {
 
     // MARK: Log
 
-    /// A request that is being answered.
     struct PendingRecord {
         var method: String
         var target: String
@@ -166,7 +162,6 @@ extension HTTPConnection {
         /// For an answer that comes piece by piece, after its head was sent.
         var status: Int?
 
-        /// A request whose head could not be read.
         init(from client: SocketAddress?) {
             method = "-"
             target = "-"
@@ -181,7 +176,7 @@ extension HTTPConnection {
         }
     }
 
-    /// The client is gone: it gets no more than was sent until now.
+    /// Finishes the record of a client that is gone: it gets no more than was sent until now.
     func finishRecordOfGone() { finishRecord(log?.status ?? Self.clientGoneStatus) }
 
     /// The log's status for a client that left before it had an answer; no client ever gets it.

@@ -4,7 +4,7 @@ extension HTTPConnection {
         Exchange(loop: loop, stream: stream.token, number: requestNumber)
     }
 
-    /// Does what the handler decided; `framing` belongs to the body, which has not been read.
+    /// Obeys the handler's decision; `framing` belongs to the body, which has not been read.
     func perform(_ answer: consuming Answer, _ head: RequestHead, _ framing: BodyFraming) {
         switch consume answer {
         case .response(let response): respond(response, head, framing)
@@ -33,7 +33,6 @@ extension HTTPConnection {
         }
     }
 
-    /// Gives the stream, and the bytes that came for it, to `handler`.
     func handOver(_ handler: any StreamHandler) {
         flush()
         phase = .ending
@@ -143,7 +142,6 @@ extension HTTPConnection {
         }
     }
 
-    /// Takes an answer from another thread, or from a deadline.
     func answerLate(_ number: UInt32, _ answer: Answer) {
         guard number == requestNumber, case .waiting(let waiting) = phase, !stream.isEnding
         else { return }
@@ -156,7 +154,7 @@ extension HTTPConnection {
 
 // What a streamed exchange needs from its connection.
 extension HTTPConnection {
-    /// The response is complete: reads the next request, or ends.
+    /// After a complete response: reads the next request, or ends.
     func endStreaming() {
         flush()
         guard !stream.isEnding, stream.handler === self else { return }
@@ -168,7 +166,6 @@ extension HTTPConnection {
         continueReading()
     }
 
-    /// Continues with the bytes that have come, after the current call.
     func continueReading() {
         let (token, loop) = (stream.token, loop)
         loop.afterCall { [self] in

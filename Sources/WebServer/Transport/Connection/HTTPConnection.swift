@@ -5,21 +5,16 @@ final class HTTPConnection: StreamHandler {
     enum Phase {
         /// Between requests, or within a head.
         case head
-        /// A body is being collected for a handler.
         case collecting(BodyReader, Collecting)
         /// A body that nobody wants is being read and dropped.
         case dropping(BodyReader)
-        /// The handler has not answered yet.
         indirect case waiting(Waiting)
         /// Bodies flow through.
         case streaming(ExchangeStream)
-        /// The last answer is being sent.
         case ending
     }
 
-    /// What a body is collected for.
-    ///
-    /// A class, so that a phase is one word: it is read many times for each request.
+    /// What a body is collected for; a class, so that a phase, read many times for each request, is one word.
     final class Collecting {
         let head: RequestHead
         let then: (RequestHead, [UInt8], Exchange) -> Answer
@@ -32,19 +27,15 @@ final class HTTPConnection: StreamHandler {
 
     struct Waiting {
         var head: RequestHead
-        /// The body that has not been read.
         var framing: BodyFraming
         var otherwise: () -> Response
         var gone: (@Sendable () -> Void)?
-        /// Another thread is reading an object for it: like any response, this one also goes to a
-        /// client that has closed its sending side.
+        /// Whether an answer is being prepared, which a client also gets after it has closed its sending side.
         var isUnderWay = false
     }
 
-    /// A parser within a head that comes in pieces.
     private final class PartialHead {
         var parser: RequestParser
-        /// Of a head that is long.
         var held: HeldHead?
         init(_ parser: consuming RequestParser) { self.parser = parser }
     }
@@ -52,13 +43,12 @@ final class HTTPConnection: StreamHandler {
     // A cycle with the stream's handler; it ends when the stream ends or is handed over.
     let stream: Stream
     let context: ConnectionContext
-    // Only the loop's thread uses these, and it never begins one access to them within another. A
-    // check at run time would cost a tenth of an answer.
+    // Only the loop's thread uses these, and it never begins one access to them within another. A check at run time
+    // would cost a tenth of an answer.
     @exclusivity(unchecked) var phase = Phase.head
     /// Bytes received and not used yet: part of a head, or requests behind one that waits.
     @exclusivity(unchecked) var input: [UInt8] = []
     @exclusivity(unchecked) var requestNumber: UInt32 = 0
-    /// Whether the connection stays open after this request's answer.
     @exclusivity(unchecked) var keepsAlive = true
     /// Since when the client is waited for: its next request, the rest of a body.
     @exclusivity(unchecked) var restsSince: Int64 = 0
@@ -79,7 +69,7 @@ final class HTTPConnection: StreamHandler {
 
     var loop: EventLoop { stream.loop }
     var options: ConnectionOptions { context.options }
-    /// Who a request on this connection is from; costs a system call once.
+    /// The client of a request on this connection; costs a system call once.
     func client(of head: RequestHead) -> SocketAddress? {
         context.forwarded.client(of: head, from: stream.peer)
     }
@@ -103,7 +93,6 @@ final class HTTPConnection: StreamHandler {
         rest()
     }
 
-    /// Continues with the bytes received earlier.
     func processInput() {
         guard !input.isEmpty else { return }
         // Taken out, so that a handler that calls back finds no array in use.
@@ -166,7 +155,6 @@ final class HTTPConnection: StreamHandler {
 
     // MARK: Requests
 
-    /// - Returns: how many bytes were used.
     private func process(_ bytes: Span<UInt8>) -> Int {
         var position = 0
         while position < bytes.count, !stream.isEnding, stream.handler === self {
@@ -220,7 +208,7 @@ final class HTTPConnection: StreamHandler {
         return count
     }
 
-    /// Takes what a head that is long holds from the budget; `false` if there is no more.
+    /// Takes a long head's share of the budget; `false` if there is no more.
     private func hold(_ count: Int, _ held: inout HeldHead?) -> Bool {
         guard count > options.parser.head else { return true }
         let share = held ?? HeldHead(context.bodies)

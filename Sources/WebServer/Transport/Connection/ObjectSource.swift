@@ -3,12 +3,10 @@ package import Platform
 /// Where the bytes of objects come from; several loops' threads may call it at once.
 package protocol ObjectSource: Sendable {
     /// The content of an object that has `size` bytes.
-    ///
     /// - Throws: `.missingObject`, `.damagedObject`, `.io`. Then nothing of the object may be sent.
     func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent
 }
 
-/// The content of an object, ready to be sent.
 package enum ObjectContent: Sendable {
     /// Reads a file on another thread, and calls `then` there.
     package typealias Verification = @Sendable (_ then: @escaping @Sendable () -> Void) -> Void
@@ -17,8 +15,8 @@ package enum ObjectContent: Sendable {
     case memory([UInt8])
     /// Its file, unchanged since it was verified.
     case file(any ContentFile)
-    /// Its file, which nobody has verified in its present state, and which is too large to verify
-    /// in passing. The outcome is what the source says of the object afterwards.
+    /// Its file, which nobody has verified in its present state, and which is too large to verify on the calling
+    /// thread. Afterwards, ask the source for the object again.
     case unverified(Verification)
 }
 
@@ -26,6 +24,5 @@ package enum ObjectContent: Sendable {
 package protocol ContentFile: AnyObject, Sendable {
     /// Its descriptor, valid as long as the file is held.
     var raw: Int32 { get }
-    /// The error to report if the file ended before its size.
     func shortened() -> StoreError
 }

@@ -16,14 +16,13 @@ extension RequestHandler {
 package struct ConnectionID: Sendable, Hashable {
     package let raw: UInt64
 
-    /// Eight bits of the loop, 24 of the generation and 32 of the slot: a slot must be used sixteen
-    /// million times before a number repeats.
+    /// Eight bits of the loop, 24 of the generation and 32 of the slot: a slot must be used sixteen million times
+    /// before a number repeats.
     package init(_ stream: Stream.Token, on loop: EventLoop) {
         raw = UInt64(loop.number & 0xff) << 56 | stream.raw & 0x00ff_ffff_ffff_ffff
     }
 }
 
-/// What to do with a request.
 package enum Answer {
     /// Sends the response now. A body of the request is read and dropped.
     case response(Response)
@@ -31,14 +30,14 @@ package enum Answer {
     case readBody(limit: Int, then: (RequestHead, [UInt8], Exchange) -> Answer)
     /// Some thread calls ``Exchange/answer(_:)`` within so many milliseconds.
     ///
-    /// If none does, the result of `otherwise` is sent. `gone` runs on the loop's thread if the
-    /// client leaves before the answer; a client that has closed its sending side counts as gone.
+    /// If none does, the result of `otherwise` is sent. `gone` runs on the loop's thread if the client leaves before
+    /// the answer; a client that has closed its sending side counts as gone.
     case later(within: Int64, otherwise: () -> Response, gone: (@Sendable () -> Void)?)
-    /// Like `later`, for an answer that is being made: a client that has closed its sending side
-    /// still gets it, like any other answer.
+    /// Like `later`, for an answer that is being made: a client that has closed its sending side still gets it, like
+    /// any other answer.
     case soon(within: Int64, otherwise: () -> Response)
-    /// A 101: the response's head is sent, then the bytes belong to the stream's new handler,
-    /// beginning with those received after the head.
+    /// A 101: the response's head is sent, then the bytes belong to the stream's new handler, beginning with those
+    /// received after the head.
     case upgrade(ResponseHead, (Stream) -> any StreamHandler)
     /// Request body and response body flow piece by piece, with back-pressure both ways.
     case streaming((ExchangeStream) -> any ExchangeStreamHandler)
@@ -48,16 +47,13 @@ package enum Answer {
 package struct Exchange: Sendable {
     package let loop: EventLoop
     package let stream: Stream.Token
-    /// The request's number on its connection.
     let number: UInt32
 
-    /// The connection that brought it.
     package var connection: ConnectionID { ConnectionID(stream, on: loop) }
 
-    /// Tells the client of a request from others: its address, or what all addresses of one client in IPv6 begin with.
+    /// Identifies the client of a request: its address, or the prefix that all IPv6 addresses of one client share.
     ///
-    /// On the loop's thread alone; costs a system call once for a connection.
-    /// - Parameter head: the request.
+    /// On the loop's thread only; costs a system call once for a connection.
     package func client(of head: RequestHead) -> [UInt8] {
         guard let connection = loop.stream(stream)?.handler as? HTTPConnection,
             let address = connection.client(of: head)?.address
@@ -79,7 +75,6 @@ package struct Exchange: Sendable {
         }
     }
 
-    /// Answers with a response, from any thread.
     package func answer(_ response: Response) { answer { .response(response) } }
 }
 
@@ -95,9 +90,9 @@ public struct AccessRecord: Sendable {
     ///
     /// If the answer broke off, those sent until then; for an upgraded connection (101), only the head.
     public var byteCount: Int64
-    /// From the end of the head to when the answer's last byte was handed over.
+    /// From the end of the head until the answer's last byte was handed over.
     public var nanoseconds: Int64
-    /// The address that it came from, without a port; `-` if the connection had ended before anybody looked.
+    /// The client's address, without a port; `-` if the connection ended before it could be read.
     public var client: String
 }
 
@@ -105,7 +100,6 @@ public struct AccessRecord: Sendable {
 package struct ConnectionOptions: Sendable {
     /// The whole head of a request, from its first byte; for the first, from the connection's start.
     package var headDeadline: Int64 = 10_000
-    /// Between requests.
     package var idle: Int64 = 65_000
     /// How often the progress of bodies and of slow readers is checked.
     package var progressWindow: Int64 = 10_000
@@ -131,7 +125,6 @@ final class ConnectionContext {
     let options: ConnectionOptions
     let log: (@Sendable (AccessRecord) -> Void)?
     let forwarded: ForwardedClients
-    /// What the bodies of all loops' connections share.
     let bodies: BodyBudget
     /// Reads heads that come in one piece, which nearly all do.
     ///

@@ -1,8 +1,8 @@
 /// The deadlines of many slots, earliest first.
 ///
-/// Moving a deadline later (every request moves its connection's) costs nothing: the old entry
-/// stays, and is postponed when it comes up. Each slot has one entry that counts, and others only
-/// if a deadline moved earlier; those are dropped when they come up.
+/// Moving a deadline later (every request moves its connection's) costs nothing: the old entry stays, and is
+/// postponed when it comes up. Each slot has one entry that counts. It has others only if a deadline moved earlier;
+/// those are dropped when they come up.
 struct DeadlineQueue {
     private struct Entry {
         var time: Int64
@@ -10,14 +10,11 @@ struct DeadlineQueue {
     }
 
     private var heap: [Entry] = []
-    /// For each slot, the time of the entry that counts.
     private var queued: [Int64] = []
-    /// For each slot, the deadline itself.
     private var deadlines: [Int64] = []
 
     static let never = Int64.max
 
-    /// The number of entries kept; for tests.
     var entryCount: Int { heap.count }
 
     /// Sets a slot's deadline, or removes it with ``never``.

@@ -4,27 +4,26 @@ package enum ClientSilence: Sendable {
     case no
     /// Its first request has not come.
     case beforeFirst
-    /// Another request has not come, or no more of its body, since then.
+    /// Since then, no further request or part of a body has come.
     case between(since: Int64)
-    /// It was answered then, and what still comes of its request is dropped; or it became a WebSocket that has not said
-    /// whose it is.
+    /// It was answered then and drops the rest of its request; or it became a WebSocket without a session.
     case answered(since: Int64)
 }
 
-// Who gives way when all places are taken: otherwise whoever opens connections and sends nothing keeps all others out.
+// Which connection gives way when all places are taken. Otherwise anyone who opens connections and sends nothing
+// could keep all others out.
 extension EventLoop {
-    /// Notes a connection that has just been accepted.
     func noteAccepted(_ stream: Stream) {
         _ = longestAwaited()
         awaited.append(stream.token)
     }
 
-    /// Ends a connection that waits for its client; returns whether one was there.
+    /// Ends a connection that waits for its client; returns whether there was one.
     ///
-    /// First that which has waited longest for its first request, then one that was answered long ago and still owes what
-    /// it sends, then that which has been silent longest after an answer or within a body, each if that is a while: a request takes
-    /// a moment to come, and one that has come is answered. Then the first after a moment. Where none has waited so long,
-    /// new ones wait in the system's queue.
+    /// First the one that has waited longest for its first request; then one that was answered long ago and still
+    /// sends its request; then the one that has been silent longest after an answer or within a body. Each must have
+    /// waited for a while, because a request takes a moment to come, and one that has come is answered; the first
+    /// needs only a moment. If none has waited so long, new connections wait in the system's queue.
     func makeRoom() -> Bool {
         let first = longestAwaited()
         func gives(after patience: Int64) -> Stream? {
@@ -40,7 +39,7 @@ extension EventLoop {
         now - since >= patience && !stream.hasUnread
     }
 
-    /// The connection that has waited longest for its first request; forgets those before it in line, whose has come.
+    /// The connection that has waited longest for its first request; drops those before it whose request has come.
     private func longestAwaited() -> Stream? {
         while awaitedStart < awaited.count {
             if let stream = self.stream(awaited[awaitedStart]),

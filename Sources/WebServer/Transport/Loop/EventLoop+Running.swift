@@ -1,16 +1,14 @@
 import Platform
 
 extension EventLoop {
-    /// Serves until ``stop(within:)`` is called and the last stream has ended.
-    ///
-    /// Call it once, on its own thread.
+    /// Serves on this thread until the last stream after ``stop(within:)`` has ended; call it once.
     package func run() {
         Socket.blockBrokenPipeSignal()
         takeThread()
         while !isStopping || streamCount > 0 {
             let count = poller.wait(milliseconds: patience())
             look()
-            // What has come is read before a new connection takes the place of one that seems to be silent.
+            // Read what has come before a new connection replaces one that seems to be silent.
             for isListener in [false, true] {
                 for index in 0..<count where Self.isListener(poller[index]) == isListener {
                     handle(poller[index])
@@ -23,7 +21,8 @@ extension EventLoop {
         }
         endSubmitting()
         for work in takeSubmitted() { work(self) }
-        // The holder of an unanswered request holds the loop; what the loop served may hold that holder.
+        // Break a cycle: the holder of an unanswered request holds the loop, whose acceptors and attachments may hold
+        // that holder.
         acceptors = []
         attachments = [:]
     }
@@ -38,7 +37,6 @@ extension EventLoop {
         }
     }
 
-    /// How long the poller may wait.
     private func patience() -> Int32 {
         guard turns.isEmpty, failures.isEmpty, !hasOwnWork else { return 0 }
         let next = min(deadlines.next, min(acceptsAgainAt, stopDeadline))
@@ -46,7 +44,6 @@ extension EventLoop {
         return Int32(clamping: max(0, next - SystemClock.milliseconds))
     }
 
-    /// Updates the clocks, once a round.
     private func look() {
         now = SystemClock.milliseconds
         let second = SystemClock.seconds
@@ -133,10 +130,10 @@ extension EventLoop {
         // A few at a time, so that other loops get some.
         for number in 0..<16 {
             if streamCount >= options.maximumConnections, number > 0 { return }
-            // The first waits for certain: nobody gives way for nobody.
+            // Only the first one certainly exists; nothing may be closed for the others.
             guard streamCount < options.maximumConnections || makeRoom() else {
                 pauseAccepting()
-                // Until one ends, or waits and gives way.
+                // Until a connection ends, or waits and gives way.
                 isFull = true
                 acceptsAgainAt = now + 100
                 return

@@ -3,15 +3,13 @@ import Synchronization
 
 /// One thread that serves many sockets.
 ///
-/// Everything but ``submit(_:)`` belongs to that thread. No lock protects the state: the loop's
-/// whole idea is that only one thread touches it, hence `@unchecked`.
+/// Everything but ``submit(_:)`` belongs to that thread. `@unchecked`: no lock protects the state, because only one
+/// thread touches it.
 package final class EventLoop: @unchecked Sendable {
     package let options: LoopOptions
-    /// The loop's number in its server, from 0.
     package let number: Int
     /// Milliseconds; read once for each round of events.
     package internal(set) var now: Int64
-    /// The `Date` field of this second, with its line end (RFC 9110, section 6.6.1).
     @exclusivity(unchecked) var dateField: [UInt8] = []
     var dateSecond: Int64 = -1
     let receiveBuffer: UnsafeMutableRawBufferPointer
@@ -28,12 +26,11 @@ package final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) var failures: [(Stream, Int32)] = []
     @exclusivity(unchecked) var afterCalls: [() -> Void] = []
     package internal(set) var streamCount = 0
-    /// How many of them it has made itself.
     private(set) var outboundCount = 0
-    /// Whether it may make another.
+    /// Whether the loop may connect another stream.
     ///
-    /// Each is made for somebody who has a place, too, and half of all places are for those who ask for nothing of other
-    /// servers, however long these take. Where there are few, a page may need them all at once.
+    /// Each is made for a client that also has a place, and half of all places stay free for clients that need no
+    /// other server, however slow these are. With few places, a page may need them all at once.
     var mayConnect: Bool {
         outboundCount * 4 < options.maximumConnections || options.maximumConnections < 256
     }
@@ -43,14 +40,12 @@ package final class EventLoop: @unchecked Sendable {
     var clients = ClientCounts()
     var acceptors: [Acceptor] = []
     var acceptsAgainAt = DeadlineQueue.never
-    /// Whether all places were taken when accepting was paused.
     var isFull = false
     var isAccepting = true
     package internal(set) var isStopping = false
     var stopDeadline = DeadlineQueue.never
     /// What others keep for this loop alone (a pool of connections), by owner.
     package var attachments: [ObjectIdentifier: AnyObject] = [:]
-    /// Called for objects whose bytes on disk are wrong.
     let onDamage: (@Sendable (StoreError) -> Void)?
 
     private let submitted = Mutex(Submitted())
@@ -63,10 +58,9 @@ package final class EventLoop: @unchecked Sendable {
     /// Whether the loop's own thread has submitted something, which needs no wake-up.
     var hasOwnWork = false
 
-    /// A listening socket and what becomes of its connections.
     struct Acceptor {
         let listener: Int32
-        /// The TLS that its connections are served with; `nil` for plain ones.
+        /// `nil` for plain connections.
         let tls: TLSContext?
         let begin: (Stream) -> Void
     }
@@ -103,7 +97,6 @@ package final class EventLoop: @unchecked Sendable {
         return true
     }
 
-    /// Makes the current thread the loop's.
     func takeThread() { thread.store(LoopThread.current, ordering: .relaxed) }
 
     func takeSubmitted() -> [@Sendable (EventLoop) -> Void] {
@@ -116,16 +109,13 @@ package final class EventLoop: @unchecked Sendable {
 
     func endSubmitting() { submitted.withLock { $0.hasEnded = true } }
 
-    /// The stream of that token, if it still exists.
     package func stream(_ token: Stream.Token) -> Stream? {
         let slot = Int(token.slot)
         guard slot < streams.count, generations[slot] == token.generation else { return nil }
         return streams[slot]
     }
 
-    /// Takes over a connected socket.
-    ///
-    /// `nil` if the system refuses it; then the socket is closed.
+    /// Takes over a connected socket; `nil` if the system refuses it, and then the socket is closed.
     func adopt(_ socket: Int32, isConnecting: Bool = false) -> Stream? {
         let slot: Int
         if let free = freeSlots.popLast() {
@@ -149,7 +139,6 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Starts a connection to `address`; the handler's `connected` or `closed` is called.
-    ///
     /// - Parameter secure: the TLS to use, and the host that the peer must prove to be.
     /// - Throws: `.io` if the system refuses at once.
     package func connect(

@@ -12,14 +12,16 @@ package struct LoopOptions: Sendable {
     package var sliceByteCount = 2 << 20
     /// Bytes for one stream before others get a turn.
     package var turnByteCount = 4 << 20
-    /// Connections open at a time: above it, one that waits for its client gives way to a new one; where none does, new
-    /// ones wait in the system's queue.
+    /// Connections open at a time.
+    ///
+    /// Above it, one that waits for its client gives way to a new one; if none does, new ones wait in the system's
+    /// queue.
     package var maximumConnections = 4096
-    /// Milliseconds that a connection may wait for its client before it gives way, if another one can.
+    /// Milliseconds that a connection may wait for its client before it may give way.
     package var patience: Int64 = 1000
     /// Connections of one client while more than half of all places are taken; `nil` for any number.
     package var clientConnections: Int?
-    /// Whose connections are not bound by that: this machine's, and those of servers in front of this one.
+    /// Addresses exempt from that: this machine's, and those of servers in front of this one.
     package var isUnbound: @Sendable (SocketAddress) -> Bool = { $0.isLoopback }
 
     package init() {}

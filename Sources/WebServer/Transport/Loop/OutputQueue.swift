@@ -12,7 +12,6 @@ struct OutputQueue {
 
     var isEmpty: Bool { first == segments.count }
     var head: Segment? { isEmpty ? nil : segments[first] }
-    /// Whether more follows the first segment.
     var hasMore: Bool { segments.count - first > 1 }
 
     mutating func append(_ segment: Segment) {
@@ -26,7 +25,6 @@ struct OutputQueue {
         segments.append(segment)
     }
 
-    /// Counts `count` bytes of the first segment as sent.
     mutating func advance(_ count: Int) {
         switch segments[first] {
         case .bytes(let bytes, let from):

@@ -1,14 +1,12 @@
 // How a stream's encryption begins and ends.
 extension Stream {
-    /// The answer to a client that speaks HTTP without TLS.
     private static let plainRefusal = Array(
         ("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
             + "Content-Length: 43\r\nConnection: close\r\n\r\n"
             + "400 this port speaks https only, not http.\n").utf8)
 
-    /// Encrypts the bytes, if there is a context; the handshake begins with the connection, or on
-    /// the serving side with the first bytes.
-    ///
+    /// Encrypts the bytes, if there is a context; the handshake begins with the connection, or on the serving side
+    /// with the first bytes.
     /// - Parameter peer: the host that the peer must prove to be; `nil` on the serving side.
     /// - Returns: `false` if there is no memory.
     func encrypt(by context: TLSContext?, peer: String? = nil) -> Bool {
@@ -19,13 +17,10 @@ extension Stream {
         return true
     }
 
-    /// Whether the connection is made and its handshake under way.
     var isInHandshake: Bool {
         isConnecting && (hasBegunHandshake || channel.session?.isClient == false)
     }
 
-    /// Continues the handshake.
-    /// - Returns: whether it is done, or not needed.
     func handshake() -> Bool {
         guard let session = channel.session else { return true }
         if session.isClient, !hasBegunHandshake {

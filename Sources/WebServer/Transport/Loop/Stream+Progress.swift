@@ -1,6 +1,5 @@
 // Whether a stream's peer takes what is sent to it.
 extension Stream {
-    /// Starts watching what the peer takes.
     func beginProgress() {
         sentMark = sentByteCount
         acknowledgedMark = acknowledgedByteCount
@@ -8,8 +7,8 @@ extension Stream {
 
     /// Whether the peer has taken enough since the watch began, or since the last call.
     ///
-    /// The system reports room only when a third of its buffer is free, which may be megabytes:
-    /// what the peer has acknowledged counts too.
+    /// The system reports room only when a third of its buffer is free, which may be megabytes, so bytes that the
+    /// peer has acknowledged count too.
     func hasProgressed() -> Bool {
         let acknowledged = acknowledgedByteCount
         let moved = max(sentByteCount - sentMark, acknowledged - acknowledgedMark)

@@ -1,5 +1,4 @@
 extension Stream {
-    /// Takes in an event from the poller.
     func take(_ event: Poller.Event) {
         if isConnecting {
             guard finishConnecting(event) else { return }
@@ -29,7 +28,6 @@ extension Stream {
         return !isClosed
     }
 
-    /// Does what is possible now: sends, then reads.
     func turn() {
         if !output.isEmpty, !isBlocked, !isConnecting {
             flush()
@@ -40,7 +38,7 @@ extension Stream {
         read()
     }
 
-    /// Tells the handler, and so whoever waits for it, of an end that comes while nothing is read.
+    /// Tells the handler of an end that comes while nothing is read.
     func noticeEnd() {
         guard isReadPaused, endIsComing, !hasEnded, finishing == .no, !isClosed else { return }
         loop.afterCall { [self] in
@@ -49,7 +47,6 @@ extension Stream {
         }
     }
 
-    /// There is room in the socket again.
     private func unblock() {
         isBlocked = false
         // A read may have needed to write (a change of keys).
@@ -69,8 +66,8 @@ extension Stream {
             let buffer = loop.receiveBuffer
             switch channel.receive(buffer) {
             case .bytes(let count):
-                // A short read has emptied the socket (epoll(7), question 9); an end that was
-                // announced has still to be read.
+                // A short read has emptied the socket (epoll(7), question 9); an end that was announced has still to
+                // be read.
                 if isPlain, count < buffer.count, !endIsComing, sendFailure == nil {
                     mayRead = false
                 }
@@ -97,7 +94,7 @@ extension Stream {
         }
     }
 
-    /// Counts what is dropped while lingering: so much is read to save the last answer, and no more.
+    /// Counts what is dropped while lingering, to limit what is read to save the last answer.
     private func drop(_ count: Int) {
         lingered += count
         if lingered > loop.options.lingerByteCount { close() }

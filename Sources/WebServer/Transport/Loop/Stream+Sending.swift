@@ -15,8 +15,6 @@ extension Stream {
         }
     }
 
-    /// Like `send(_:)`, for borrowed bytes.
-    ///
     /// - Parameter more: more follows at once; the system may wait for it to fill a packet.
     package func send(_ bytes: UnsafeRawBufferPointer, more: Bool) {
         guard takesBytes else { return }
@@ -26,14 +24,13 @@ extension Stream {
         queue(.bytes(Array(bytes[sent...]), from: 0), more: more)
     }
 
-    /// Queues a segment; encrypts and sends it if that is to happen now.
     private func queue(_ segment: OutputQueue.Segment, more: Bool = false) {
         let owed = owesDrained
         output.append(segment)
         owesDrained = true
         guard channel.session != nil, !more, !isBlocked, !isConnecting else { return }
         flush()
-        // Nobody has seen it wait.
+        // It went out at once, so no one waits for `drained`.
         if output.isEmpty { owesDrained = owed }
     }
 
@@ -53,9 +50,7 @@ extension Stream {
         }
     }
 
-    /// Sends a range of an object's bytes from its file.
-    ///
-    /// If the file has become shorter meanwhile, the stream is cut: nothing is made up.
+    /// Sends a range of an object's file; cuts the stream if the file has become shorter.
     package func send(_ object: any ContentFile, _ range: Range<Int64>) {
         guard takesBytes, !range.isEmpty || channel.session != nil else { return }
         var start = range.lowerBound
@@ -75,7 +70,6 @@ extension Stream {
         if !isBlocked, isDirect { flush() }
     }
 
-    /// - Returns: how many bytes the system took.
     private func push(_ bytes: UnsafeRawBufferPointer, more: Bool) -> Int {
         var sent = 0
         while sent < bytes.count, !isBlocked {
@@ -99,8 +93,7 @@ extension Stream {
         return 0
     }
 
-    /// Sends what is queued until the queue is empty, the system would have to wait, or it is the
-    /// turn of others.
+    /// Sends what is queued until the queue is empty, the system would have to wait, or it is the turn of others.
     func flush() {
         var budget = Int64(loop.options.turnByteCount)
         while !output.isEmpty, !isBlocked, !isClosed, !isConnecting {
@@ -155,7 +148,6 @@ extension Stream {
         }
     }
 
-    /// Cuts the stream, because an object's file has become shorter.
     private func cut(_ object: any ContentFile) {
         loop.reportDamage(object.shortened())
         end(failure: nil)

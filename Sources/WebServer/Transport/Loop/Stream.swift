@@ -14,13 +14,10 @@ package protocol StreamHandler: AnyObject {
     func drained(_ stream: Stream)
     /// The deadline has come; it is cleared before the call.
     func deadlineReached(on stream: Stream)
-    /// Whether the stream waits for its client.
     func silence(of stream: Stream) -> ClientSilence
     /// The server is about to stop: finish soon.
     func stopping(_ stream: Stream)
-    /// The stream is gone; no more calls follow.
-    ///
-    /// `failure` is an errno, `nil` for an orderly end.
+    /// The stream is gone; no more calls follow. `failure` is an errno, `nil` for an orderly end.
     func closed(_ stream: Stream, failure: Int32?)
 }
 
@@ -36,11 +33,10 @@ extension StreamHandler {
 
 /// One non-blocking socket on a loop: bytes in, bytes and ranges of files out.
 ///
-/// It serves both directions: connections that were accepted and connections that were made.
-/// Everything here belongs to the loop's thread; others hold the ``token`` and use
-/// ``EventLoop/submit(_:)``.
+/// Both accepted connections and those that the loop makes. Everything here belongs to the loop's thread; others hold
+/// the ``token`` and use ``EventLoop/submit(_:)``.
 package final class Stream {
-    /// The name of a stream for other threads: keeping it longer than the stream does no harm.
+    /// The name of a stream for other threads, which may outlive it.
     package struct Token: Sendable, Hashable {
         let slot: UInt32
         let generation: UInt32
@@ -49,31 +45,24 @@ package final class Stream {
 
     package let loop: EventLoop
     package let token: Token
-    /// Who gets the calls; may be replaced at any time (an upgrade).
+    /// Receives the calls; may be replaced at any time (an upgrade).
     // Here and below: of the loop's thread alone, never accessed while an access is open.
     @exclusivity(unchecked) package var handler: (any StreamHandler)?
-    /// When it began, by the loop's clock.
     let beganAt: Int64
-    /// Whether the loop has made the connection, and not the peer.
     let isOutbound: Bool
-    /// The client that it counts for.
     var client: ClientCounts.Client?
-    /// Called when the stream is gone, after its handler: for whoever had the stream before an upgrade.
+    /// Called when the stream is gone, after its handler, for the owner before an upgrade.
     var onEnd: (() -> Void)?
-    /// All bytes given to the system so far.
     @exclusivity(unchecked) package internal(set) var sentByteCount: Int64 = 0
-    /// Whether to read the peer's last bytes after sending to it has failed: a server may answer
-    /// and close before it has read a request's body.
+    /// Whether to read the peer's last bytes after sending to it has failed: a server may answer and close before it
+    /// has read a request's body.
     package var readsAfterFailedSend = false
-    /// Who is at the other end.
     package private(set) lazy var peer = Socket.peer(of: socket)
 
-    /// How bytes are received and sent.
     @exclusivity(unchecked) var channel: ByteChannel { didSet { setDirect() } }
     @exclusivity(unchecked) var output = OutputQueue()
     /// No bytes may be sent yet: the connection or its TLS is still being made.
     var isConnecting: Bool { didSet { setDirect() } }
-    /// Whether an outbound connection is made and its TLS handshake has begun.
     var hasBegunHandshake = false
     /// Whether bytes now go to the socket unencrypted.
     private(set) var isDirect: Bool
@@ -87,7 +76,6 @@ package final class Stream {
     var hasEnded = false
     var isClosed = false
     var isQueuedForTurn = false
-    /// Whether the handler is still owed a call of `drained`.
     var owesDrained = false
     @exclusivity(unchecked) var finishing = Finishing.no
     /// Whether the sending side closes when everything is sent, or has closed.
@@ -115,17 +103,13 @@ package final class Stream {
     private func setDirect() { isDirect = !isConnecting && channel.session == nil }
 
     var socket: Int32 { channel.socket }
-    /// Whether the peer has sent something that was not received yet.
     var hasUnread: Bool { Socket.hasUnread(socket) }
-    /// Bytes in memory waiting to be sent.
     package var queuedByteCount: Int { output.byteCount }
-    /// Whether anything is waiting to be sent.
     package var hasQueued: Bool { !output.isEmpty }
-    /// Whether it is closed or about to be.
     package var isEnding: Bool { isClosed || finishing != .no }
 
-    /// Calls the handler's `deadlineReached` after so many milliseconds, in place of any earlier
-    /// deadline; `nil` for never.
+    /// Calls the handler's `deadlineReached` after so many milliseconds, in place of any earlier deadline; `nil` for
+    /// never.
     ///
     /// Has no effect on a stream that is finishing, which sets its own deadlines.
     package func setDeadline(_ milliseconds: Int64?) {
@@ -137,15 +121,12 @@ package final class Stream {
     /// Stops reading: TCP then holds the peer back.
     package func pauseReading() { isReadPaused = true }
 
-    /// Stops reading, but still notices that the peer is gone.
-    ///
-    /// What the peer sends meanwhile waits in the system.
+    /// Stops reading, but still notices that the peer is gone; what the peer sends meanwhile waits in the system.
     package func pauseReadingButNotice() {
         isReadPaused = true
         if endIsComing { noticeEnd() }
     }
 
-    /// Resumes reading, in the loop's next turn.
     package func resumeReading() {
         guard isReadPaused else { return }
         isReadPaused = false
@@ -175,7 +156,6 @@ package final class Stream {
         Socket.finishSending(socket)
     }
 
-    /// Sending has failed: reads what is left, if wanted, and ends.
     func sendFailed(_ number: Int32) {
         guard !isClosed else { return }
         guard readsAfterFailedSend, finishing == .no, sendFailure == nil, !isConnecting else {
@@ -191,8 +171,8 @@ package final class Stream {
     func end(failure: Int32?) {
         guard !isClosed else { return }
         isClosed = true
-        // Only a client may announce an orderly end: its request had a length, while an answer that
-        // is cut must look cut.
+        // Only a client may announce an orderly end: its request had a length, while an answer that is cut must look
+        // cut.
         if failure == nil, channel.session?.isClient == true { _ = channel.sayClosing() }
         output.removeAll()
         loop.remove(self)
@@ -206,8 +186,8 @@ package final class Stream {
     /// Ends the stream when all that is queued has been sent, or when the peer takes none of it
     /// (``LoopOptions/minimumProgress``).
     ///
-    /// Then it lingers: for a short while it reads and drops what the peer still sends, so that a
-    /// reset does not destroy the last answer on its way (RFC 9112, section 9.6).
+    /// Then it lingers: for a short while it reads and drops what the peer still sends, so that a reset does not
+    /// destroy the last answer on its way (RFC 9112, section 9.6).
     package func finish() {
         guard !isClosed, finishing == .no else { return }
         finishing = .afterOutput
